@@ -60,13 +60,18 @@ impl AgentCommand {
     /// only a plain first word is checked.
     #[must_use]
     pub fn missing_program(&self, dir: &Path) -> Option<String> {
-        let program = match self {
-            Self::Args(args) => args.first().cloned().unwrap_or_default(),
-            Self::Shell(line) => OsString::from(plain_first_word(line)?),
-        };
+        let program = self.first_word()?;
         match find_program(&program, dir) {
             Some(_) => None,
             None => Some(program.to_string_lossy().into_owned()),
+        }
+    }
+
+    /// Returns the program as the command names it; `None` for a shell line without a plain first word.
+    pub(super) fn first_word(&self) -> Option<OsString> {
+        match self {
+            Self::Args(args) => Some(args.first().cloned().unwrap_or_default()),
+            Self::Shell(line) => plain_first_word(line).map(OsString::from),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The agent: choosing its command, running it and reading its output.
 //!
 //! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it until none of
-//! its processes is alive (`process_tree`; `orphans` after a crash); `decode` reads its output, `promise` its promise
+//! its processes is alive (`process_tree`; `orphans` after a crash); `installed` finds its version; `decode` reads its output, `promise` its promise
 //! and `learnings` what it leaves for later stories. This module knows nothing of git, of story lists or of the loop's
 //! state.
 
@@ -9,6 +9,7 @@ mod belongings;
 mod choice;
 mod command;
 pub mod decode;
+mod installed;
 mod learnings;
 pub mod orphans;
 mod patience;

@@ -186,6 +186,7 @@ fn is_about_one(error: &Error) -> bool {
         Error::Remote(refusal) => matches!(
             refusal,
             RemoteRefusal::Unintelligible { .. }
+                | RemoteRefusal::NotFetched { .. }
                 | RemoteRefusal::Another(_)
                 | RemoteRefusal::Behind { .. }
                 | RemoteRefusal::OwnWorkTree { .. }

@@ -1,6 +1,6 @@
 //! The summary page of a CI job.
 
-use super::report;
+use super::report_of::report_of;
 use crate::engine::Loop;
 use crate::report::{Redaction, Wanted};
 use crate::ui::report::{JOB_PAGE, Progress, markdown};
@@ -21,7 +21,7 @@ pub(super) async fn summarise(open: &mut Loop<'_>) {
         quiet: true,
         ..Screen::default()
     });
-    let made = report::report_of(&open.context, &open.state, &wanted, &mut progress).await;
+    let made = report_of(&open.context, &open.state, &wanted, &mut progress).await;
     let why = match made {
         Ok(report) => match github::summarise(&markdown(&[report], JOB_PAGE)) {
             Ok(()) => return,

@@ -36,6 +36,8 @@ pub mod pull;
 pub mod push;
 pub mod queue;
 pub mod report;
+mod report_of;
+mod report_remote;
 pub mod restore;
 mod retry;
 mod revert;
@@ -53,6 +55,7 @@ pub mod usage;
 pub mod version;
 mod view;
 pub mod watch;
+mod watch_remote;
 
 use std::env;
 

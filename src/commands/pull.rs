@@ -20,25 +20,22 @@ use serde_json::{Value, json};
 /// Finds the loop to bring here if none is named: that of this work tree, if the remote has it, else the only one that
 /// goes on there, else the only one.
 async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Result<Change, Error> {
-    let loops = server.all().await?;
+    let loops = server.list().await?;
     if let Ok(here) = context.resolve_change(None)
         && loops.contains_key(&here)
     {
         return Ok(here);
     }
-    let mut failed = server.fetch(&loops).await?;
-    let mut going_on = Vec::new();
-    for (change, found) in server.read(loops.clone()).await? {
-        // One that cannot be read is named: whoever pulls it is told why.
-        let is_over = failed.remove(&change).is_none()
-            && found.is_ok_and(|found| found.record.phase == Phase::Finished);
-        if !is_over {
-            going_on.push(change);
-        }
-    }
+    let all: Vec<Change> = loops.keys().cloned().collect();
+    // One that cannot be read is named: whoever pulls it is told why.
+    let is_over = |found: Result<There, _>| found.is_ok_and(|found| found.record.phase == Phase::Finished);
+    let going_on = loops
+        .into_iter()
+        .filter_map(|(change, found)| (!is_over(found)).then_some(change));
+    let mut going_on: Vec<Change> = going_on.collect();
     let remote = server.name().to_owned();
     if going_on.is_empty() {
-        going_on.extend(loops.into_keys());
+        going_on = all;
     }
     match going_on.as_slice() {
         [only] => Ok(only.clone()),

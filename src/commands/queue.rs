@@ -37,7 +37,7 @@ pub struct Args {
     pub watch: Option<Duration>,
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).ok().flatten().map(to_std);
     time.filter(|time| !time.is_zero())
         .ok_or_else(|| "it must be a time, such as 10s".to_owned())
@@ -59,7 +59,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     loop {
         let mut queue = read(&context, &settings, server.as_ref(), &mut holders).await?;
         if args.conflicts {
-            find_conflicts(&context, &mut queue).await?;
+            find_conflicts(&context, server.as_ref(), &mut queue).await?;
         }
         if last.as_ref() != Some(&queue.changes) {
             if last.is_some() && !args.json {

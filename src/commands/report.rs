@@ -7,20 +7,20 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use regex::Regex;
 
+use super::report_of::report_of;
+use super::report_remote;
 use super::setup::context;
 use crate::cli::complete::loops;
-use crate::engine::stories::listing_of;
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::fs::{Below, Durability, FileError, write_named, write_through};
 use crate::git::Repo;
 use crate::names::Change;
-use crate::report::{Diffs, Redaction, Report, Wanted, of_loop};
+use crate::report::{Diffs, Redaction, Report, Wanted};
 use crate::settings::parse_duration;
 use crate::signal::Stop;
-use crate::state::{self, State, Store};
-use crate::stories::Listing;
+use crate::state::{self, Store};
 use crate::ui::report::{Options, PULL_REQUEST, Progress, junit, markdown, page};
 use crate::ui::{Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -35,6 +35,9 @@ pub struct Args {
     /// Report every loop of the repository, a section each
     #[arg(long, conflicts_with = "change")]
     pub all: bool,
+    /// Report the loops on this git remote instead of those here; without a name from ralph.remote
+    #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "", requires = "all")]
+    pub remote: Option<String>,
     /// Print Markdown, for the body of a pull request
     #[arg(long, group = "form")]
     pub markdown: bool,
@@ -100,7 +103,9 @@ fn since(text: &str) -> Result<Timestamp, String> {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let mut context = context(&mut narrator).await?;
-    let changes = if args.all {
+    let changes = if args.remote.is_some() {
+        Vec::new()
+    } else if args.all {
         state::changes(&context.repo.common_dir)?
     } else {
         vec![context.resolve_change(args.change.as_deref())?]
@@ -113,6 +118,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         since: args.since,
         redaction: Redaction::new(&expressions).unwrap_or_default(),
         link: settings.link_commit.clone(),
+        ..Wanted::default()
     };
     let mut progress = Progress::new(screen);
     let mut reports = Vec::new();
@@ -133,6 +139,14 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         tokio::select! {
             signal = stopped(&mut stop) => return Ok(Exit::Signal(signal)),
             made = made => reports.push(made?),
+        }
+    }
+    if let Some(remote) = &args.remote {
+        let mut stop = context.stop.clone();
+        let made = report_remote::reports(screen, &context, remote, &wanted, &mut progress);
+        tokio::select! {
+            signal = stopped(&mut stop) => return Ok(Exit::Signal(signal)),
+            made = made => (reports, exit) = made?,
         }
     }
     progress.doing("writing the report");
@@ -216,22 +230,4 @@ fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
 /// Waits for a signal that asks git-ralph to stop; returns its number.
 async fn stopped(stop: &mut Stop) -> i32 {
     stop.asked(1).await
-}
-
-/// Makes the report of a loop; its story list is read only if its branch is checked out in this work tree.
-pub(super) async fn report_of(
-    context: &Context<'_>,
-    state: &State,
-    wanted: &Wanted,
-    progress: &mut Progress,
-) -> Result<Report, Error> {
-    let top = &context.repo.top;
-    let is_here = state.worktree.as_path() == top && state.is_place(&context.head);
-    let listing: Option<Listing> = if is_here {
-        listing_of(state, top).await.ok()
-    } else {
-        None
-    };
-    let mut told = |done, total| progress.differences(done, total);
-    of_loop(&context.repo, state, listing.as_ref(), wanted, &mut told).await
 }

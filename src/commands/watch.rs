@@ -4,8 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use super::choose::{AT_THE_END, Question, closes};
+use super::queue::interval;
 use super::setup::{context, open_loop, resolve};
 use super::view;
+use super::watch_remote;
 use crate::cli::complete::loops;
 use crate::engine::question::Over;
 use crate::engine::{self, Context};
@@ -42,6 +44,13 @@ pub struct Args {
     #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true, default_missing_value = "1",
         value_parser = speed, conflicts_with = "json")]
     pub replay: Option<f64>,
+    /// Watch the loops on this git remote instead, a line for each change; without a name from ralph.remote
+    #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "",
+        conflicts_with_all = ["change", "replay"])]
+    pub remote: Option<String>,
+    /// Look at the remote again after this time, such as 1m; 10s without it
+    #[arg(long, value_name = "TIME", value_parser = interval, requires = "remote")]
+    pub interval: Option<Duration>,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
@@ -54,6 +63,9 @@ fn speed(text: &str) -> Result<f64, String> {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut narrator = Narrator::new(screen);
     let context = context(&mut narrator).await?;
+    if let Some(remote) = &args.remote {
+        return watch_remote::run(screen, &context, remote, args.interval, args.json).await;
+    }
     let changes = watched(&context, args.change.as_deref())?;
     if args.plain || args.json || !view::can_be_shown(screen, false) {
         return plain(screen, &context, &changes, &args).await;

@@ -40,6 +40,10 @@ pub struct Attempt {
     /// The model, if the agent reports it.
     #[serde(default)]
     pub model: Option<String>,
+    /// The version of the agent: as it says itself, else of the package that its program was installed from; null if neither
+    /// is known.
+    #[serde(default)]
+    pub agent_version: Option<String>,
     /// Number of requests to the model, if the agent reports it.
     #[serde(default)]
     pub turns: Option<u64>,
@@ -171,6 +175,7 @@ impl Attempt {
             cache_write_tokens: None,
             output_tokens: None,
             model: None,
+            agent_version: None,
             turns: None,
             files: None,
             insertions: None,

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -144,15 +143,10 @@ pub struct Git {
     settings: Vec<String>,
     /// The index in place of the work tree's.
     index: Option<PathBuf>,
+    /// The repository in place of the work tree's.
+    repository: Option<PathBuf>,
     /// The filters of the user's that it may run.
     filters: Filters,
-}
-
-fn not_started(source: std::io::Error) -> GitError {
-    GitError::Run(CommandError::Spawn {
-        program: "git".to_owned(),
-        source,
-    })
 }
 
 impl Git {
@@ -168,6 +162,7 @@ impl Git {
             own_identity: false,
             settings: Vec::new(),
             index: None,
+            repository: None,
             filters: Filters::Possible,
         }
     }
@@ -211,6 +206,13 @@ impl Git {
         self
     }
 
+    /// Works on the repository in this directory instead of the work tree's. What is missing in it is not fetched.
+    #[must_use]
+    pub fn with_repository(mut self, dir: &Path) -> Self {
+        self.repository = Some(dir.to_owned());
+        self
+    }
+
     /// Tells whether filters are configured.
     #[must_use]
     pub fn with_filters(mut self, filters: Filters) -> Self {
@@ -241,40 +243,6 @@ impl Git {
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
-    }
-
-    /// Becomes one of the user's own git commands, with the user's configuration, pager and colours. Returns
-    /// only when git cannot be started.
-    #[must_use]
-    pub fn take_over(&self, args: &[&str]) -> GitError {
-        not_started(self.users_own(args).exec())
-    }
-
-    /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours.
-    ///
-    /// # Errors
-    /// If git cannot be started.
-    pub async fn show(&self, args: &[&str]) -> Result<(), GitError> {
-        let mut command = self.users_own(args);
-        let shown = tokio::task::spawn_blocking(move || command.status()).await;
-        match shown {
-            Ok(Err(source)) => Err(not_started(source)),
-            // The exit code of a pager means nothing.
-            Ok(Ok(_)) | Err(_) => Ok(()),
-        }
-    }
-
-    fn users_own(&self, args: &[&str]) -> std::process::Command {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a person looks at it for as long as they like"
-        )]
-        let mut command = std::process::Command::new("git");
-        for name in REPOSITORY_VARIABLES {
-            command.env_remove(name);
-        }
-        command.arg("-C").arg(&self.top).args(args);
-        command
     }
 
     /// Builds a git command; `verb` and `args` follow the pinned settings.
@@ -317,6 +285,9 @@ impl Git {
         }
         if let Some(index) = &self.index {
             command = command.env("GIT_INDEX_FILE", index);
+        }
+        if let Some(repository) = &self.repository {
+            command = command.env("GIT_DIR", repository).env("GIT_NO_LAZY_FETCH", "1");
         }
         if let Some(above) = self.top.parent().filter(|_| self.is_top) {
             command = command.env("GIT_CEILING_DIRECTORIES", above);

@@ -1,5 +1,7 @@
 //! Looks at objects that somebody else made, before anything of them is read or used.
 
+use std::collections::BTreeMap;
+
 use super::command::{Git, GitError};
 use super::discover::Repo;
 use crate::async_cmd::{Bounds, CommandError};
@@ -51,6 +53,8 @@ impl Git {
         let args = ["--batch-check=%(objecttype) %(objectsize)"];
         let told = self
             .cmd("cat-file", args)
+            // In a partial clone git would fetch each of those that are missing, one by one.
+            .env("GIT_NO_LAZY_FETCH", "1")
             .stdin(input)
             .within(FOREIGN)
             .bytes()
@@ -63,6 +67,28 @@ impl Git {
             })
         };
         Ok(String::from_utf8_lossy(&told).lines().map(kind).collect())
+    }
+
+    /// Returns those of these commits that are here, as they are stored, in one process.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn commits(&self, oids: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
+        if oids.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
+        let told = self
+            .cmd("cat-file", ["--batch"])
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .stdin(input)
+            .within(FOREIGN)
+            .bytes()
+            .await?;
+        Ok(batch(&told)
+            .filter(|(_, kind, _)| *kind == "commit")
+            .map(|(oid, _, content)| (oid, content.to_vec()))
+            .collect())
     }
 
     /// Lists those of these files that the top directory of a commit has. What has such a name and is no ordinary file is
@@ -95,6 +121,28 @@ impl Git {
     pub async fn blob(&self, oid: &Oid) -> Result<Vec<u8>, GitError> {
         self.cmd("cat-file", ["blob", oid.as_str()]).bytes().await
     }
+}
+
+/// Reads the answer of `git cat-file --batch`: objects with their kinds and contents. Those that are missing are left
+/// out; it ends where the answer is none.
+pub fn batch(mut answer: &[u8]) -> impl Iterator<Item = (Oid, &str, &[u8])> {
+    std::iter::from_fn(move || {
+        loop {
+            let end = memchr::memchr(b'\n', answer)?;
+            let (line, rest) = answer.split_at_checked(end)?;
+            let line = std::str::from_utf8(line).ok()?;
+            let rest = rest.get(1..)?;
+            if line.ends_with(" missing") {
+                answer = rest;
+                continue;
+            }
+            let mut words = line.split(' ');
+            let (oid, kind) = (Oid::parse(words.next()?)?, words.next()?);
+            let (content, rest) = rest.split_at_checked(words.next()?.parse().ok()?)?;
+            answer = rest.strip_prefix(b"\n")?;
+            return Some((oid, kind, content));
+        }
+    })
 }
 
 impl Repo {

@@ -4,6 +4,7 @@
 //! or environment could change the result. Only object ids and full ref names are used; nothing here merges, checks out
 //! or commits with porcelain. Paths are bytes. This module knows nothing of loops, stories or agents.
 
+mod apart;
 mod checksum;
 mod command;
 mod convert;
@@ -37,17 +38,20 @@ mod shallow;
 mod stamp;
 mod stash;
 mod switch;
+mod users_own;
 mod waits;
 pub mod worktree;
 
+pub use apart::Apart;
 pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover, discover_in_files};
 pub use filters::Filters;
-pub use foreign::{Kind, TopFile};
+pub use foreign::{Kind, TopFile, batch};
 pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
 pub use layout::{LayoutHead, RepoLayout, git_directories, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
+pub use new_objects::is_commit;
 pub use objects::{Described, StagedEntry};
 pub use operations::{clear_operations, operations_in_progress};
 pub use own_files::{OwnFiles, PutBack, Runs};

@@ -167,17 +167,8 @@ impl Git {
 impl NewObject<'_> {
     /// Writes it below git's directory unless it is there; returns its id, of `length` bytes.
     fn write(&self, door: &Below, length: usize) -> io::Result<Oid> {
-        let header = format!("{} {}\0", self.kind, self.content.len());
-        let hex = match length {
-            20 => hex(&Sha1::new()
-                .chain_update(&header)
-                .chain_update(self.content)
-                .finalize()),
-            _ => hex(&Sha256::new()
-                .chain_update(&header)
-                .chain_update(self.content)
-                .finalize()),
-        };
+        let header = header_of(self.kind, self.content);
+        let hex = hash_of(&header, self.content, length);
         let oid = Oid::parse(&hex).ok_or_else(|| io::Error::other("no object id"))?;
         let (dir, name) = hex.split_at(2);
         let dir = Path::new("objects").join(dir);
@@ -206,6 +197,28 @@ impl NewObject<'_> {
             }
         }
     }
+}
+
+fn header_of(kind: &str, content: &[u8]) -> String {
+    format!("{kind} {}\0", content.len())
+}
+
+/// Returns the id of an object in a repository whose ids have this length in bytes.
+fn hash_of(header: &str, content: &[u8], length: usize) -> String {
+    match length {
+        20 => hex(&Sha1::new().chain_update(header).chain_update(content).finalize()),
+        _ => hex(&Sha256::new()
+            .chain_update(header)
+            .chain_update(content)
+            .finalize()),
+    }
+}
+
+/// Returns whether this is the commit of this id.
+#[must_use]
+pub fn is_commit(oid: &Oid, content: &[u8]) -> bool {
+    let header = header_of("commit", content);
+    hash_of(&header, content, oid.as_str().len() / 2) == oid.as_str()
 }
 
 /// Returns the bytes of an object id.

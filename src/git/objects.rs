@@ -1,6 +1,5 @@
 //! Objects: trees, commits, blobs and merges that touch no file of the work tree.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::command::{Git, GitError, failure, split_z};
@@ -106,31 +105,6 @@ impl Git {
         let args = ["-s", "--format=%B", commit.as_str(), "--"];
         let bytes = self.cmd("show", args).bytes().await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-
-    /// Returns the messages of those of these commits that are here, in one process.
-    ///
-    /// # Errors
-    /// If git cannot be run.
-    pub async fn messages(&self, commits: &[Oid]) -> Result<BTreeMap<Oid, String>, GitError> {
-        if commits.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let input: String = commits.iter().map(|oid| format!("{oid}\n")).collect();
-        let args = [
-            "--no-walk=unsorted",
-            "--ignore-missing",
-            "--stdin",
-            "-z",
-            "--format=%H%n%B",
-        ];
-        let bytes = self.cmd("log", args).stdin(input).within(FOREIGN).bytes().await?;
-        let entries = split_z(&bytes).into_iter().filter_map(|entry| {
-            let text = String::from_utf8_lossy(&entry).into_owned();
-            let (oid, message) = text.split_once('\n')?;
-            Some((Oid::parse(oid)?, message.to_owned()))
-        });
-        Ok(entries.collect())
     }
 
     /// Returns the parents of a commit.

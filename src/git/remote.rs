@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::command::{Git, GitCommand, GitError, failure};
-use crate::async_cmd::Bounds;
+use crate::async_cmd::{Bounds, Output};
 use crate::names::Oid;
 
 /// The bounds of a git that lists or moves refs: it keeps what the remote lists in memory, and that can have no end.
@@ -31,6 +31,28 @@ pub enum Pushed {
     /// Nothing was said about this ref, or something that passes: a lock, a full disk, a connection that broke off. The
     /// remote may have moved it all the same. Git's words.
     Unknown(String),
+}
+
+/// The answer to a push of several refs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Together {
+    /// The remote has all of them.
+    Done,
+    /// The remote does not move them together: it cannot, or it takes one of them not at all, or one was elsewhere.
+    Never,
+    /// The connection broke off, or something passes. The remote may have moved all of them.
+    Unknown,
+}
+
+/// A ref of a remote that is to be moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Move<'m> {
+    /// Its name.
+    pub name: &'m str,
+    /// The object where it is now; `None` if it must not exist there.
+    pub old: Option<&'m Oid>,
+    /// The object that it is moved to; `None` if it is deleted.
+    pub new: Option<&'m Oid>,
 }
 
 /// A remote by its name or address, asked with a limit of time.
@@ -81,6 +103,20 @@ impl RemoteGit {
     /// # Errors
     /// If the remote cannot be read, or has no such ref.
     pub async fn fetch(&self, names: &[String]) -> Result<(), GitError> {
+        self.fetch_with(&[], names).await
+    }
+
+    /// Fetches the commits that refs name, without their files and without those before them, and names them nowhere: only
+    /// for a repository that is made for it, as its history ends at each of them. From a remote that knows no filters, the
+    /// files of these commits come too.
+    ///
+    /// # Errors
+    /// As [`RemoteGit::fetch`].
+    pub async fn fetch_commits(&self, names: &[String]) -> Result<(), GitError> {
+        self.fetch_with(&["--depth=1", "--filter=tree:0"], names).await
+    }
+
+    async fn fetch_with(&self, more: &[&str], names: &[String]) -> Result<(), GitError> {
         let mut args = vec![
             "--quiet",
             "--no-tags",
@@ -89,6 +125,7 @@ impl RemoteGit {
             "--no-auto-maintenance",
             "--refmap=",
         ];
+        args.extend(more);
         args.extend(["--", &self.name]);
         args.extend(names.iter().map(String::as_str));
         // An object of this size is not read into memory.
@@ -104,20 +141,7 @@ impl RemoteGit {
     /// # Errors
     /// If git cannot be run, takes too long or is killed: the remote may have moved the ref all the same.
     pub async fn push(&self, name: &str, old: Option<&Oid>, new: Option<&Oid>) -> Result<Pushed, GitError> {
-        let lease = format!("--force-with-lease={name}:{}", old.map_or("", Oid::as_str));
-        let refspec = format!("{}:{name}", new.map_or("", Oid::as_str));
-        let args = [
-            "--porcelain",
-            "--no-verify",
-            "--no-follow-tags",
-            "--no-signed",
-            "--recurse-submodules=no",
-            &lease,
-            "--",
-            &self.name,
-            &refspec,
-        ];
-        let output = self.cmd("push", &args).any_exit().await?;
+        let output = self.push_with(&[], &[Move { name, old, new }]).await?;
         match output.code {
             Some(0) => return Ok(Pushed::Done),
             Some(_) => {}
@@ -126,6 +150,45 @@ impl RemoteGit {
         let status = String::from_utf8_lossy(&output.stdout).into_owned();
         let said = [output.stderr, output.stdout].concat();
         Ok(answer(name, &status, words_of(&String::from_utf8_lossy(&said))))
+    }
+
+    /// Moves several refs of the remote, all or none of them.
+    ///
+    /// # Errors
+    /// As [`RemoteGit::push`].
+    pub async fn push_together(&self, moves: &[Move<'_>]) -> Result<Together, GitError> {
+        let output = self.push_with(&["--atomic"], moves).await?;
+        if output.code == Some(0) {
+            return Ok(Together::Done);
+        }
+        let said = String::from_utf8_lossy(&output.stderr).to_lowercase();
+        let status = String::from_utf8_lossy(&output.stdout).to_lowercase();
+        let is_never = said.contains("atomic") || status.contains("atomic");
+        Ok(if is_never {
+            Together::Never
+        } else {
+            Together::Unknown
+        })
+    }
+
+    async fn push_with(&self, more: &[&str], moves: &[Move<'_>]) -> Result<Output, GitError> {
+        let oid = |oid: Option<&Oid>| oid.map_or(String::new(), ToString::to_string);
+        let of = |at: &Move<'_>| format!("--force-with-lease={}:{}", at.name, oid(at.old));
+        let leases: Vec<String> = moves.iter().map(of).collect();
+        let of = |at: &Move<'_>| format!("{}:{}", oid(at.new), at.name);
+        let refs: Vec<String> = moves.iter().map(of).collect();
+        let mut args = vec![
+            "--porcelain",
+            "--no-verify",
+            "--no-follow-tags",
+            "--no-signed",
+            "--recurse-submodules=no",
+        ];
+        args.extend(more);
+        args.extend(leases.iter().map(String::as_str));
+        args.extend(["--", &self.name]);
+        args.extend(refs.iter().map(String::as_str));
+        self.cmd("push", &args).any_exit().await
     }
 
     fn cmd(&self, verb: &'static str, args: &[&str]) -> GitCommand {

@@ -7,6 +7,7 @@ use super::server::{FIRST_PAUSE, Server};
 use super::{There, checkpoints_before};
 use crate::error::Error;
 use crate::git::Pushed;
+use crate::git::remote::Together;
 use crate::names::{Change, Oid};
 
 /// The reason why a branch with somebody else's commits stays.
@@ -35,6 +36,8 @@ pub(super) struct BranchCopy {
     is_own: bool,
     /// The reason why it was not moved, which was told.
     pub kept: Option<String>,
+    /// True if the remote did not move it together with the state.
+    is_alone: bool,
 }
 
 impl BranchCopy {
@@ -53,7 +56,35 @@ impl BranchCopy {
             at,
             is_own,
             kept: None,
+            is_alone: false,
         }
+    }
+
+    /// Pushes a state and moves the branch to its checkpoint, both or none, in one push; returns whether the remote has both.
+    /// Does nothing if the branch is there already, if somebody else may have moved it, or if the remote did not do this before.
+    pub async fn put_along(
+        &mut self,
+        server: &Server,
+        change: &Change,
+        state: (Option<&Oid>, &Oid),
+        checkpoint: &Oid,
+    ) -> bool {
+        if !self.goes_along(checkpoint) {
+            return false;
+        }
+        let branch = (self.at.as_ref(), checkpoint);
+        let pushed = server.swap_both(change, state, branch).await;
+        match pushed {
+            Together::Done => (self.at, self.kept) = (Some(checkpoint.clone()), None),
+            Together::Never => self.is_alone = true,
+            Together::Unknown => {}
+        }
+        pushed == Together::Done
+    }
+
+    /// Returns whether it can be moved to this checkpoint together with the state.
+    pub fn goes_along(&self, checkpoint: &Oid) -> bool {
+        self.is_own && !self.is_alone && self.at.as_ref() != Some(checkpoint)
     }
 
     /// Compares it with a checkpoint.

@@ -63,6 +63,9 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
     };
     let is_done = matches!(open.state.progress.phase, Phase::Finished | Phase::Complete);
     let mut is_new = true;
+    if branch.goes_along(&checkpoint) && swaps.put_along(open, &mut branch).await? {
+        return Ok(Pushed::Done { branch: true });
+    }
     if is_done && !is_there {
         // The remote does not say that all of it is done before the branch has it.
         let holder = Holder {
@@ -122,6 +125,39 @@ impl Swaps<'_> {
             return Ok(false);
         }
         let token = holder.as_ref().map(|holder| holder.token.clone());
+        let next = self.next(open, holder, blocked, &packed, tells).await?;
+        let previous = self.there.as_ref().map(|there| &there.oid);
+        swap(self.server, previous, &next).await?;
+        self.base.note(&next.oid, token.as_deref())?;
+        self.there = Some(next);
+        Ok(true)
+    }
+
+    /// Puts a state there that nobody holds, and moves the branch, both or none; returns whether the remote has both.
+    async fn put_along(&mut self, open: &Loop<'_>, branch: &mut BranchCopy) -> Result<bool, Error> {
+        let packed = portable::pack(open, Tells::All).await?;
+        let next = self.next(open, None, None, &packed, Tells::All).await?;
+        let previous = self.there.as_ref().map(|there| &there.oid);
+        let (change, checkpoint) = (open.change(), &open.state.checkpoint);
+        let is_there = branch
+            .put_along(self.server, change, (previous, &next.oid), checkpoint)
+            .await;
+        if is_there {
+            self.base.note(&next.oid, None)?;
+            self.there = Some(next);
+        }
+        Ok(is_there)
+    }
+
+    /// Makes the state that goes on top of the one that is there.
+    async fn next(
+        &self,
+        open: &Loop<'_>,
+        holder: Option<Holder>,
+        blocked: Option<String>,
+        packed: &portable::Packed,
+        tells: Tells,
+    ) -> Result<There, Error> {
         let there = self.there.as_ref();
         let record = Record {
             generation: there.map_or(0, |there| there.record.generation) + 1,
@@ -129,28 +165,22 @@ impl Swaps<'_> {
             blocked,
             ..portable::record_of(open, holder, tells).await?
         };
-        let oid = swap(open, self.server, there, &record, &packed).await?;
-        self.base.note(&oid, token.as_deref())?;
-        self.there = Some(There { oid, record });
-        Ok(true)
+        let previous = there.map(|there| &there.oid);
+        let message = record.message(previous, &random());
+        let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
+        let repo = &open.context.repo;
+        let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
+        Ok(There { oid, record })
     }
 }
 
-async fn swap(
-    open: &Loop<'_>,
-    server: &Server,
-    there: Option<&There>,
-    record: &Record,
-    packed: &portable::Packed,
-) -> Result<Oid, Error> {
-    let previous = there.map(|there| &there.oid);
-    let message = record.message(previous, &random());
-    let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
-    let repo = &open.context.repo;
-    let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
-    let (change, remote) = (record.change.to_string(), server.name().to_owned());
-    match server.swap(&record.change, previous, &oid, SHORT_PATIENCE).await {
-        Answer::Ours => Ok(oid),
+async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(), Error> {
+    let (change, remote) = (next.record.change.to_string(), server.name().to_owned());
+    match server
+        .swap(&next.record.change, previous, &next.oid, SHORT_PATIENCE)
+        .await
+    {
+        Answer::Ours => Ok(()),
         Answer::Theirs(_) => Err(RemoteRefusal::Behind { change }.into()),
         Answer::Refused(words) => Err(RemoteRefusal::Refused {
             change,

@@ -111,8 +111,8 @@ impl HeldLoop {
         }
     }
 
-    /// Publishes the loop as it is now, and holds it. First the state, which only moves from what this run has put there,
-    /// then the branch.
+    /// Publishes the loop as it is now, and holds it: the state, which only moves from what this run has put there, with the
+    /// branch; on a remote that does not move both or none, first the state, then the branch.
     pub(super) async fn publish(&mut self, open: &mut Loop<'_>) -> Result<(), Error> {
         let record = portable::record_of(open, Some(self.holder.clone()), Tells::NoEnd).await?;
         self.put(open, record, Tells::NoEnd).await
@@ -124,6 +124,9 @@ impl HeldLoop {
         let checkpoint = open.state.checkpoint.clone();
         let stand = async |held: &Self| held.branch.stand(&held.server, &held.change, &checkpoint).await;
         if stand(self).await? == Stand::Behind {
+            if self.put_end_along(open).await? {
+                return Ok(());
+            }
             self.publish(open).await?;
         }
         let is_there = stand(self).await? == Stand::Has;
@@ -154,8 +157,14 @@ impl HeldLoop {
     async fn put(&mut self, open: &mut Loop<'_>, record: Record, tells: Tells) -> Result<(), Error> {
         let packed = portable::pack(open, tells).await?;
         let is_first = self.last.is_none();
-        let patience = self.patience();
-        match self.push(record.clone(), &packed, patience).await? {
+        let (begun, patience) = (Instant::now(), self.patience());
+        let answer = if self.push_along(record.clone(), &packed).await? {
+            Answer::Ours
+        } else {
+            let left = patience.saturating_sub(begun.elapsed());
+            self.push(record.clone(), &packed, left).await?
+        };
+        match answer {
             Answer::Ours => {}
             Answer::Theirs(_) => self.end = Some(End::Lost),
             Answer::Refused(words) => self.refused(words).await?,
@@ -167,17 +176,7 @@ impl HeldLoop {
             Answer::Unknown(_) => self.end = Some(End::Silent),
         }
         self.require()?;
-        if is_first {
-            let mine = taken_along(open).await?;
-            if !mine.is_empty() {
-                let files = first_few(&mine).join(", ");
-                open.tell(format!(
-                    "pushed with what you had not committed when the loop began: {files}"
-                ));
-            }
-        }
-        self.packed = Some(packed);
-        self.note_base()?;
+        self.is_put(open, packed, is_first).await?;
         let put = self
             .branch
             .put(&self.server, &self.change, &record.checkpoint)
@@ -188,6 +187,36 @@ impl HeldLoop {
             open.tell(format!("branch {branch} on {remote} stays as it is: {why}"));
         }
         Ok(())
+    }
+
+    /// Puts the end of the loop on the remote and moves the branch, both or none; returns whether the remote has both.
+    async fn put_end_along(&mut self, open: &mut Loop<'_>) -> Result<bool, Error> {
+        if !self.branch.goes_along(&open.state.checkpoint) {
+            return Ok(false);
+        }
+        let record = portable::record_of(open, None, Tells::All).await?;
+        let packed = portable::pack(open, Tells::All).await?;
+        let is_first = self.last.is_none();
+        let is_there = self.push_along(record, &packed).await?;
+        if is_there {
+            self.is_put(open, packed, is_first).await?;
+        }
+        Ok(is_there)
+    }
+
+    /// Notes that the remote has the loop as it is here. The first time, says what it has of the user's.
+    async fn is_put(&mut self, open: &mut Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
+        if is_first {
+            let mine = taken_along(open).await?;
+            if !mine.is_empty() {
+                let files = first_few(&mine).join(", ");
+                open.tell(format!(
+                    "pushed with what you had not committed when the loop began: {files}"
+                ));
+            }
+        }
+        self.packed = Some(packed);
+        self.note_base()
     }
 
     /// Returns the time for which a push is tried again.
@@ -245,27 +274,15 @@ impl HeldLoop {
         patience: Duration,
     ) -> Result<Answer, GitError> {
         loop {
-            let previous = self.last.as_ref().map(|last| last.oid.clone());
-            let record = Record {
-                generation: self.last.as_ref().map_or(0, |last| last.record.generation) + 1,
-                lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
-                renewed: Timestamp::now(),
-                ..record.clone()
-            };
-            let message = record.message(previous.as_ref(), &random());
-            let parents: Vec<&Oid> = previous.iter().chain(&packed.parents).collect();
-            let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
+            let there = self.next(record.clone(), packed).await?;
+            let previous = self.last.as_ref().map(|last| &last.oid);
             let answer = self
                 .server
-                .swap(&self.change, previous.as_ref(), &oid, patience)
+                .swap(&self.change, previous, &there.oid, patience)
                 .await;
             match &answer {
-                Answer::Ours => {
-                    self.last = Some(There { oid, record });
-                    self.unheard.clear();
-                    self.answered = Instant::now();
-                }
-                Answer::Unknown(_) => self.unheard.push(There { oid, record }),
+                Answer::Ours => self.took(there),
+                Answer::Unknown(_) => self.unheard.push(there),
                 Answer::Theirs(Some(now)) => {
                     // An earlier push has arrived after all: this one goes on top of it.
                     if let Some(place) = self.unheard.iter().position(|there| there.oid == *now) {
@@ -277,6 +294,51 @@ impl HeldLoop {
             }
             return Ok(answer);
         }
+    }
+
+    /// Pushes a state on top of the last one, and the branch, both or none; returns whether the remote has both. If not, it
+    /// may still get them: the next push looks for that.
+    async fn push_along(&mut self, record: Record, packed: &Packed) -> Result<bool, GitError> {
+        if !self.branch.goes_along(&record.checkpoint) {
+            return Ok(false);
+        }
+        let there = self.next(record, packed).await?;
+        let previous = self.last.as_ref().map(|last| &last.oid);
+        let checkpoint = there.record.checkpoint.clone();
+        let state = (previous, &there.oid);
+        let is_there = self
+            .branch
+            .put_along(&self.server, &self.change, state, &checkpoint)
+            .await;
+        if is_there {
+            self.took(there);
+        } else {
+            self.unheard.push(there);
+        }
+        Ok(is_there)
+    }
+
+    /// Makes the state that goes on top of the last one.
+    async fn next(&self, record: Record, packed: &Packed) -> Result<There, GitError> {
+        let previous = self.last.as_ref();
+        let record = Record {
+            generation: previous.map_or(0, |last| last.record.generation) + 1,
+            lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
+            renewed: Timestamp::now(),
+            ..record
+        };
+        let previous = previous.map(|last| &last.oid);
+        let message = record.message(previous, &random());
+        let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
+        let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
+        Ok(There { oid, record })
+    }
+
+    /// Notes that the remote has this state.
+    fn took(&mut self, there: There) {
+        self.last = Some(there);
+        self.unheard.clear();
+        self.answered = Instant::now();
     }
 
     /// Notes that the loop here is what the remote has.

@@ -2,7 +2,7 @@
 //! only moves from the object that was expected (`docs/scale-out.md`).
 //!
 //! - `record` is what the ref says, and `lease` decides whether a holder is dead; both are pure.
-//! - `server` reads and moves refs on the remote; `portable` makes objects of a loop, and `received` a loop of objects,
+//! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone; `portable` makes objects of a loop, and `received` a loop of objects,
 //!   which `sane` finds possible.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
 //!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
@@ -13,6 +13,7 @@ mod branch;
 pub mod handover;
 mod held_loop;
 pub mod lease;
+mod listing;
 mod portable;
 pub mod probe;
 pub mod prune;

@@ -59,9 +59,20 @@ pub async fn prune(
 ) -> Result<Pruned, Error> {
     let mut pruned = Pruned::default();
     let mut heads = None;
-    for (change, there) in finished(server, change, &mut pruned).await? {
+    let mut old = finished(server, change, &mut pruned).await?;
+    old.retain(|(_, there)| {
         let since = Timestamp::now().duration_since(there.record.renewed);
-        if Duration::try_from(since).is_ok_and(|since| since >= age) {
+        Duration::try_from(since).is_ok_and(|since| since >= age)
+    });
+    let wanted = old
+        .iter()
+        .map(|(change, there)| (change.clone(), there.oid.clone()));
+    let mut failed: BTreeMap<Change, RemoteRefusal> = server.fetch(&wanted.collect()).await?;
+    for (change, there) in old {
+        if let Some(error) = failed.remove(&change) {
+            let why = error.to_string();
+            pruned.kept.push(Kept { change, why });
+        } else {
             let is_somewhere = is_on_a_branch(context, server, &there, &mut heads).await?;
             let gone = Gone {
                 name: server.state_ref(&change),
@@ -109,15 +120,13 @@ async fn finished(
         }
         return Ok(vec![(change.clone(), there)]);
     }
-    let loops = server.all().await?;
-    let mut failed: BTreeMap<Change, RemoteRefusal> = server.fetch(&loops).await?;
     let mut found = Vec::new();
-    for (change, there) in server.read(loops).await? {
+    for (change, there) in server.list().await? {
         match there {
             Ok(there) if is_finished(&there) => found.push((change, there)),
             Ok(_) => {}
             Err(error) => {
-                let why = failed.remove(&change).unwrap_or(error).to_string();
+                let why = error.to_string();
                 pruned.kept.push(Kept { change, why });
             }
         }

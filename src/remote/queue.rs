@@ -78,8 +78,8 @@ pub struct Entry {
     pub there: Option<There>,
 }
 
-/// Lists the changes of this work tree and the loops on a remote. One look at the remote, and one fetch if something is
-/// new there.
+/// Lists the changes of this work tree and the loops on a remote. One look at the remote, and one fetch of commits alone if
+/// something is new there.
 ///
 /// # Errors
 /// If the remote cannot be read.
@@ -103,12 +103,10 @@ pub async fn read(
         }
     }
     if let Some(server) = server {
-        let loops = server.all().await?;
-        let mut failed = server.fetch(&loops).await?;
-        for (change, found) in server.read(loops).await? {
-            let found = found.map_err(|error| failed.remove(&change).unwrap_or(error));
-            let source = entries.remove(&change).and_then(|entry: Entry| entry.source);
-            entries.insert(change.clone(), there(server, change, found, source, watch));
+        for mut entry in on_remote(server, watch).await? {
+            let here = entries.remove(&entry.change);
+            entry.source = here.and_then(|entry: Entry| entry.source);
+            entries.insert(entry.change.clone(), entry);
         }
     }
     let mut changes: Vec<Entry> = entries.into_values().collect();
@@ -132,6 +130,17 @@ pub async fn read(
         finished: number(Standing::Finished),
         changes,
     })
+}
+
+/// Lists the loops on a remote alone, by their names.
+///
+/// # Errors
+/// If the remote cannot be read.
+pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
+    let listed = server.list().await?.into_iter();
+    Ok(listed
+        .map(|(change, found)| entry_of(server, change, found, watch))
+        .collect())
 }
 
 /// Says what has to happen with a change next, and by whom.
@@ -233,11 +242,10 @@ fn why_not(phase: Phase) -> &'static str {
 }
 
 /// Returns the entry of a loop on the remote.
-fn there(
+pub fn entry_of(
     server: &Server,
     change: Change,
     found: Result<There, RemoteRefusal>,
-    source: Option<String>,
     watch: &mut Watch,
 ) -> Entry {
     let branch = change.branch();
@@ -246,7 +254,7 @@ fn there(
         Err(error) => {
             return Entry {
                 change,
-                source,
+                source: None,
                 total: None,
                 done: 0,
                 phase: UNREADABLE,
@@ -273,7 +281,7 @@ fn there(
         (None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
     };
     Entry {
-        source,
+        source: None,
         total: Some(record.total),
         done: record.done,
         phase: match record.blocked {
@@ -324,20 +332,30 @@ impl Queue {
     }
 }
 
-/// Computes which complete and finished changes conflict with the present HEAD, or with each other; nothing is changed.
-/// Those without conflicts come first.
+/// Computes which complete and finished changes conflict with the present HEAD, or with each other; nothing is changed. The
+/// work of those loops is fetched. Those without conflicts come first.
 ///
 /// # Errors
-/// If git cannot merge.
-pub async fn find_conflicts(context: &Context<'_>, queue: &mut Queue) -> Result<(), Error> {
+/// If git cannot merge, or the remote cannot be read.
+pub async fn find_conflicts(
+    context: &Context<'_>,
+    server: Option<&Server>,
+    queue: &mut Queue,
+) -> Result<(), Error> {
     let repo = &context.repo;
     let Some(head) = context.head.oid.clone() else {
         return Ok(());
     };
     let is_done =
         |entry: &Entry| matches!(entry.phase, "complete" | "finished") && entry.checkpoint.is_some();
-    let tips = queue.changes.iter().filter(|entry| is_done(entry));
-    let tips = tips.filter_map(|entry| Some((entry.change.clone(), entry.checkpoint.clone()?)));
+    let done = queue.changes.iter().filter(|entry| is_done(entry));
+    if let Some(server) = server {
+        let there = done.clone();
+        let there = there.filter_map(|entry| Some((entry.change.clone(), entry.there.as_ref()?.oid.clone())));
+        // One that cannot be fetched is not compared.
+        server.fetch(&there.collect()).await?;
+    }
+    let tips = done.filter_map(|entry| Some((entry.change.clone(), entry.checkpoint.clone()?)));
     let mut tips: Vec<(Change, Oid)> = tips.collect();
     // A message on a remote can name anything.
     let oids: Vec<Oid> = tips.iter().map(|(_, oid)| oid.clone()).collect();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::base::Base;
 use super::record::parse_list;
 use super::refusal::RemoteRefusal;
 use super::sane::{check_state, is_event};
@@ -24,6 +25,22 @@ const FILES: [(&str, u64); 4] = [
 
 /// The most attempts that travel.
 const MOST_ATTEMPTS: usize = 20_000;
+
+impl Server {
+    /// Reads a loop on the remote. Its objects must be here.
+    ///
+    /// # Errors
+    /// If it is not one, or git cannot be run.
+    pub async fn portable(&self, there: &There) -> Result<Portable, Error> {
+        receive(self, there).await
+    }
+
+    /// Returns whether the loop here is the one on the remote, in this very state.
+    #[must_use]
+    pub fn is_here(&self, there: &There) -> bool {
+        Base::new(&self.repo, &there.record.change, self.name()).is_at(&there.oid)
+    }
+}
 
 /// Reads a loop from a state commit.
 ///

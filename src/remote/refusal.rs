@@ -15,6 +15,13 @@ pub enum RemoteRefusal {
     NoRemote,
     #[error("cannot read the remote {remote}{}", indented(words))]
     Unreadable { remote: String, words: String },
+    /// The remote can be read, but not this loop.
+    #[error("cannot fetch '{change}' from {remote}{}", indented(words))]
+    NotFetched {
+        change: String,
+        remote: String,
+        words: String,
+    },
     /// Another run has the loop.
     #[error("{holder} holds '{change}' on {remote}; it renewed its lease at {renewed}")]
     Held {
@@ -113,6 +120,11 @@ impl Advise for RemoteRefusal {
         match self {
             Self::NoRemote => hint("add --remote <name>, or: git config ralph.remote origin"),
             Self::Unreadable { remote, .. } => hint(format!("git ls-remote {remote}")),
+            Self::NotFetched { change, remote, .. } => hint(format!(
+                "where the loop is whole: git ralph push {change} --remote {remote}",
+                change = typed(change),
+                remote = typed(remote)
+            )),
             Self::Held { change, remote, .. } => hint(format!(
                 "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take",
                 change = typed(change),

@@ -12,8 +12,8 @@ use super::record::{Record, phase_name};
 use super::refusal::RemoteRefusal;
 use crate::async_cmd::CommandError;
 use crate::error::Error;
-use crate::git::remote::{Pushed, RemoteGit};
-use crate::git::{GitError, Kind, Repo};
+use crate::git::remote::{Move, Pushed, RemoteGit, Together};
+use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 use crate::settings::{Settings, to_std};
 
@@ -25,16 +25,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most loops that one fetch names.
-const MOST_AT_ONCE: usize = 500;
+pub(super) const MOST_AT_ONCE: usize = 500;
 
 /// The most refs that a remote may list.
 const MOST_REFS: usize = 100_000;
-
-/// The most bytes of a state commit: it has a line for each attempt.
-const MOST_MESSAGE: u64 = 4 << 20;
-
-/// The most bytes of state commits that are read at once.
-const MOST_MESSAGES: u64 = 64 << 20;
 
 /// The answer to the attempt to move a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,9 +54,9 @@ fn unanswered(limit: Duration) -> String {
 pub struct Server {
     git: RemoteGit,
     /// The same, with the time that much history takes: nothing is held meanwhile.
-    fetching: RemoteGit,
+    pub(super) fetching: RemoteGit,
     /// That time.
-    fetch_limit: Duration,
+    pub(super) fetch_limit: Duration,
     /// The repository here.
     pub(super) repo: Repo,
     /// The beginning of the refs, with a slash at its end.
@@ -255,85 +249,6 @@ impl Server {
         Ok(failed)
     }
 
-    /// Reads state commits that are here, in two processes; the error is about one of them.
-    ///
-    /// # Errors
-    /// If git cannot be run.
-    pub async fn read(
-        &self,
-        loops: BTreeMap<Change, Oid>,
-    ) -> Result<BTreeMap<Change, Result<There, RemoteRefusal>>, Error> {
-        let oids: Vec<Oid> = loops.values().cloned().collect();
-        let kinds = self.repo.git.kinds_of(&oids).await?;
-        let kinds: BTreeMap<&Oid, Option<Kind>> = oids.iter().zip(kinds).collect();
-        let is_readable = |kind: &Kind| kind.is_commit && kind.size <= MOST_MESSAGE;
-        let readable = oids
-            .iter()
-            .filter(|oid| kinds.get(oid).and_then(Option::as_ref).is_some_and(is_readable));
-        // Several refs can name one commit.
-        let mut changes: BTreeMap<&Oid, Vec<&Change>> = BTreeMap::new();
-        for oid in readable {
-            changes.entry(oid).or_default();
-        }
-        for (change, oid) in &loops {
-            changes.entry(oid).and_modify(|known| known.push(change));
-        }
-        let mut records = BTreeMap::new();
-        let mut rest: Vec<&Oid> = changes.keys().copied().collect();
-        while !rest.is_empty() {
-            let mut sum = 0;
-            let fits = rest.iter().take_while(|oid| {
-                sum += kinds
-                    .get(**oid)
-                    .and_then(Option::as_ref)
-                    .map_or(0, |kind| kind.size);
-                sum <= MOST_MESSAGES
-            });
-            let number = fits.count().max(1);
-            let part: Vec<Oid> = rest.drain(..number.min(rest.len())).cloned().collect();
-            for (oid, message) in self.repo.git.messages(&part).await? {
-                for change in changes.get(&oid).into_iter().flatten() {
-                    records.insert(*change, Record::parse(change, &message));
-                }
-            }
-        }
-        let read = |(change, oid): (&Change, &Oid)| {
-            let record = match (kinds.get(oid).and_then(Option::as_ref), records.remove(change)) {
-                (_, Some(record)) => record.ok_or("its message is not that of a state"),
-                (Some(kind), None) if kind.is_commit => Err("it is too large"),
-                (Some(_), None) => Err("it is no commit"),
-                // It moved between the look and the fetch, which is no error of the one who looks.
-                (None, None) => Err("it is missing"),
-            };
-            let there = match record {
-                Ok(record) => Ok(There {
-                    oid: oid.clone(),
-                    record,
-                }),
-                Err(why) => Err(self.unintelligible(change, why)),
-            };
-            (change.clone(), there)
-        };
-        Ok(loops.iter().map(read).collect())
-    }
-
-    /// Finds a loop on the remote and fetches it; returns it with the place of its branch there.
-    ///
-    /// # Errors
-    /// If the remote cannot be read, or its state is not one.
-    pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
-        let (state, branch) = self.places(change).await?;
-        let Some(oid) = state else {
-            return Ok((None, branch));
-        };
-        let wanted = BTreeMap::from([(change.clone(), oid)]);
-        if let Some(error) = self.fetch(&wanted).await?.into_values().next() {
-            return Err(error.into());
-        }
-        let there = self.read(wanted).await?.into_values().next().transpose()?;
-        Ok((there, branch))
-    }
-
     /// Returns what is known of the holder of a loop. `is_alone` is true if no other process works on the loop in this
     /// repository: a run of this repository that held it is dead then.
     pub(super) fn holding(&self, found: &There, base: &Base, is_alone: bool, watch: &mut Watch) -> Holding {
@@ -408,6 +323,30 @@ impl Server {
             }
             sleep(pause.min(patience.saturating_sub(begun.elapsed()))).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Moves a loop's ref and its branch, both or none: one push. An answer that is lost is looked up.
+    pub(super) async fn swap_both(
+        &self,
+        change: &Change,
+        state: (Option<&Oid>, &Oid),
+        branch: (Option<&Oid>, &Oid),
+    ) -> Together {
+        let (state_ref, branch_ref) = (self.state_ref(change), change.branch_ref());
+        let to = |name, (old, new)| Move {
+            name,
+            old,
+            new: Some(new),
+        };
+        let moves = [to(&state_ref, state), to(&branch_ref, branch)];
+        let pushed = self.git.push_together(&moves).await.unwrap_or(Together::Unknown);
+        match pushed {
+            Together::Unknown => match self.places(change).await {
+                Ok((now, _)) if now.as_ref() == Some(state.1) => Together::Done,
+                _ => Together::Unknown,
+            },
+            pushed => pushed,
         }
     }
 

@@ -53,18 +53,19 @@ struct Pending {
     pair: (Oid, Oid),
 }
 
-/// Adds changed files and patches to a report; `progress` is called with the numbers of done and of all differences.
+/// Adds changed files and patches to a report. `kept` has the commits of refs that are not here; `progress` is called with the numbers of done and of all differences.
 pub(super) async fn add(
     report: &mut Report,
     history_bases: &History,
     git: &Git,
     diffs: Diffs,
+    kept: &BTreeMap<String, Oid>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(), GitError> {
     if diffs == Diffs::None {
         return Ok(());
     }
-    let (pending, gone) = pending(report, history_bases, git).await?;
+    let (pending, gone) = pending(report, history_bases, git, kept).await?;
     let mut pruned = 0;
     for place in gone {
         if let Place::Attempt(story, attempt) = place {
@@ -163,6 +164,7 @@ async fn pending(
     report: &Report,
     history: &History,
     git: &Git,
+    kept: &BTreeMap<String, Oid>,
 ) -> Result<(Vec<Pending>, Vec<Place>), GitError> {
     let mut wanted = Vec::new();
     for (s, story) in report.stories.iter().enumerate() {
@@ -184,6 +186,7 @@ async fn pending(
     wanted.sort_by_key(|(rank, ..)| *rank);
     let known = wanted.into_iter().filter_map(|(_, place, end)| {
         let base = history.bases.get(&end)?.to_string();
+        let end = kept.get(&end).map_or(end, ToString::to_string);
         Some((place, base, end))
     });
     let known: Vec<_> = known.collect();

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{AttemptReport, Closed, Environment, Gate, Happening, Kind, StoryReport, StoryState, words};
+use super::{
+    AgentVersion, AttemptReport, Closed, Environment, Gate, Happening, Kind, StoryReport, StoryState, words,
+};
 use crate::events::log::entries_of;
 use crate::events::{Event, What};
 use crate::names::Oid;
@@ -32,6 +34,8 @@ struct Beside {
     gates: Vec<Gate>,
     told: Option<String>,
     begun: Option<Timestamp>,
+    /// The number of environments when it began: the last one is its own.
+    environments: usize,
 }
 
 type Name = (String, u32);
@@ -55,8 +59,21 @@ pub(super) fn of_events(all: &[Event]) -> History {
     for entry in entries_of(all) {
         let name = (entry.attempt.story.clone(), entry.attempt.attempt);
         let Beside {
-            agent, gates, told, ..
+            agent,
+            gates,
+            told,
+            environments,
+            ..
         } = beside.remove(&name).unwrap_or_default();
+        let own = environments.checked_sub(1);
+        let own = own.and_then(|place| history.environments.get_mut(place));
+        let known = agent.clone().zip(entry.attempt.agent_version.clone());
+        if let Some((own, (agent, version))) = own.zip(known) {
+            let known = AgentVersion { agent, version };
+            if !own.agents.contains(&known) {
+                own.agents.push(known);
+            }
+        }
         let title = entry.title.clone();
         let report = AttemptReport {
             entry,
@@ -125,9 +142,12 @@ impl History {
                     self.environments.push(Environment {
                         since: format!("{story}@{attempt}"),
                         max_retries: *max_retries,
+                        agents: Vec::new(),
                         settings: settings.clone(),
                     });
                 }
+                let number = settings.as_ref().map_or(0, |_| self.environments.len());
+                beside.entry((story.clone(), *attempt)).or_default().environments = number;
             }
             What::Gate {
                 story,

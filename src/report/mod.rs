@@ -16,6 +16,7 @@ mod output;
 mod redact;
 #[cfg(test)]
 pub(crate) mod samples;
+mod wanted;
 mod words;
 
 use jiff::Timestamp;
@@ -28,9 +29,10 @@ use crate::state::{Phase, Verdict};
 
 pub use asked::{Asked, AskedTask};
 pub use changes::Diffs;
-pub use of_loop::{Wanted, of_loop};
+pub use of_loop::{list_at_checkpoint, of_loop};
 pub use outcome::{Outcome, OutcomeKind};
 pub use redact::Redaction;
+pub use wanted::Wanted;
 
 /// Version of the JSON format.
 pub const VERSION: u32 = 1;
@@ -102,9 +104,21 @@ pub struct Environment {
     pub since: String,
     /// Retries that each story has.
     pub max_retries: u32,
+    /// The agents of the attempts with these settings whose version is known, each version once.
+    pub agents: Vec<AgentVersion>,
     /// The other settings.
     #[serde(flatten)]
     pub settings: InForce,
+}
+
+/// The version of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AgentVersion {
+    /// The agent, as attempts name it.
+    pub agent: String,
+    /// Its version.
+    pub version: String,
 }
 
 /// The end of a loop.

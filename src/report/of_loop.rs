@@ -7,28 +7,13 @@ use jiff::Timestamp;
 use super::history::{History, of_events, story_of};
 use super::links::Links;
 use super::outcome::{Outcome, OutcomeKind};
-use super::{Diffs, Redaction, Report, StoryReport, StoryState, Totals, VERSION, asked, changes, output};
+use super::{Report, StoryReport, StoryState, Totals, VERSION, Wanted, asked, changes, output};
 use crate::error::Error;
 use crate::events::log::{begun, read_events};
 use crate::git::{Git, Repo};
 use crate::inspect::status::Status;
 use crate::state::{State, Store};
 use crate::stories::Listing;
-
-/// The parts that a report is to have.
-#[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// The detail in which changes are shown.
-    pub diffs: Diffs,
-    /// True if the end of each attempt's output is included.
-    pub logs: bool,
-    /// Time before which attempts that ended, and events, are left out.
-    pub since: Option<Timestamp>,
-    /// Expressions whose matches are replaced.
-    pub redaction: Redaction,
-    /// The configured web address of a commit, with `{oid}` in it.
-    pub link: Option<String>,
-}
 
 /// Makes the report of a loop; `listing` is its story list, if that can be read. `progress` is called with the numbers
 /// of done and of all differences.
@@ -105,7 +90,7 @@ pub async fn of_loop(
     let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
     let status = Status::by_files(repo, state);
     report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
-    changes::add(&mut report, &history, git, wanted.diffs, progress).await?;
+    changes::add(&mut report, &history, git, wanted.diffs, &wanted.kept, progress).await?;
     changes::add_up(&mut report);
     add_links(&mut report, repo, state, wanted).await;
     let then = match listing {
@@ -121,7 +106,7 @@ pub async fn of_loop(
 }
 
 /// Reads the story list in the latest checkpoint; `None` if it is not there, or is no list.
-async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
+pub async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
     let source = &state.source;
     if source.is_by_command() || Path::new(&source.path).is_absolute() {
         return None;

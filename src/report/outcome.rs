@@ -40,6 +40,23 @@ pub enum OutcomeKind {
     Open,
 }
 
+impl OutcomeKind {
+    /// Returns its name, as the JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Aborted => "aborted",
+            Self::Complete => "complete",
+            Self::Stopped => "stopped",
+            Self::WaitsForPerson => "waits_for_person",
+            Self::WaitsForService => "waits_for_service",
+            Self::Running => "running",
+            Self::Open => "open",
+        }
+    }
+}
+
 impl Outcome {
     /// Returns the outcome of a loop; `is_held` tells whether another process works on it.
     pub(super) fn of(status: &Status, is_held: bool, stories: &[StoryReport], totals: &Totals) -> Self {

@@ -2,7 +2,7 @@
 
 use regex::{NoExpand, Regex};
 
-use super::{Gate, Happening, Patch, Report};
+use super::{Gate, Happening, Outcome, Patch, Report};
 
 /// The replacement for each match.
 const TAKEN_OUT: &str = "***";
@@ -45,6 +45,10 @@ impl Redaction {
         self.apply_to([&mut report.compare_url]);
         for environment in &mut report.environments {
             self.apply(&mut environment.since);
+            for known in &mut environment.agents {
+                self.apply(&mut known.agent);
+                self.apply(&mut known.version);
+            }
             environment
                 .settings
                 .gates
@@ -70,6 +74,7 @@ impl Redaction {
                 self.apply_to([
                     &mut entry.attempt.reason,
                     &mut entry.attempt.model,
+                    &mut entry.attempt.agent_version,
                     &mut entry.attempt.boxed,
                     &mut entry.title,
                     &mut entry.kept,
@@ -83,6 +88,11 @@ impl Redaction {
                 self.difference(attempt.diff.as_mut(), attempt.patch.as_mut());
             }
         }
+    }
+
+    /// Applies the expressions to an outcome that is put into a report later.
+    pub fn apply_to_outcome(&self, outcome: &mut Outcome) {
+        self.apply(&mut outcome.text);
     }
 
     fn gate(&self, gate: &mut Gate) {

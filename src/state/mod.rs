@@ -32,7 +32,7 @@ pub use intent::{
 };
 pub use linked::Linked;
 pub use noted::Noted;
-pub use store::{Lock, Store, changes, from_elsewhere};
+pub use store::{Lock, Store, changes, from_elsewhere, make_root};
 
 /// The highest version that this program reads; files with a higher one are refused.
 pub const VERSION: u32 = 2;

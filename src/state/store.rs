@@ -371,6 +371,14 @@ fn clear_root(root: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
+/// Makes the directory of all loops, unless it is there.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn make_root(common_dir: &Path) -> Result<(), FileError> {
+    share_root(&common_dir.join("ralph"))
+}
+
 /// Makes the directory of all loops accessible to those who share the repository: each has loops of their own,
 /// accessible only to them.
 fn share_root(root: &Path) -> Result<(), FileError> {

@@ -27,12 +27,7 @@ pub fn of(queue: &Queue) -> String {
             count(entry),
             entry.phase,
         );
-        let mut notes = Vec::new();
-        if let Some(holder) = &entry.holder {
-            notes.push(format!("held by {holder}"));
-        } else if !entry.why.is_empty() {
-            notes.push(entry.why.clone());
-        }
+        let mut notes: Vec<String> = note(entry).into_iter().collect();
         match entry.conflicts_with.as_deref() {
             Some([]) => notes.push("no conflicts".to_owned()),
             Some(others) => notes.push(format!("conflicts with {}", others.join(", "))),
@@ -43,6 +38,31 @@ pub fn of(queue: &Queue) -> String {
     }
     let _ = writeln!(text, "{}", sums(queue));
     text
+}
+
+/// Returns who holds a change, or else why nobody can take it.
+fn note(entry: &Entry) -> Option<String> {
+    let why = Some(entry.why.clone()).filter(|why| !why.is_empty());
+    entry
+        .holder
+        .as_ref()
+        .map_or(why, |holder| Some(format!("held by {holder}")))
+}
+
+/// Formats what was seen of a loop on a remote at a time, for `git ralph watch --remote`. A holder's last sign is by its own
+/// clock.
+#[must_use]
+pub fn seen(time: &str, entry: &Entry) -> String {
+    let mut notes: Vec<String> = note(entry).into_iter().collect();
+    if let (Some(_), Some(renewed)) = (&entry.holder, entry.renewed) {
+        notes.push(format!("last sign at {}", renewed.strftime("%F %T UTC")));
+        if entry.free {
+            notes.push("it is taken to be dead".to_owned());
+        }
+    }
+    let (name, count, phase) = (bold(&name(entry)), count(entry), entry.phase);
+    let line = format!("{time}  {name}  {count}  {phase}  {}", notes.join("; "));
+    format!("{}\n", line.trim_end())
 }
 
 /// Returns the numbers of changes by what has to happen with them next, in one line.

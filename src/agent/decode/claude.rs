@@ -14,6 +14,7 @@ use super::{
     wait::seconds_until,
 };
 use serde::{Deserialize, de::IgnoredAny};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Reads the stream.
@@ -40,6 +41,10 @@ impl Claude {
             return;
         };
         self.is_qwen |= system.qwen_code_version.is_some();
+        let of_qwen = system.qwen_code_version.as_ref().and_then(Value::as_str);
+        if let Some(version) = of_qwen.or(system.claude_code_version.value().as_deref()) {
+            report.is_version(version);
+        }
         report.session = system.session_id.value().or(report.session.take());
         report.works_with(system.model.value());
         if system.subtype.value().as_deref() == Some("api_retry") {
@@ -155,7 +160,8 @@ struct System {
     model: Lenient<String>,
     error: Lenient<String>,
     error_status: Lenient<u16>,
-    qwen_code_version: Option<IgnoredAny>,
+    qwen_code_version: Option<Value>,
+    claude_code_version: Lenient<String>,
 }
 
 #[derive(Default, Deserialize)]

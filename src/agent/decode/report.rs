@@ -49,6 +49,8 @@ pub struct Report {
     pub output_tokens: Option<u64>,
     /// The agent's name for the model that it uses.
     pub model: Option<String>,
+    /// The version of the agent, as it says itself.
+    pub version: Option<String>,
     /// Number of requests to the model, by the agent's own count.
     pub turns: Option<u64>,
     /// The agent's name for the session.

@@ -9,6 +9,7 @@ use super::{
     lines::{Lenient, keep_end},
     report::{Message, Report},
 };
+use crate::agent::installed::short;
 use crate::agent::learnings::LearningScanner;
 use crate::agent::promise::{Heard, PromiseScanner, Tag, plain_text};
 use serde::Deserialize;
@@ -59,6 +60,7 @@ pub(super) struct ReportBuilder {
     pub(super) cache_write_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
     pub(super) model: Option<String>,
+    pub(super) version: Option<String>,
     pub(super) turns: Option<u64>,
     pub(super) session: Option<String>,
 }
@@ -89,6 +91,7 @@ impl ReportBuilder {
             cache_write_tokens: None,
             output_tokens: None,
             model: None,
+            version: None,
             turns: None,
             session: None,
         }
@@ -196,6 +199,11 @@ impl ReportBuilder {
         (self.cache_read_tokens, self.cache_write_tokens) = (None, None);
     }
 
+    /// Records the version of the agent.
+    pub(super) fn is_version(&mut self, version: &str) {
+        self.version = short(version).or(self.version.take());
+    }
+
     /// Records the model; the first one that is named is the agent's own.
     pub(super) fn works_with(&mut self, model: Option<String>) {
         let is_shown = |char: &char| !char.is_control();
@@ -223,6 +231,7 @@ impl ReportBuilder {
             cache_write_tokens: self.cache_write_tokens,
             output_tokens: self.output_tokens,
             model: self.model,
+            version: self.version,
             turns: self.turns,
             session: self.session,
             learnings: self.learnings.finish(),

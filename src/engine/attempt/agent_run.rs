@@ -48,10 +48,12 @@ pub(super) async fn run_agent(
         idle_timeout: settings.idle_timeout.map(to_std),
         ..agent_job(job, agent, &prompt_file, text, confined)
     };
+    let installed = agent.command.installed_version(&open.context.repo.top);
     let mut decoder = Decoder::new(agent.format, text).likely(agent.likely);
     let (ended, tail) = run_job(open, job, &begun.log, &mut decoder).await?;
     let at = Timestamp::now();
-    let report = decoder.finish();
+    let mut report = decoder.finish();
+    report.version = report.version.or(installed);
     learnings::learn(open, &story.id, begun.number, &report.learnings);
     let judgement = judge(&ended.ending, &report, agent.name.as_deref());
     if ended.left_running > 0 {
@@ -210,6 +212,7 @@ impl Begun {
             cache_write_tokens: report.and_then(|report| report.cache_write_tokens),
             output_tokens: report.and_then(|report| report.output_tokens),
             model: report.and_then(|report| report.model.clone()),
+            agent_version: report.and_then(|report| report.version.clone()),
             turns: report.and_then(|report| report.turns),
             files: None,
             insertions: None,

@@ -358,6 +358,11 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             words: "fatal: '/nowhere' does not appear to be a git repository\n".to_owned(),
         },
+        RemoteRefusal::NotFetched {
+            change: change(),
+            remote: remote(),
+            words: "fatal: remote error: upload-pack: not our ref\n".to_owned(),
+        },
         RemoteRefusal::Held {
             change: change(),
             remote: remote(),

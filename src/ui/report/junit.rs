@@ -1,12 +1,13 @@
 //! Writes the report as JUnit XML for CI systems: one test suite per change, one test per story. Failed attempts are
-//! reruns, except the last one of a story that failed.
+//! reruns, except the last one of a story that failed. The outcome of the loop is among the properties of its suite, and a
+//! failed test of its own if the loop came to its end without being done.
 
 use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::{first_line, headed, took};
-use crate::report::{AttemptReport, Report, StoryReport, StoryState};
+use crate::report::{AttemptReport, Outcome, OutcomeKind, Report, StoryReport, StoryState};
 use crate::ui::shown::plain;
 
 /// Maximum length of a reason, in characters.
@@ -18,8 +19,14 @@ pub fn junit(reports: &[Report]) -> String {
     let mut document = Document::new("git-ralph");
     for report in reports {
         let mut suite = TestSuite::new(report.change.to_string());
+        suite.add_property(("outcome.kind", report.outcome.kind.name()));
+        suite.add_property(("outcome.text", &*plain(&report.outcome.text)));
         for story in &report.stories {
             let mut case = case_of(story);
+            case.set_classname(report.change.to_string());
+            suite.add_test_case(case);
+        }
+        if let Some(mut case) = case_of_loop(&report.outcome) {
             case.set_classname(report.change.to_string());
             suite.add_test_case(case);
         }
@@ -47,6 +54,28 @@ fn without_sum_of_skipped(text: &str) -> String {
     format!("{before}<testsuites {}>{rest}", kept.join(" "))
         .trim_end()
         .to_owned()
+}
+
+/// Returns the test of the loop itself, if it does not go on by itself and is not done: a host's page then shows the reason
+/// where no story has one.
+fn case_of_loop(outcome: &Outcome) -> Option<TestCase> {
+    match outcome.kind {
+        OutcomeKind::Aborted | OutcomeKind::Stopped | OutcomeKind::WaitsForPerson => {}
+        OutcomeKind::Finished
+        | OutcomeKind::Complete
+        | OutcomeKind::WaitsForService
+        | OutcomeKind::Running
+        | OutcomeKind::Open => return None,
+    }
+    let text: String = plain(&outcome.text).chars().take(LONGEST).collect();
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status
+        .set_message(first_line(&text).to_owned())
+        .set_type(outcome.kind.name());
+    status.set_description(text);
+    let mut case = TestCase::new("the loop", status);
+    case.set_time(Duration::ZERO);
+    Some(case)
 }
 
 fn case_of(story: &StoryReport) -> TestCase {

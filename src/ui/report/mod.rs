@@ -219,9 +219,12 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
         ("Cost of the loop", settings.max_cost.map_or_else(none, dollars)),
     ];
     let version = [("git-ralph", short(&settings.version, 40))];
+    let agents = environment.agents.iter().take(20);
+    let agents = agents.map(|known| ("Agent", short(&format!("{} {}", known.agent, known.version), 100)));
     let reviewer = settings.review.iter().map(|name| ("Reviewer", short(name, 40)));
     version
         .into_iter()
+        .chain(agents)
         .chain(gates)
         .chain(reviewer)
         .chain(limits)

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{JOB_PAGE, Options, PULL_REQUEST, junit, markdown, page};
-use crate::report::{Report, samples};
+use crate::report::{Outcome, OutcomeKind, Report, samples};
 
 /// Maximum size of the page of a CI job that a host accepts, and of a page that a browser opens quickly, in bytes.
 const MOST_OF_JOB: usize = 900 * 1024;
@@ -56,6 +56,38 @@ proptest! {
         let read = quick_junit::Report::deserialize_from_str(&xml);
         let read = read.map_err(|error| TestCaseError::fail(format!("{error} in {xml}")))?;
         prop_assert_eq!(read.test_suites.len(), 1);
-        prop_assert_eq!(read.test_suites[0].test_cases.len(), reports[0].stories.len());
+        let cases = &read.test_suites[0].test_cases;
+        let of_loop = cases.iter().filter(|case| case.name.as_str() == "the loop").count();
+        prop_assert_eq!(cases.len(), reports[0].stories.len() + of_loop);
+    }
+}
+
+#[test]
+fn junit_says_how_the_loop_stands_and_fails_if_it_came_to_its_end_undone() {
+    use OutcomeKind::{Aborted, Complete, Finished, Open, Running, Stopped, WaitsForPerson, WaitsForService};
+    let mut report = samples::report_of(&[]);
+    for (kind, fails) in [
+        (Finished, false),
+        (Aborted, true),
+        (Complete, false),
+        (Stopped, true),
+        (WaitsForPerson, true),
+        (WaitsForService, false),
+        (Running, false),
+        (Open, false),
+    ] {
+        assert_eq!(serde_json::json!(kind), kind.name());
+        let text = "why: a < \u{1}b".to_owned();
+        report.outcome = Outcome { kind, text };
+        let xml = junit(std::slice::from_ref(&report));
+        let property = format!("<property name=\"outcome.kind\" value=\"{}\"/>", kind.name());
+        assert!(xml.contains(&property), "{xml}");
+        assert!(
+            xml.contains("name=\"outcome.text\" value=\"why: a &lt; "),
+            "{xml}"
+        );
+        let case = format!("<error message=\"why: a &lt; ^Ab\" type=\"{}\">", kind.name());
+        assert_eq!(xml.contains(&case), fails, "{xml}");
+        assert_eq!(xml.contains("errors=\"1\""), fails, "{xml}");
     }
 }

@@ -45,7 +45,7 @@ fn the_final_message_of_claude_decides() {
     let line = |kind: &str, rest: &str| format!("{{\"type\":\"{kind}\",{rest}}}");
     let begin = line(
         "system",
-        "\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m-1\"",
+        "\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m-1\",\"claude_code_version\":\"2.1.7\"",
     );
     let talk = line(
         "assistant",
@@ -82,6 +82,7 @@ fn the_final_message_of_claude_decides() {
     );
     assert_eq!(attempt["cache_read_tokens"], 5);
     assert_eq!(attempt["model"], "m-1");
+    assert_eq!(attempt["agent_version"], "2.1.7");
     // Nobody told, so nobody knows.
     assert!(attempt["cache_write_tokens"].is_null() && attempt["turns"].is_null());
     // Cut off: the result never came.
@@ -345,4 +346,27 @@ fn a_promise_in_the_list_is_told_and_is_nobodys_word() {
         sandbox.step("next", &agent).exits(3);
         assert_eq!(sandbox.verdict(), "no_signal", "{script}");
     }
+}
+
+#[test]
+fn the_version_of_an_agent_that_does_not_say_it_is_that_of_its_package() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let package = sandbox.outside("node_modules/some-agent");
+    let program = package.join("some-agent");
+    std::fs::create_dir_all(&package).unwrap();
+    // It works whatever it is told: nothing is run to find out its version.
+    let script = format!("#!/bin/sh\necho x >>x\necho '{COMPLETE}'\n");
+    crate::support::write_program(&program, &script);
+    let text = r#"{"name":"some-agent","version":"0.4.1","bin":{"some-agent":"some-agent"}}"#;
+    std::fs::write(package.join("package.json"), text).unwrap();
+    sandbox.step("next", program.to_str().unwrap()).exits(0);
+    assert_eq!(sandbox.read("x"), "x\n");
+    assert_eq!(sandbox.attempts()[0]["agent_version"], "0.4.1");
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    let agents = &report["environments"][0]["agents"];
+    let wanted = serde_json::json!([{"agent": "some-agent", "version": "0.4.1"}]);
+    assert_eq!(*agents, wanted, "{report}");
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(page.contains("some-agent 0.4.1"));
 }

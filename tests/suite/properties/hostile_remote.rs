@@ -249,7 +249,7 @@ fn deeds() -> Vec<(&'static str, &'static str, Deed)> {
         ),
         (
             "no commit",
-            "cannot read the remote",
+            "cannot fetch 'add-login' from origin",
             Box::new(|_, state| checkpoint(state, MISSING, MISSING)),
         ),
         (
@@ -358,10 +358,13 @@ fn a_worker_passes_over_what_is_no_state_and_does_the_rest() {
     let remote = with_two_loops();
     let clone = remote.clone("other", &[]);
     let good = remote.state(CHANGE);
-    for (number, deed) in [saying("Generation", "-1"), with("unchanged", "4294967295")]
-        .into_iter()
-        .enumerate()
-    {
+    let damaged: Deed = Box::new(|_, state| checkpoint(state, MISSING, MISSING));
+    let deeds = [
+        saying("Generation", "-1"),
+        with("unchanged", "4294967295"),
+        damaged,
+    ];
+    for (number, deed) in deeds.into_iter().enumerate() {
         let mut forged = good.clone();
         deed(&remote, &mut forged);
         remote.put_state(CHANGE, &forged);

@@ -88,6 +88,7 @@ fn listings_have_their_fields() {
                 "cache_write_tokens",
                 "output_tokens",
                 "model",
+                "agent_version",
                 "turns",
                 "files",
                 "insertions",

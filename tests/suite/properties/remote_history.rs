@@ -1,9 +1,11 @@
 //! A clone may have a part of the history only. Whatever comes from a remote, none of that part is hidden afterwards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
 
 use crate::support::CHANGE;
+use crate::support::print::files;
 use crate::support::remote::{Clone, Remote};
 
 /// The commits that the user's refs reach.
@@ -94,4 +96,66 @@ fn nothing_that_comes_from_a_remote_hides_history() {
             .dir(&remote.bare);
         back.reading(loops.clone()).run().exits(0);
     }
+}
+
+/// What git has of a clone: everything in its directory but what git-ralph keeps there.
+fn git_files(clone: &Clone<'_>) -> BTreeMap<PathBuf, String> {
+    let mut files = files(&clone.dir.join(".git"));
+    files.retain(|path, _| !path.starts_with("ralph"));
+    files
+}
+
+#[test]
+fn loops_are_listed_by_their_commits_alone() {
+    let remote = with_loops();
+    let list = |clone: &Clone<'_>| {
+        let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+        let of = |entry: &serde_json::Value| {
+            let keys = ["change", "phase", "done", "generation"];
+            keys.map(|key| entry[key].to_string()).join(" ")
+        };
+        let mut list: Vec<String> = queue["changes"].as_array().unwrap().iter().map(of).collect();
+        list.sort();
+        list
+    };
+    let wanted = [
+        "\"add-login\" \"ready\" 1 1",
+        "\"early\" \"ready\" 0 1",
+        "\"late\" \"ready\" 0 1",
+    ];
+    let is_here = |clone: &Clone<'_>, what: &str| {
+        let name = format!("refs/ralph/{CHANGE}/state");
+        let oid = remote.git(&["rev-parse", &format!("{name}{what}")]);
+        let look = clone.cmd(&["cat-file", "-e", oid.trim()]);
+        look.env("GIT_NO_LAZY_FETCH", "1").run().code == 0
+    };
+    // A host that gives no parts of loops is asked for the same, and gives more.
+    for (filter, protocol) in [("true", "2"), ("true", "0"), ("false", "2")] {
+        remote.git(&["config", "uploadpack.allowFilter", filter]);
+        for args in [&["--depth=1"][..], &["--filter=blob:none"], &[]] {
+            let name = format!("list{}{filter}{protocol}", args.join(""));
+            let clone = remote.clone(&name, args);
+            clone.git(&["config", "protocol.version", protocol]);
+            let before = git_files(&clone);
+            assert_eq!(list(&clone), wanted, "{name}");
+            assert!(git_files(&clone) == before, "{name}");
+            // What is kept is the commits themselves: nothing else is believed.
+            let kept = clone.dir.join(".git/ralph/.listed");
+            let text = fs::read_to_string(&kept).unwrap();
+            assert!(text.contains("Ralph-Phase: ready"), "{text}");
+            fs::write(&kept, text.replace("Ralph-Stories: 0/", "Ralph-Stories: 1/")).unwrap();
+            assert_eq!(list(&clone), wanted, "{name}, forged");
+            assert!(!is_here(&clone, "") && !is_here(&clone, "^{tree}"), "{name}");
+        }
+    }
+    // What is compared comes here, and only that.
+    let clone = remote.clone("conflicts", &[]);
+    let agent = remote.sandbox.completing("echo x >>f");
+    let other = remote.clone("other", &[]);
+    other.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    let queue = clone.ralph(&["queue", "--json", "--conflicts"]).exits(0).json();
+    let entries = queue["changes"].as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["change"] == CHANGE).unwrap();
+    assert_eq!(entry["conflicts_with"], serde_json::json!([]), "{queue}");
+    assert!(is_here(&clone, ""));
 }

@@ -19,6 +19,7 @@ mod prune_remote;
 mod pull;
 mod push;
 mod queue;
+mod remote_views;
 mod report;
 mod report_details;
 mod repository_hooks;

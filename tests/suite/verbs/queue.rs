@@ -175,7 +175,16 @@ fn one_look_lists_a_hundred_loops() {
             .filter(|line| line.contains("\"cmd_name\"") && line.contains(&name))
             .count()
     };
-    assert_eq!(["ls-remote", "fetch", "log"].map(calls), [1, 1, 1]);
+    assert_eq!(["ls-remote", "fetch", "cat-file"].map(calls), [1, 1, 2]);
+    fs::remove_file(&log).unwrap();
+    let again = clone
+        .cmd(&["ralph", "queue", "--json"])
+        .env("GIT_TRACE2_EVENT", &log)
+        .run()
+        .exits(0)
+        .json();
+    assert_eq!(again, listed);
+    assert_eq!(["ls-remote", "fetch", "cat-file"].map(calls), [1, 0, 0]);
 }
 
 #[test]

@@ -435,3 +435,46 @@ fn a_renewal_that_is_under_way_when_the_agent_ends_is_left_alone() {
     assert!(!output.stderr.contains("the agent left"), "{}", output.stderr);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
 }
+
+#[test]
+fn a_step_is_one_push_where_the_remote_moves_both_refs_or_none() {
+    let pushes = |remote: &Remote, refuse: &str| {
+        if !refuse.is_empty() {
+            remote.refuse(refuse);
+        }
+        let clone = remote.clone("one", &[]);
+        let trace = remote.sandbox.outside("trace");
+        let agent = remote.sandbox.completing("echo x >>f");
+        let run = ["ralph", "run", CHANGE, "--keep", "--", &agent];
+        let code = clone.cmd(&run).env("GIT_TRACE2_EVENT", &trace).run().code;
+        let text = fs::read_to_string(&trace).unwrap();
+        let pushed = text
+            .lines()
+            .filter(|line| line.contains("\"cmd_name\"") && line.contains("\"name\":\"push\","));
+        (code, pushed.count())
+    };
+    let is_whole = |remote: &Remote| {
+        let state = remote.git(&["log", "-1", "--format=%B", "refs/ralph/add-login/state"]);
+        let tip = remote.git(&["rev-parse", "ralph/add-login"]);
+        assert!(state.contains("Ralph-Phase: finished\n"), "{state}");
+        assert!(state.contains(&format!("Ralph-Checkpoint: {tip}")), "{state}");
+    };
+    // The beginning, a push a step, and the end.
+    let together = Remote::new();
+    assert_eq!(pushes(&together, ""), (0, 5));
+    is_whole(&together);
+    // This one says that it cannot: it is asked once.
+    let apart = Remote::new();
+    apart.git(&["config", "receive.advertiseAtomic", "false"]);
+    assert_eq!(pushes(&apart, ""), (0, 10));
+    is_whole(&apart);
+    // A branch that the host does not take keeps no state back, and is not tried with each of them.
+    let refusing = Remote::new();
+    let (code, number) = pushes(&refusing, "case $ref in refs/heads/*) true ;; *) false ;; esac");
+    assert!(code == 7 && number <= 13, "{code}: {number}");
+    let state = refusing.git(&["log", "-1", "--format=%B", "refs/ralph/add-login/state"]);
+    assert!(
+        state.contains("Ralph-Stories: 3/3\n") && state.contains("Ralph-Blocked: "),
+        "{state}"
+    );
+}

@@ -1,0 +1,123 @@
+//! Finds the version of an installed program without running it: most agents come as packages, whose file says it. A program
+//! that is asked `--version` may not know that, and begin to work.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::command::AgentCommand;
+use crate::async_cmd::find_program;
+use crate::fs::{Links, read_regular_text};
+
+/// The most directories above a program that can be its package's.
+const MOST_ABOVE: usize = 5;
+
+/// The most bytes of a package's file.
+const MOST: u64 = 1 << 20;
+
+/// The longest version, in characters.
+const VERSION_CHARS: usize = 40;
+
+/// The part of a `package.json` that tells which programs are the package's.
+#[derive(Deserialize)]
+struct Package {
+    #[serde(default)]
+    name: String,
+    version: String,
+    #[serde(default)]
+    bin: Value,
+}
+
+impl Package {
+    /// Returns whether this program is one of its own.
+    fn has(&self, program: &str) -> bool {
+        match &self.bin {
+            Value::Object(programs) => programs.contains_key(program),
+            // Its name is that of the package, without the scope.
+            Value::String(_) => self.name.rsplit('/').next() == Some(program),
+            _ => false,
+        }
+    }
+}
+
+impl AgentCommand {
+    /// Returns the version of the package that the program was installed from, if it is one that says so; `dir` is where a
+    /// relative path begins.
+    #[must_use]
+    pub fn installed_version(&self, dir: &Path) -> Option<String> {
+        let program = self.first_word()?;
+        let name = program.to_string_lossy().into_owned();
+        let name = name.rsplit('/').next().unwrap_or(&name);
+        version_of(&find_program(&program, dir)?, name)
+    }
+}
+
+fn version_of(file: &Path, program: &str) -> Option<String> {
+    // A package manager puts a link on PATH.
+    let file = file.canonicalize().ok()?;
+    let dirs = file.ancestors().skip(1).take(MOST_ABOVE);
+    let packages = dirs.filter_map(|dir| {
+        if dir.file_name() == Some(OsStr::new("node_modules")) {
+            return None;
+        }
+        let text = read_regular_text(&dir.join("package.json"), Links::Followed, MOST);
+        serde_json::from_str::<Package>(&text.ok()?).ok()
+    });
+    let package = packages.into_iter().find(|package| package.has(program))?;
+    short(&package.version)
+}
+
+/// Returns a version as it is recorded: its first word, without what acts on a terminal; `None` if nothing is left.
+#[must_use]
+pub fn short(version: &str) -> Option<String> {
+    let word = version.split_whitespace().next()?;
+    let shown = word.chars().filter(|char| !char.is_control());
+    let short: String = shown.take(VERSION_CHARS).collect();
+    Some(short).filter(|short| !short.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn the_package_says_the_version_of_its_own_programs_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let package = temp.path().join("lib/node_modules/@maker/agent");
+        fs::create_dir_all(package.join("dist/bin")).unwrap();
+        let program = package.join("dist/bin/main.js");
+        fs::write(&program, "").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(temp.path().join("bin")).unwrap();
+        let link = temp.path().join("bin/agent");
+        symlink(&program, &link).unwrap();
+        let say = |text: &str| fs::write(package.join("package.json"), text).unwrap();
+        let of = |line: &str| AgentCommand::Shell(line.to_owned()).installed_version(temp.path());
+        assert_eq!(of("bin/agent -p"), None);
+        say(r#"{"name":"@maker/agent","version":"1.2.3","bin":{"agent":"dist/bin/main.js"}}"#);
+        assert_eq!(of("KEY=x bin/agent -p").as_deref(), Some("1.2.3"));
+        let given = AgentCommand::Args(vec![link.into(), "-p".into()]);
+        assert_eq!(given.installed_version(Path::new("/")).as_deref(), Some("1.2.3"));
+        say(r#"{"name":"@maker/agent","version":"1.2.3","bin":"dist/bin/main.js"}"#);
+        assert_eq!(of("bin/agent").as_deref(), Some("1.2.3"));
+        // Another package of the same directories, or no package.
+        say(r#"{"name":"x","version":"1.2.3","bin":{"other":"y"}}"#);
+        assert_eq!(of("bin/agent"), None);
+        say(r#"{"version":3,"bin":{"agent":1}}"#);
+        assert_eq!(of("bin/agent"), None);
+        assert_eq!(of("sh -c x"), None);
+        assert_eq!(of("bin/none"), None);
+    }
+
+    #[test]
+    fn a_version_is_one_short_word() {
+        assert_eq!(short(" 1.2\u{1b}[1m.3 (x)\n").as_deref(), Some("1.2[1m.3"));
+        assert_eq!(short(&"1".repeat(99)).map(|text| text.len()), Some(VERSION_CHARS));
+        assert_eq!(short(" \n"), None);
+    }
+}

@@ -1,0 +1,27 @@
+//! The report of a loop of this repository.
+
+use crate::engine::Context;
+use crate::engine::stories::listing_of;
+use crate::error::Error;
+use crate::report::{Report, Wanted, of_loop};
+use crate::state::State;
+use crate::stories::Listing;
+use crate::ui::report::Progress;
+
+/// Makes the report of a loop; its story list is read only if its branch is checked out in this work tree.
+pub(super) async fn report_of(
+    context: &Context<'_>,
+    state: &State,
+    wanted: &Wanted,
+    progress: &mut Progress,
+) -> Result<Report, Error> {
+    let top = &context.repo.top;
+    let is_here = state.worktree.as_path() == top && state.is_place(&context.head);
+    let listing: Option<Listing> = if is_here {
+        listing_of(state, top).await.ok()
+    } else {
+        None
+    };
+    let mut told = |done, total| progress.differences(done, total);
+    of_loop(&context.repo, state, listing.as_ref(), wanted, &mut told).await
+}

@@ -1,0 +1,162 @@
+//! A repository for one moment, beside the user's and with the user's ways to a remote: what is fetched into it changes
+//! nothing of the user's objects, of their configuration, or of the part of the history that they have.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::command::{Git, GitError, split_z};
+use super::discover::Repo;
+use crate::fs::{Below, Durability, file_error};
+
+/// Such a repository; it is removed when this is dropped.
+#[derive(Debug)]
+pub struct Apart {
+    /// Calls git in the user's work tree, but with this repository. It has what was fetched, and fetches nothing else.
+    pub git: Git,
+    _dir: TempDir,
+}
+
+/// Settings that say what a repository is, and not how to reach another one.
+const OF_REPOSITORY: [&str; 4] = [
+    "core.repositoryformatversion",
+    "core.bare",
+    "core.worktree",
+    "core.sharedrepository",
+];
+
+impl Repo {
+    /// Makes an empty repository in the git directory. Its settings are those of this repository, such as the address of a
+    /// remote, and the credentials for it; those of the user and of the system hold anyway.
+    ///
+    /// # Errors
+    /// If the settings cannot be read, or files cannot be made.
+    pub async fn apart(&self) -> Result<Apart, GitError> {
+        let args = ["-z", "--show-scope", "--list"];
+        let listed = split_z(&self.git.cmd("config", args).bytes().await?);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is right in git's directory, with a name that nobody knew"
+        )]
+        let dir = tempfile::Builder::new()
+            .prefix("ralph-listing-")
+            .tempdir_in(&self.git_dir)
+            .map_err(|source| file_error("make a directory in", &self.git_dir, source))?;
+        let door = Below::new(dir.path());
+        for name in ["objects", "refs"] {
+            door.make_dir(Path::new(name), 0o700)?;
+        }
+        let files = [
+            ("HEAD", b"ref: refs/heads/none\n".to_vec()),
+            ("config", configuration(&listed, self.oid_length)),
+        ];
+        for (name, bytes) in files {
+            door.write(Path::new(name), &bytes, 0o600, Durability::Atomic)?;
+        }
+        let git = self.git.clone().with_index(None).with_repository(dir.path());
+        Ok(Apart { git, _dir: dir })
+    }
+}
+
+/// Returns the text of a configuration file: the settings of one repository out of a listing (scope, then key and value),
+/// for another one with object ids of this length in bytes.
+fn configuration(listed: &[Vec<u8>], oid_length: usize) -> Vec<u8> {
+    let (version, format) = match oid_length {
+        32 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
+        _ => (0, ""),
+    };
+    let mut text =
+        format!("[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{format}").into_bytes();
+    for pair in listed.chunks_exact(2) {
+        let [scope, entry] = pair else { continue };
+        if !matches!(scope.as_slice(), b"local" | b"worktree") {
+            continue;
+        }
+        let mut parts = entry.splitn(2, |byte| *byte == b'\n');
+        let (key, value) = (parts.next().unwrap_or_default(), parts.next());
+        text.extend(setting(&String::from_utf8_lossy(key), value).unwrap_or_default());
+    }
+    text
+}
+
+/// Returns the lines of one setting (git-config(1), "Syntax"); `None` if it is left out.
+fn setting(key: &str, value: Option<&[u8]>) -> Option<Vec<u8>> {
+    let (section, rest) = key.split_once('.')?;
+    let (subsection, name) = match rest.rsplit_once('.') {
+        Some((subsection, name)) => (Some(subsection), name),
+        None => (None, rest),
+    };
+    let is_left_out = matches!(section, "extensions" | "include" | "includeif")
+        || OF_REPOSITORY.contains(&key)
+        || section == "remote" && matches!(name, "promisor" | "partialclonefilter");
+    if is_left_out {
+        return None;
+    }
+    let mut text = match subsection {
+        Some(subsection) => {
+            let subsection = subsection.replace('\\', "\\\\").replace('"', "\\\"");
+            format!("[{section} \"{subsection}\"]\n\t{name}")
+        }
+        None => format!("[{section}]\n\t{name}"),
+    }
+    .into_bytes();
+    if let Some(value) = value {
+        text.extend(b" = \"");
+        for byte in value {
+            match byte {
+                b'\\' | b'"' => text.extend([b'\\', *byte]),
+                b'\n' => text.extend(b"\\n"),
+                other => text.push(*other),
+            }
+        }
+        text.push(b'"');
+    }
+    text.push(b'\n');
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn git_reads_the_settings_that_were_copied_as_they_were() {
+        let dir = tempfile::tempdir().unwrap();
+        let entries = [
+            ("local", "remote.o.url\n../a \"b\"\\c"),
+            ("local", "http.https://h/.extraheader\nA: b\n c"),
+            ("worktree", "url.git@h:x\"\\y.insteadof\nhttps://h/ # ; "),
+            ("local", "core.sshcommand\n ssh\t-v "),
+            ("local", "x.empty\n"),
+            ("local", "x.truth"),
+            ("local", "core.worktree\n/elsewhere"),
+            ("local", "extensions.refstorage\nreftable"),
+            ("local", "remote.o.promisor\ntrue"),
+            ("local", "includeif.gitdir:/x.path\n/y"),
+            ("global", "user.name\nA"),
+            ("command", "user.email\na"),
+        ];
+        let listed = entries.map(|(scope, entry)| [scope, entry].map(|text| text.as_bytes().to_vec()));
+        let file = dir.path().join("config");
+        fs::write(&file, configuration(listed.as_flattened(), 32)).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let args = ["-z", "--list", "--file", file.to_str().unwrap()];
+        let read = runtime
+            .unwrap()
+            .block_on(Git::at(dir.path()).cmd("config", args).fields())
+            .unwrap();
+        let read: Vec<String> = read
+            .into_iter()
+            .map(|entry| String::from_utf8(entry).unwrap())
+            .collect();
+        let own = [
+            "core.repositoryformatversion\n1",
+            "core.bare\ntrue",
+            "extensions.objectformat\nsha256",
+        ];
+        let copied = entries[..6].iter().map(|(_, entry)| *entry);
+        assert_eq!(read, own.into_iter().chain(copied).collect::<Vec<_>>());
+    }
+}

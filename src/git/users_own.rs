@@ -1,0 +1,49 @@
+//! The user's own git commands, as they would type them: with their configuration, pager and colours.
+
+use std::os::unix::process::CommandExt;
+
+use super::command::{Git, GitError, REPOSITORY_VARIABLES};
+use crate::async_cmd::CommandError;
+
+fn not_started(source: std::io::Error) -> GitError {
+    GitError::Run(CommandError::Spawn {
+        program: "git".to_owned(),
+        source,
+    })
+}
+
+impl Git {
+    /// Becomes one of the user's own git commands, with the user's configuration, pager and colours. Returns
+    /// only when git cannot be started.
+    #[must_use]
+    pub fn take_over(&self, args: &[&str]) -> GitError {
+        not_started(self.users_own(args).exec())
+    }
+
+    /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours.
+    ///
+    /// # Errors
+    /// If git cannot be started.
+    pub async fn show(&self, args: &[&str]) -> Result<(), GitError> {
+        let mut command = self.users_own(args);
+        let shown = tokio::task::spawn_blocking(move || command.status()).await;
+        match shown {
+            Ok(Err(source)) => Err(not_started(source)),
+            // The exit code of a pager means nothing.
+            Ok(Ok(_)) | Err(_) => Ok(()),
+        }
+    }
+
+    fn users_own(&self, args: &[&str]) -> std::process::Command {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a person looks at it for as long as they like"
+        )]
+        let mut command = std::process::Command::new("git");
+        for name in REPOSITORY_VARIABLES {
+            command.env_remove(name);
+        }
+        command.arg("-C").arg(self.top()).args(args);
+        command
+    }
+}

@@ -1,0 +1,275 @@
+//! Finds a loop on a remote, and lists all of them by their state commits alone: who holds a loop and how far it is, the message says. Neither
+//! the files nor the history of somebody else's loops are fetched for that, and nothing of the user's repository changes.
+//! The commits are kept in a file, each of which its own id proves, so that a second look fetches only what is new.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::record::Record;
+use super::refusal::RemoteRefusal;
+use super::server::{MOST_AT_ONCE, Server, There};
+use crate::error::Error;
+use crate::fs::{Below, Durability, Links, read_regular};
+use crate::git::{Git, GitError, Kind, Repo, batch, is_commit};
+use crate::names::{Change, Oid};
+use crate::state::make_root;
+
+/// The most bytes of a state commit: it has a line for each attempt.
+const MOST_MESSAGE: u64 = 4 << 20;
+
+/// The most bytes of state commits that are read at once.
+const MOST_MESSAGES: u64 = 64 << 20;
+
+/// The most bytes of a commit that is kept, and of all of them.
+const MOST_KEPT: usize = 64 << 10;
+const MOST_OF_ALL: u64 = 16 << 20;
+
+/// The number of looks after which a ref that moves between the look and the fetch is fetched with its history.
+const LOOKS: usize = 3;
+
+/// The reasons why an object is no state.
+const NO_COMMIT: &str = "it is no commit";
+const TOO_LARGE: &str = "it is too large";
+const NO_STATE: &str = "its message is not that of a state";
+const MISSING: &str = "it is missing";
+
+/// The loops on a remote, each with its state or with the reason why it has none that can be read.
+pub type Listing = BTreeMap<Change, Result<There, RemoteRefusal>>;
+
+/// State commits as they are stored; the error says why an object is none.
+type Commits = BTreeMap<Oid, Result<Vec<u8>, &'static str>>;
+
+impl Server {
+    /// Lists the loops on the remote. One round trip, and one fetch of commits if something is new there. A remote that
+    /// gives no single commits is asked for the whole loops.
+    ///
+    /// # Errors
+    /// If the remote cannot be read, or git cannot be run.
+    pub async fn list(&self) -> Result<Listing, Error> {
+        let kept = Kept::new(&self.repo);
+        let mut known = kept.read();
+        let number = known.len();
+        let mut loops = self.all().await?;
+        for _ in 0..LOOKS {
+            let wanted = missing(&loops, &known);
+            if wanted.is_empty() || self.fetch_apart(&wanted, &mut known).await.is_err() {
+                break;
+            }
+            if !missing(&loops, &known).is_empty() {
+                loops = self.all().await?;
+            }
+        }
+        let wanted = missing(&loops, &known);
+        let mut failed = self.fetch(&wanted).await?;
+        add(&mut known, &self.repo.git, &wanted).await?;
+        kept.write(&loops, &known, number);
+        let listed = loops.into_iter().map(|(change, oid)| {
+            let there = match known.get(&oid) {
+                None => {
+                    let failed = failed.remove(&change);
+                    Err(failed.unwrap_or_else(|| self.unintelligible(&change, MISSING)))
+                }
+                Some(commit) => self.there(&change, oid, commit),
+            };
+            (change, there)
+        });
+        Ok(listed.collect())
+    }
+
+    /// Reads state commits that are here, in two processes; the error is about one of them.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    async fn read(&self, loops: BTreeMap<Change, Oid>) -> Result<Listing, Error> {
+        let mut known = Commits::new();
+        add(&mut known, &self.repo.git, &loops).await?;
+        let read = loops.into_iter().map(|(change, oid)| {
+            let there = match known.get(&oid) {
+                None => Err(self.unintelligible(&change, MISSING)),
+                Some(commit) => self.there(&change, oid, commit),
+            };
+            (change, there)
+        });
+        Ok(read.collect())
+    }
+
+    /// Finds a loop on the remote and fetches it; returns it with the place of its branch there.
+    ///
+    /// # Errors
+    /// If the remote cannot be read, or its state is not one.
+    pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
+        let (state, branch) = self.places(change).await?;
+        let Some(oid) = state else {
+            return Ok((None, branch));
+        };
+        let wanted = BTreeMap::from([(change.clone(), oid)]);
+        if let Some(error) = self.fetch(&wanted).await?.into_values().next() {
+            self.fetch_again(change, &wanted, error).await?;
+        }
+        let there = self.read(wanted).await?.into_values().next().transpose()?;
+        Ok((there, branch))
+    }
+
+    /// Fetches a loop again that was not fetched, if the remote still lists it there: what fails then is no connection that
+    /// broke off, but the loop is damaged, or the host does not give it.
+    async fn fetch_again(
+        &self,
+        change: &Change,
+        wanted: &BTreeMap<Change, Oid>,
+        error: RemoteRefusal,
+    ) -> Result<(), Error> {
+        let (now, _) = self.places(change).await?;
+        if now.is_none() || now.as_ref() != wanted.get(change) {
+            return Err(error.into());
+        }
+        match self.fetch(wanted).await?.into_values().next() {
+            None => Ok(()),
+            Some(RemoteRefusal::Unreadable { remote, words }) => {
+                let change = change.to_string();
+                Err(RemoteRefusal::NotFetched {
+                    change,
+                    remote,
+                    words,
+                }
+                .into())
+            }
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    fn there(
+        &self,
+        change: &Change,
+        oid: Oid,
+        commit: &Result<Vec<u8>, &'static str>,
+    ) -> Result<There, RemoteRefusal> {
+        let record = match commit {
+            Ok(commit) => Record::parse(change, &message_of(commit)).ok_or(NO_STATE),
+            Err(why) => Err(*why),
+        };
+        match record {
+            Ok(record) => Ok(There { oid, record }),
+            Err(why) => Err(self.unintelligible(change, why)),
+        }
+    }
+
+    /// Fetches the state commits of these loops, and nothing else, into a repository of its own.
+    async fn fetch_apart(&self, loops: &BTreeMap<Change, Oid>, known: &mut Commits) -> Result<(), GitError> {
+        let apart = self.repo.apart().await?;
+        let remote = apart.git.remote(self.name(), self.fetch_limit);
+        let names: Vec<String> = loops.keys().map(|change| self.state_ref(change)).collect();
+        for part in names.chunks(MOST_AT_ONCE) {
+            remote.fetch_commits(part).await?;
+        }
+        add(known, &apart.git, loops).await
+    }
+}
+
+/// Returns the loops whose state commits are not known.
+fn missing(loops: &BTreeMap<Change, Oid>, known: &Commits) -> BTreeMap<Change, Oid> {
+    let missing = loops.iter().filter(|(_, oid)| !known.contains_key(oid));
+    missing
+        .map(|(change, oid)| (change.clone(), oid.clone()))
+        .collect()
+}
+
+/// Reads those of these commits that a repository has. Several refs can name one commit.
+async fn add(known: &mut Commits, git: &Git, loops: &BTreeMap<Change, Oid>) -> Result<(), GitError> {
+    let oids: BTreeSet<&Oid> = loops.values().collect();
+    let oids: Vec<Oid> = oids.into_iter().cloned().collect();
+    let kinds = git.kinds_of(&oids).await?;
+    let mut readable: Vec<(Oid, u64)> = Vec::new();
+    for (oid, kind) in oids.into_iter().zip(kinds) {
+        match kind {
+            Some(Kind { is_commit: false, .. }) => {
+                known.insert(oid, Err(NO_COMMIT));
+            }
+            Some(Kind { size, .. }) if size > MOST_MESSAGE => {
+                known.insert(oid, Err(TOO_LARGE));
+            }
+            Some(Kind { size, .. }) => readable.push((oid, size)),
+            None => {}
+        }
+    }
+    while !readable.is_empty() {
+        let mut sum = 0;
+        let fits = readable.iter().take_while(|(_, size)| {
+            sum += size;
+            sum <= MOST_MESSAGES
+        });
+        let number = fits.count().max(1);
+        let part: Vec<Oid> = readable.drain(..number).map(|(oid, _)| oid).collect();
+        let read = git.commits(&part).await?;
+        known.extend(read.into_iter().map(|(oid, commit)| (oid, Ok(commit))));
+    }
+    Ok(())
+}
+
+/// Returns the message of a commit as it is stored.
+fn message_of(commit: &[u8]) -> String {
+    let head = memchr::memmem::find(commit, b"\n\n").map_or(commit.len(), |end| end + 2);
+    String::from_utf8_lossy(commit.get(head..).unwrap_or_default()).into_owned()
+}
+
+/// The file with the state commits of the last look.
+struct Kept {
+    /// The git directory.
+    dir: PathBuf,
+    door: Below,
+    path: PathBuf,
+}
+
+impl Kept {
+    fn new(repo: &Repo) -> Self {
+        // No change has a name that begins with a dot.
+        let path = Path::new("ralph").join(".listed");
+        Self {
+            dir: repo.common_dir.clone(),
+            door: Below::new(&repo.common_dir),
+            path,
+        }
+    }
+
+    /// Reads it. What is not the commit that it says is left out: whoever can write the file could not have made it up.
+    fn read(&self) -> Commits {
+        let bytes = read_regular(&self.door.path(&self.path), Links::Refused, MOST_OF_ALL);
+        let bytes = bytes.unwrap_or_default();
+        let commits = batch(&bytes).filter(|(oid, _, content)| is_commit(oid, content));
+        commits
+            .map(|(oid, _, content)| (oid, Ok(content.to_vec())))
+            .collect()
+    }
+
+    /// Writes it, if something is new in it; it had `number` commits. Nothing depends on it, so no error matters.
+    fn write(&self, loops: &BTreeMap<Change, Oid>, known: &Commits, number: usize) {
+        let kept = loops.values().collect::<BTreeSet<_>>().into_iter();
+        let kept = kept.filter_map(|oid| Some((oid, known.get(oid)?.as_ref().ok()?)));
+        let kept: Vec<_> = kept.filter(|(_, commit)| commit.len() <= MOST_KEPT).collect();
+        if kept.len() == number && known.len() == number {
+            return;
+        }
+        let mut text = Vec::new();
+        for (oid, commit) in kept {
+            text.extend(format!("{oid} commit {}\n", commit.len()).into_bytes());
+            text.extend(commit);
+            text.push(b'\n');
+            if text.len() as u64 > MOST_OF_ALL {
+                return;
+            }
+        }
+        let dir = make_root(&self.dir);
+        let _ = dir.and_then(|()| self.door.write(&self.path, &text, 0o600, Durability::Atomic));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_begins_after_the_first_empty_line() {
+        let commit = b"tree 1\ngpgsig x\n \n y\nauthor a\n\nsubject\n\nRalph-Change: c\n";
+        assert_eq!(message_of(commit), "subject\n\nRalph-Change: c\n");
+        assert_eq!(message_of(b"tree 1\nauthor a"), "");
+    }
+}
