@@ -41,6 +41,7 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::{InForce, Watching, What};
 use crate::fs::{Durability, file_error};
+use crate::protect::record_excludes;
 use crate::settings::{Settings, to_std};
 use crate::signal;
 use crate::state::{Phase, Running, State};
@@ -237,7 +238,7 @@ async fn attempt_once(
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
     review::require_usable(open, &story, settings)?;
-    take_record(open, &story.id).await?;
+    take_record(open, &story.id, settings).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
@@ -247,8 +248,11 @@ async fn attempt_once(
 }
 
 /// Records what an attempt at a story that begins now can touch. One scan of the work tree.
-pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
+pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Settings) -> Result<(), Error> {
     save(open, story).await?;
+    if !settings.tests.pathspecs.is_empty() {
+        record_excludes(open.site()).await?;
+    }
     shared_stash::record(open).await?;
     open.view.at_checkpoint = false;
     let known = open.view.refs.clone();
