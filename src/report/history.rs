@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{AttemptReport, Closed, Environment, Gate, Happening, Kind, StoryReport, StoryState, words};
+use super::{
+    AttemptReport, Closed, Environment, Gate, Happening, Kind, Review, StoryReport, StoryState, words,
+};
 use crate::events::log::entries_of;
 use crate::events::{Event, What};
 use crate::names::Oid;
@@ -30,6 +32,7 @@ pub(super) struct History {
 struct Beside {
     agent: Option<String>,
     gates: Vec<Gate>,
+    reviews: Vec<Review>,
     told: Option<String>,
     begun: Option<Timestamp>,
 }
@@ -55,13 +58,18 @@ pub(super) fn of_events(all: &[Event]) -> History {
     for entry in entries_of(all) {
         let name = (entry.attempt.story.clone(), entry.attempt.attempt);
         let Beside {
-            agent, gates, told, ..
+            agent,
+            gates,
+            reviews,
+            told,
+            ..
         } = beside.remove(&name).unwrap_or_default();
         let title = entry.title.clone();
         let report = AttemptReport {
             entry,
             agent,
             gates,
+            reviews,
             told,
             message: None,
             diff: None,
@@ -153,6 +161,27 @@ impl History {
                     Some(name) => beside.entry(name).or_default().gates.push(gate),
                     None => self.gates.push(gate),
                 }
+            }
+            What::Review {
+                story,
+                attempt,
+                reviewer,
+                accepted,
+                words,
+                duration,
+                cost_usd,
+                ..
+            } => {
+                let review = Review {
+                    reviewer: reviewer.clone(),
+                    accepted: *accepted,
+                    words: words.clone(),
+                    ended: event.t,
+                    duration: *duration,
+                    cost_usd: *cost_usd,
+                };
+                let name = (story.clone(), *attempt);
+                beside.entry(name).or_default().reviews.push(review);
             }
             What::Retry { story, reason, .. } => {
                 // It follows the attempt that failed.
