@@ -173,7 +173,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.boxCommands",
         "false",
-        "whether lifecycle hooks run in the box too",
+        "whether lifecycle hooks and the commands of trackers run in the box too",
     ),
     (
         "ralph.strategy",

@@ -37,6 +37,7 @@ use super::steps::manual_edits::commit_manual_edits;
 use super::steps::save::save;
 use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stories, unmarked_stories};
 use crate::agent::Agent;
+use super::story_source::boxing;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::{InForce, Watching, What};
@@ -74,10 +75,13 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
     gates::require_proven(open, &options.settings)?;
-    // What was typed holds for the hooks of this step as well.
+    // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
     if options.started == 0 {
         held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
+    if let Some(commands) = &mut open.state.source.commands {
+        commands.boxing = boxing(&options.settings);
+    }
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {

@@ -88,7 +88,7 @@ pub(super) async fn check(
             let state = Store::new(&repo.common_dir, change).load()?;
             return Err(match state {
                 Some(mut state) => {
-                    take_commands(&mut state, &context.configuration.settings);
+                    take_commands(&mut state, &context.configuration);
                     on_finished_branch(context, &state).await
                 }
                 None => StartRefusal::OnLoopBranch(change.branch()).into(),
