@@ -43,6 +43,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("more_files", "how many further files differ"),
     ("gates", "the commands that have succeeded: a list"),
     (
+        "promised",
+        "whether the agent is known to have promised that the story is complete",
+    ),
+    (
         "accept_tag",
         "the verdict that accepts the work; only inside a sentence",
     ),
@@ -76,6 +80,8 @@ pub struct Inputs<'a> {
     pub files: &'a [String],
     /// Commands that have succeeded.
     pub gates: &'a [String],
+    /// True if the agent is known to have promised that the story is complete.
+    pub promised: bool,
 }
 
 /// The variables of a template; tags in every text have been made harmless.
@@ -90,6 +96,7 @@ struct Variables<'a> {
     files: Vec<String>,
     more_files: usize,
     gates: Vec<String>,
+    promised: bool,
     accept_tag: &'static str,
     reject_tag: &'static str,
 }
@@ -118,6 +125,7 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
         files: few.map(|file| harmless(file)).collect(),
         more_files: inputs.files.len().saturating_sub(MOST_FILES),
         gates: inputs.gates.iter().map(|gate| harmless(gate)).collect(),
+        promised: inputs.promised,
         accept_tag: ACCEPT_TAG,
         reject_tag: REJECT_TAG,
     };
@@ -139,6 +147,7 @@ pub fn check(template: &Template, change: &str, story: &Story) -> Result<(), Tem
             to: "x",
             files: texts,
             gates: texts,
+            promised: !texts.is_empty(),
         };
         render(template, &inputs)?;
     }
@@ -181,6 +190,7 @@ mod tests {
             to: "2222",
             files,
             gates: &["make test".to_owned()],
+            promised: files.is_empty(),
         };
         render(template, &inputs)
     }
@@ -209,12 +219,14 @@ mod tests {
         let template = load(Path::new("/"), None).unwrap();
         let prompt = rendered(&template, "x", &[]).unwrap();
         assert!(
-            prompt.contains("It is empty: no file was changed.\n\nThese commands"),
+            prompt.contains("in this repository, and says that it is complete.\n")
+                && prompt.contains("It is empty: no file was changed.\n\nThese commands"),
             "{prompt}"
         );
         let many = vec!["f".to_owned(); 102];
         let prompt = rendered(&template, "x", &many).unwrap();
         assert!(prompt.contains("- and 2 more\n"), "{prompt}");
+        assert!(!prompt.contains("says that"), "{prompt}");
     }
 
     #[test]

@@ -24,12 +24,10 @@ fn copy(site: Site<'_>) -> PathBuf {
 pub(crate) async fn record_excludes(site: Site<'_>) -> Result<(), ProtectError> {
     let file = site.repo.excludes_file().await?;
     let rules = file.and_then(|file| read_regular(&file, Links::Followed, MOST).ok());
-    let door = site.own_door();
-    match rules {
-        Some(rules) => door.write(&copy(site), &rules, 0o600, Durability::Atomic)?,
-        None => door.remove(&copy(site))?,
-    }
-    Ok(())
+    let rules = rules.unwrap_or_default();
+    Ok(site
+        .own_door()
+        .write(&copy(site), &rules, 0o600, Durability::Atomic)?)
 }
 
 /// Finds the files among pathspecs that an attempt made, that are not in the working index, which the work tree was just
@@ -66,7 +64,15 @@ pub(crate) async fn hidden_by_new(
     let mut files = repo.others_among(&work, pathspecs).await?;
     files.retain(is_new);
     let mut first = Vec::new();
-    for rules in [copy(site), repo.common_dir.join("info/exclude")] {
+    let copy = copy(site);
+    // A session that a person set to work has no copy.
+    let own = if copy.exists() {
+        Some(copy)
+    } else {
+        repo.excludes_file().await?
+    };
+    let repositorys = repo.common_dir.join("info/exclude");
+    for rules in own.into_iter().chain([repositorys]) {
         first.extend(read_regular(&rules, Links::Followed, MOST).unwrap_or_default());
         first.push(b'\n');
     }

@@ -3,6 +3,7 @@
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
+//! - `unpromised` lets gates judge an attempt that promised nothing.
 //! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
@@ -21,6 +22,7 @@ mod prompting;
 mod proof;
 pub(crate) mod refusal;
 pub(crate) mod review;
+pub(crate) mod unpromised;
 pub(crate) mod verdict;
 
 use std::ffi::OsString;
@@ -35,9 +37,9 @@ use super::lifecycle_hooks;
 use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
 use super::steps::save::save;
+use super::story_source::boxing;
 use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stories, unmarked_stories};
 use crate::agent::Agent;
-use super::story_source::boxing;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::{InForce, Watching, What};
@@ -77,11 +79,12 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     gates::require_proven(open, &options.settings)?;
     // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
-    if options.started == 0 {
-        held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     if let Some(commands) = &mut open.state.source.commands {
         commands.boxing = boxing(&options.settings);
     }
+    if options.started == 0 {
+        unpromised::require_judge(&options.settings)?;
+        held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {

@@ -22,12 +22,13 @@ pub(super) struct Gates {
 }
 
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
-/// that fails, or what they came to.
+/// that fails, or what they came to. `of_agent` says that the work is no person's.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,
+    of_agent: bool,
 ) -> Result<Result<Gates, Judgement>, Error> {
     gates::require_proven(open, settings)?;
     if settings.verify.is_empty() {
@@ -40,7 +41,13 @@ pub(super) async fn run(
     };
     let before = open.read_work_tree().await?;
     let tree = before.tree.clone();
-    let before = held::see(open, settings, before).await?;
+    // What a person's rules ignore, that person has looked at.
+    let tests = if of_agent {
+        settings.tests.pathspecs.as_slice()
+    } else {
+        &[]
+    };
+    let before = held::see(open, tests, before).await?;
     let round = Round {
         tree: &tree,
         held: false,
@@ -58,7 +65,7 @@ pub(super) async fn run(
             "the gates changed files, which goes into the checkpoint: {names}"
         ));
     }
-    let after = held::see(open, settings, after).await?;
+    let after = held::see(open, tests, after).await?;
     let proof = held::judge(open, run, &before, &after).await;
     // It may have tests that no checkpoint takes in.
     open.context.repo.discard_index(&open.site().work_index())?;

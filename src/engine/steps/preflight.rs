@@ -3,8 +3,8 @@
 use std::env;
 use std::ffi::OsString;
 
-use crate::engine::attempt::held;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::attempt::{held, unpromised};
 use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -142,6 +142,7 @@ pub(super) async fn check(
     }
     check_template(context, change, &options.settings, &source, &listing)?;
     held::require_pathspecs(&repo.git, &options.settings).await?;
+    unpromised::require_judge(&options.settings)?;
     let agent = agent_of(&options.agent, &options.settings, &repo.top);
     if let Some(missing) = agent.and_then(|agent| AttemptRefusal::of_missing(&agent.command, &repo.top)) {
         return Err(missing.into());

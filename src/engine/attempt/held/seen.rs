@@ -9,11 +9,10 @@ use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::protect::hidden_by_new;
-use crate::settings::Settings;
 
 /// A work tree together with the new tests that it hides.
 #[derive(Debug)]
-pub(in crate::engine::attempt) struct Seen {
+pub(crate) struct Seen {
     pub reading: Reading,
     /// The paths of those tests, which are in the tree of the reading.
     pub hidden: BTreeSet<Vec<u8>>,
@@ -29,16 +28,10 @@ impl Seen {
 }
 
 /// Adds to a reading, and to the working index that was just read, the new tests that are hidden: what git takes in is
-/// decided by the ignore rules from before the attempt. Nothing happens without `ralph.tests`, or if the work is a person's.
-pub(in crate::engine::attempt) async fn see(
-    open: &Loop<'_>,
-    settings: &Settings,
-    mut reading: Reading,
-) -> Result<Seen, Error> {
-    let tests = &settings.tests.pathspecs;
-    let is_persons = open.state.running.as_ref().is_some_and(|running| running.by_hand);
+/// decided by the ignore rules from before the attempt. `tests` has their pathspecs; without any, nothing happens.
+pub(crate) async fn see(open: &Loop<'_>, tests: &[String], mut reading: Reading) -> Result<Seen, Error> {
     let (mut hidden, mut trouble) = (Vec::new(), None);
-    if !tests.is_empty() && !is_persons {
+    if !tests.is_empty() {
         hidden = hidden_by_new(open.site(), &open.state.checkpoint_tree, tests).await?;
     }
     if !hidden.is_empty() {

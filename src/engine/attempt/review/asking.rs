@@ -34,6 +34,8 @@ pub(crate) struct Work<'a> {
     pub changes: Vec<(u8, Vec<u8>)>,
     /// The gates that passed.
     pub gates: &'a [String],
+    /// True if the agent is known to have said that the story is complete.
+    pub promised: bool,
 }
 
 /// The occasion of a review, and the log that gets its output.
@@ -129,6 +131,7 @@ fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>) -> Result<St
         to: work.to.as_str(),
         files: &files,
         gates: work.gates,
+        promised: work.promised,
     };
     Ok(review::render(&reviewer.template, &inputs)?)
 }
