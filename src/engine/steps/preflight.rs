@@ -206,11 +206,14 @@ fn check_template(
     let template = Template::load(&context.repo.top, settings.prompt.as_deref())?;
     for story in listing.stories.iter().filter(|story| !story.done).take(1) {
         let inputs = prompt::Inputs {
-            change: change.as_str(),
+            work: prompt::Work {
+                change: change.as_str(),
+                story,
+                source: &source.path,
+                gates: &settings.verify,
+            },
             branch: &settings.strategy.branch(change, &context.head),
             strategy: settings.strategy.name(),
-            story,
-            source: &source.path,
             preamble: &listing.preamble,
             adapter: source.adapter.name(),
             mark: settings.mark.name(),
@@ -222,7 +225,6 @@ fn check_template(
             context: &[],
             learnings: "",
             learnings_file: "",
-            gates: &settings.verify,
             held_tests: &settings.tests.pathspecs,
         };
         prompt::check(&template, &inputs)?;
