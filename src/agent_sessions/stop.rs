@@ -223,7 +223,7 @@ async fn give_next(
     }
     commit_manual_edits(open, &story.id).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
-    take_record(open, &story.id).await?;
+    take_record(open, &story.id, settings).await?;
     let given = Given {
         attempt: numbers::next_number(open, &story.id),
         story: story.id,

@@ -2,7 +2,7 @@
 
 use super::setup::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::{agents, loops_and_attempts};
-use crate::engine;
+use crate::engine::{self, Unanswered, at_limit};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::prompt;
@@ -50,7 +50,14 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let reviewed = engine::review(&mut open, &settings, story.as_deref(), attempt).await?;
     let accepted = match reviewed.accepted {
         Ok(accepted) => accepted,
-        Err(signal) => return Ok(Exit::Signal(signal)),
+        Err(Unanswered::Interrupted(signal)) => return Ok(Exit::Signal(signal)),
+        Err(Unanswered::Asked) => return Ok(Exit::Limit),
+        Err(Unanswered::Limited(limit)) => {
+            drop(open);
+            drop(narrator);
+            screen.say(&format!("{}\n", at_limit(&limit)));
+            return Ok(Exit::Limit);
+        }
     };
     drop(open);
     drop(narrator);

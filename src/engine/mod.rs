@@ -48,7 +48,7 @@ mod watch;
 mod work_tree_place;
 mod work_tree_removal;
 
-pub use attempt::review::{Reviewed, review};
+pub use attempt::review::{Reviewed, Unanswered, review};
 pub use attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, first_prompt, note_prompted,
     prompt_text, usual_agent,

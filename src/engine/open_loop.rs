@@ -58,7 +58,7 @@ pub struct Loop<'o> {
 impl<'o> Loop<'o> {
     /// Builds an open loop from its parts; nothing is known of the repository yet.
     pub(super) fn new(mut context: Context<'o>, mut state: State, store: Store, lock: Lock) -> Self {
-        take_commands(&mut state, &context.configuration.settings);
+        take_commands(&mut state, &context.configuration);
         let git = &mut context.repo.git;
         *git = git.clone().with_index(state.strategy.loop_index(&store.dir()));
         Self {
@@ -85,7 +85,7 @@ impl<'o> Loop<'o> {
 
     /// Holds the loop again as another command may have left it: forgets what was known of the repository.
     pub(super) fn hold_again(&mut self, lock: Lock, mut state: State) {
-        take_commands(&mut state, &self.context.configuration.settings);
+        take_commands(&mut state, &self.context.configuration);
         self.lock = Some(lock);
         self.state = state;
         self.view.drop_all();

@@ -120,7 +120,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         .into());
     };
     allow_retries(&context, &mut state);
-    take_commands(&mut state, &context.configuration.settings);
+    take_commands(&mut state, &context.configuration);
     let is_leaving = state.linked.as_ref().is_some_and(|linked| linked.leaving);
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running || is_leaving;
     let place = state.worktree.as_path();

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::names::Change;
-use crate::settings::{Settings, to_std};
+use crate::sandbox::Wish;
+use crate::settings::{BoxMode, Configuration, Settings, to_std};
 use crate::state::State;
 use crate::stories::{Commands, Wanted};
 
@@ -22,17 +23,30 @@ pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted 
             closed: settings.closed_command.clone(),
             limit: to_std(settings.command_timeout).as_secs().max(1),
             env: Vec::new(),
+            boxing: boxing(settings),
         }),
     }
 }
 
+/// Returns the box in which these commands run, if one is wanted.
+pub(crate) fn boxing(settings: &Settings) -> Option<Wish> {
+    let boxing = &settings.boxing;
+    (boxing.has_hooks && boxing.mode != BoxMode::Off).then(|| Wish {
+        is_required: boxing.mode == BoxMode::Require,
+        read: boxing.read.clone(),
+        written: boxing.written.clone(),
+        variables: boxing.variables.clone(),
+    })
+}
+
 /// Gives a loop that was read from its file the commands that the configuration names now. They are in no file of the
 /// loop: an attempt that kills git-ralph could have written it.
-pub fn take_commands(state: &mut State, settings: &Settings) {
+pub fn take_commands(state: &mut State, configuration: &Configuration) {
     if !state.source.is_by_command() {
         return;
     }
-    state.source.commands = wanted(settings, &state.change, Path::new("")).commands;
+    let settings = configuration.of_loop(&state.settings);
+    state.source.commands = wanted(&settings, &state.change, Path::new("")).commands;
     if let Some(commands) = &state.source.commands {
         state.source.path.clone_from(&commands.stories);
     }

@@ -106,6 +106,7 @@ pub fn state(state: &State, text: &PublicText) -> State {
                 closed: None,
                 limit: 0,
                 env: Vec::new(),
+                boxing: None,
             }),
         },
         unmarked: unmarked.clone(),

@@ -79,6 +79,15 @@ pub struct Attempt {
     pub review_output_tokens: Option<u64>,
 }
 
+impl Attempt {
+    /// Returns whether it is complete although nobody gave a word for it: gates or a reviewer decided (`ralph.noSignal`).
+    #[must_use]
+    pub fn is_unpromised(&self) -> bool {
+        let is_word = |basis: &Basis| matches!(basis, Basis::Promise | Basis::Person);
+        !self.rests_on.is_empty() && !self.rests_on.iter().any(is_word)
+    }
+}
+
 /// What can speak for a complete story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -25,6 +25,7 @@ mod loose;
 mod new_entries;
 mod new_objects;
 mod objects;
+mod old_rules;
 mod operations;
 mod own_config;
 mod own_files;

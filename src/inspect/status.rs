@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::basis::by_promise_alone;
+use super::basis::bases;
 use super::closed::closed;
 use crate::engine::go_to_own_refused;
 use crate::engine::position::branch_gone;
@@ -48,6 +48,8 @@ pub struct Status {
     pub stories_done: Option<usize>,
     /// Number of complete stories that rest on an agent's promise alone; null if the events do not tell.
     pub by_promise_alone: Option<usize>,
+    /// Number of complete stories that nobody promised (`ralph.noSignal`); null if the events do not tell.
+    pub without_promise: Option<usize>,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The attempt whose work was restored so that a person can complete it, as story@number; null if there is none.
@@ -301,7 +303,9 @@ impl Status {
         let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
-        status.by_promise_alone = by_promise_alone(state, &store.file("events.jsonl"));
+        let bases = bases(state, &store.file("events.jsonl"));
+        status.by_promise_alone = bases.map(|bases| bases.promise_alone);
+        status.without_promise = bases.map(|bases| bases.without_promise);
         Ok(status.with(running, waiting, repo, state))
     }
 
@@ -460,6 +464,7 @@ impl Status {
             current,
             max_retries: progress.max_retries,
             by_promise_alone: None,
+            without_promise: None,
             session: SessionStatus::of(state),
             closed: None,
             running: None,

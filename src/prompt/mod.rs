@@ -109,19 +109,28 @@ const KIND: Kind = Kind {
     problem: "a promise may stand only inside a sentence: an agent that repeats this would promise",
 };
 
-/// The inputs of a prompt.
-#[derive(Clone, Debug)]
-pub struct Inputs<'a> {
+/// The part of the inputs that the prompts of an attempt and of a review have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
     /// The change.
     pub change: &'a str,
-    /// The branch of HEAD during the loop.
-    pub branch: &'a str,
-    /// The place of the loop's checkpoints.
-    pub strategy: &'a str,
     /// The story.
     pub story: &'a Story,
     /// The story list, as a path or a command.
     pub source: &'a str,
+    /// Commands that must succeed, or for a review have succeeded.
+    pub gates: &'a [String],
+}
+
+/// The inputs of a prompt.
+#[derive(Clone, Debug)]
+pub struct Inputs<'a> {
+    /// The work.
+    pub work: Work<'a>,
+    /// The branch of HEAD during the loop.
+    pub branch: &'a str,
+    /// The place of the loop's checkpoints.
+    pub strategy: &'a str,
     /// The text of the list above its first story.
     pub preamble: &'a str,
     /// The adapter that reads the list.
@@ -144,20 +153,38 @@ pub struct Inputs<'a> {
     pub learnings: &'a str,
     /// The file with these notes.
     pub learnings_file: &'a str,
-    /// Commands that must succeed.
-    pub gates: &'a [String],
     /// The pathspecs of tests with which they must succeed as these were.
     pub held_tests: &'a [String],
+}
+
+/// The variables of what both prompts have in common; tags in every text have been made harmless.
+#[derive(Serialize)]
+struct WorkVariables<'a> {
+    change: &'a str,
+    story: StoryVariables,
+    source: String,
+    gates: Vec<String>,
+}
+
+impl<'a> WorkVariables<'a> {
+    /// Returns the variables, of which `harmless` makes every text harmless.
+    fn of(work: &Work<'a>, harmless: impl Fn(&str) -> String) -> Self {
+        Self {
+            change: work.change,
+            source: harmless(work.source),
+            gates: work.gates.iter().map(|gate| harmless(gate)).collect(),
+            story: StoryVariables::of(work.story, harmless),
+        }
+    }
 }
 
 /// The variables of a template; promise tags in every text have been made harmless.
 #[derive(Serialize)]
 struct Variables<'a> {
-    change: &'a str,
+    #[serde(flatten)]
+    work: WorkVariables<'a>,
     branch: &'a str,
     strategy: &'a str,
-    story: StoryVariables,
-    source: String,
     preamble: Option<String>,
     adapter: &'a str,
     mark: &'a str,
@@ -169,7 +196,6 @@ struct Variables<'a> {
     context: Vec<String>,
     learnings: String,
     learnings_file: String,
-    gates: Vec<String>,
     held_tests: Vec<String>,
     complete_tag: &'static str,
     failed_tag: &'static str,
@@ -239,7 +265,10 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
         context: &some,
         learnings: "x",
         learnings_file: ".git/ralph/x/learnings.md",
-        gates: &some,
+        work: Work {
+            gates: &some,
+            ..inputs.work
+        },
         held_tests: &some,
         ..inputs.clone()
     };
@@ -260,11 +289,9 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
 fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
     let all = |texts: &[String]| texts.iter().map(|text| neutral(text)).collect();
     Variables {
-        change: inputs.change,
+        work: WorkVariables::of(&inputs.work, neutral),
         branch: inputs.branch,
         strategy: inputs.strategy,
-        story: StoryVariables::of(inputs.story, neutral),
-        source: neutral(inputs.source),
         preamble: Some(beginning(inputs.preamble, MAX_PREAMBLE))
             .filter(|text| !text.is_empty())
             .map(|text| quotation(&text)),
@@ -278,7 +305,6 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         context: all(inputs.context),
         learnings: neutral(newest(inputs.learnings, MAX_LEARNINGS)),
         learnings_file: neutral(inputs.learnings_file),
-        gates: all(inputs.gates),
         held_tests: all(inputs.held_tests),
         complete_tag: COMPLETE_TAG,
         failed_tag: FAILED_TAG,

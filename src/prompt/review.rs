@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::template::Kind;
-use super::{StoryVariables, Template, TemplateError, neutral};
+use super::{Template, TemplateError, Work, WorkVariables, neutral};
 use crate::agent::promise::Tag;
 use crate::stories::Story;
 
@@ -43,6 +43,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("more_files", "how many further files differ"),
     ("gates", "the commands that have succeeded: a list"),
     (
+        "promised",
+        "whether the agent is known to have promised that the story is complete",
+    ),
+    (
         "accept_tag",
         "the verdict that accepts the work; only inside a sentence",
     ),
@@ -62,34 +66,29 @@ const KIND: Kind = Kind {
 /// The inputs of the prompt of a review.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
-    /// The change.
-    pub change: &'a str,
-    /// The story.
-    pub story: &'a Story,
-    /// The story list, as a path or a command.
-    pub source: &'a str,
+    /// The work.
+    pub work: Work<'a>,
     /// The commit before the work.
     pub from: &'a str,
     /// The tree or the commit with the work.
     pub to: &'a str,
     /// The paths that differ.
     pub files: &'a [String],
-    /// Commands that have succeeded.
-    pub gates: &'a [String],
+    /// True if the agent is known to have promised that the story is complete.
+    pub promised: bool,
 }
 
 /// The variables of a template; tags in every text have been made harmless.
 #[derive(Serialize)]
 struct Variables<'a> {
-    change: &'a str,
-    source: String,
-    story: StoryVariables,
+    #[serde(flatten)]
+    work: WorkVariables<'a>,
     diff: String,
     from: &'a str,
     to: &'a str,
     files: Vec<String>,
     more_files: usize,
-    gates: Vec<String>,
+    promised: bool,
     accept_tag: &'static str,
     reject_tag: &'static str,
 }
@@ -109,15 +108,13 @@ pub fn load(top: &Path, path: Option<&str>) -> Result<Template, TemplateError> {
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
     let few = inputs.files.iter().take(MOST_FILES);
     let variables = Variables {
-        change: inputs.change,
-        source: harmless(inputs.source),
-        story: StoryVariables::of(inputs.story, harmless),
+        work: WorkVariables::of(&inputs.work, harmless),
         diff: format!("git diff {} {}", inputs.from, inputs.to),
         from: inputs.from,
         to: inputs.to,
         files: few.map(|file| harmless(file)).collect(),
         more_files: inputs.files.len().saturating_sub(MOST_FILES),
-        gates: inputs.gates.iter().map(|gate| harmless(gate)).collect(),
+        promised: inputs.promised,
         accept_tag: ACCEPT_TAG,
         reject_tag: REJECT_TAG,
     };
@@ -132,13 +129,16 @@ pub fn check(template: &Template, change: &str, story: &Story) -> Result<(), Tem
     let some = vec!["x".to_owned(); MOST_FILES + 1];
     for texts in [&[], some.as_slice()] {
         let inputs = Inputs {
-            change,
-            story,
-            source: "x",
+            work: Work {
+                change,
+                story,
+                source: "x",
+                gates: texts,
+            },
             from: "x",
             to: "x",
             files: texts,
-            gates: texts,
+            promised: !texts.is_empty(),
         };
         render(template, &inputs)?;
     }
@@ -174,13 +174,16 @@ mod tests {
     fn rendered(template: &Template, body: &str, files: &[String]) -> Result<String, TemplateError> {
         let story = story(body);
         let inputs = Inputs {
-            change: "c",
-            story: &story,
-            source: "tasks.md",
+            work: Work {
+                change: "c",
+                story: &story,
+                source: "tasks.md",
+                gates: &["make test".to_owned()],
+            },
             from: "1111",
             to: "2222",
             files,
-            gates: &["make test".to_owned()],
+            promised: files.is_empty(),
         };
         render(template, &inputs)
     }
@@ -209,12 +212,14 @@ mod tests {
         let template = load(Path::new("/"), None).unwrap();
         let prompt = rendered(&template, "x", &[]).unwrap();
         assert!(
-            prompt.contains("It is empty: no file was changed.\n\nThese commands"),
+            prompt.contains("in this repository, and says that it is complete.\n")
+                && prompt.contains("It is empty: no file was changed.\n\nThese commands"),
             "{prompt}"
         );
         let many = vec!["f".to_owned(); 102];
         let prompt = rendered(&template, "x", &many).unwrap();
         assert!(prompt.contains("- and 2 more\n"), "{prompt}");
+        assert!(!prompt.contains("says that"), "{prompt}");
     }
 
     #[test]

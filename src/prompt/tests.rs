@@ -29,11 +29,14 @@ pub(super) fn with(
 ) -> Result<String, TemplateError> {
     let story = story(body);
     let inputs = Inputs {
-        change: "add-login",
+        work: Work {
+            change: "add-login",
+            story: &story,
+            source: "tasks.md",
+            gates: &["make check".to_owned()],
+        },
         branch: "ralph/add-login",
         strategy: "branch",
-        story: &story,
-        source: "tasks.md",
         preamble: "Use make.",
         adapter: "markdown",
         mark: "auto",
@@ -45,7 +48,6 @@ pub(super) fn with(
         context: &["proposal.md".to_owned()],
         learnings,
         learnings_file: ".git/ralph/x/learnings.md",
-        gates: &["make check".to_owned()],
         held_tests: &["tests".to_owned()],
     };
     let template = Template::of(template);
@@ -61,11 +63,14 @@ fn mistake(template: &str) -> String {
 fn the_table_names_every_variable() {
     let story = story("");
     let inputs = Inputs {
-        change: "",
+        work: Work {
+            change: "",
+            story: &story,
+            source: "",
+            gates: &[],
+        },
         branch: "",
         strategy: "",
-        story: &story,
-        source: "",
         preamble: "",
         adapter: "",
         mark: "",
@@ -77,7 +82,6 @@ fn the_table_names_every_variable() {
         context: &[],
         learnings: "",
         learnings_file: ".git/ralph/x/learnings.md",
-        gates: &[],
         held_tests: &[],
     };
     let value = serde_json::to_value(variables(&inputs)).unwrap();

@@ -6,7 +6,7 @@
 //! - `trash` holds what git cannot store; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks
 //!   and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
-//!   `hidden_files` (by new exclude rules), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
+//!   `hidden_files` (by new exclude rules), `new_rules` (of ignored files), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `users_index`.
@@ -32,6 +32,7 @@ mod leftovers;
 mod linked_work_trees;
 mod locks;
 mod moment;
+mod new_rules;
 mod own_directory;
 mod own_position;
 mod permissions;
@@ -71,6 +72,7 @@ pub(crate) use inner_git_files::InnerGitFiles;
 pub(crate) use left_work_tree::put_unkept_away;
 pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
 pub(crate) use moment::Moment;
+pub(crate) use new_rules::{hidden_by_new, record_excludes};
 pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Return, Savepoint};

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    AgentVersion, AttemptReport, Closed, Environment, Gate, Happening, Kind, StoryReport, StoryState, words,
+    AgentVersion, AttemptReport, Closed, Environment, Gate, Happening, Kind, Review, StoryReport, StoryState,
+    words,
 };
 use crate::events::log::entries_of;
 use crate::events::{Event, What};
@@ -32,6 +33,7 @@ pub(super) struct History {
 struct Beside {
     agent: Option<String>,
     gates: Vec<Gate>,
+    reviews: Vec<Review>,
     told: Option<String>,
     begun: Option<Timestamp>,
     /// The number of environments when it began: the last one is its own.
@@ -61,6 +63,7 @@ pub(super) fn of_events(all: &[Event]) -> History {
         let Beside {
             agent,
             gates,
+            reviews,
             told,
             environments,
             ..
@@ -79,6 +82,7 @@ pub(super) fn of_events(all: &[Event]) -> History {
             entry,
             agent,
             gates,
+            reviews,
             told,
             message: None,
             diff: None,
@@ -173,6 +177,27 @@ impl History {
                     Some(name) => beside.entry(name).or_default().gates.push(gate),
                     None => self.gates.push(gate),
                 }
+            }
+            What::Review {
+                story,
+                attempt,
+                reviewer,
+                accepted,
+                words,
+                duration,
+                cost_usd,
+                ..
+            } => {
+                let review = Review {
+                    reviewer: reviewer.clone(),
+                    accepted: *accepted,
+                    words: words.clone(),
+                    ended: event.t,
+                    duration: *duration,
+                    cost_usd: *cost_usd,
+                };
+                let name = (story.clone(), *attempt);
+                beside.entry(name).or_default().reviews.push(review);
             }
             What::Retry { story, reason, .. } => {
                 // It follows the attempt that failed.

@@ -2,11 +2,12 @@
 //!
 //! Everything comes from the loop's events, its state and git; an unknown number is null, never 0. `history` reads the
 //! events (pure), `changes` reads the changes from git, `asked` has the texts of the stories,
-//! `output` reads the logs of attempts, `links` finds web addresses, `outcome` says how the loop
+//! `by_agent` sums up what each agent did, `output` reads the logs of attempts, `links` finds web addresses, `outcome` says how the loop
 //! stands, and `words` describes events.
 //! This module knows neither HTML nor Markdown: `ui` writes those.
 
 mod asked;
+mod by_agent;
 mod changes;
 mod history;
 mod links;
@@ -71,6 +72,8 @@ pub struct Report {
     pub closed: Option<Closed>,
     /// The agents of its attempts, without repetition.
     pub agents: Vec<String>,
+    /// The sums of each agent's attempts, in the order of their first ones.
+    pub by_agent: Vec<AgentTotals>,
     /// The settings that were in force, oldest first: an entry for each change of them; none of attempts that earlier
     /// versions made.
     pub environments: Vec<Environment>,
@@ -174,6 +177,32 @@ pub struct Totals {
     pub deletions: Option<u64>,
 }
 
+/// The attempts of one agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AgentTotals {
+    /// The agent: its name, or that of its program; null for attempts for which git-ralph started none, such as those by hand.
+    pub agent: Option<String>,
+    /// Number of its attempts that have ended.
+    pub attempts: usize,
+    /// Number of those that completed their story.
+    pub complete: usize,
+    /// Number of those that failed. The others were cut off or not answered, and do not count.
+    pub failed: usize,
+    /// Seconds that it worked.
+    pub duration: f64,
+    /// Cost in US dollars, as far as it reported it, without reviews; null if it did not.
+    pub cost_usd: Option<f64>,
+    /// Number of its attempts whose cost is not known.
+    pub cost_unknown: usize,
+    /// Tokens read, including cache reads and writes, as far as it reported them; null if it did not.
+    pub input_tokens: Option<u64>,
+    /// Tokens written, as far as it reported them; null if it did not.
+    pub output_tokens: Option<u64>,
+    /// Number of its attempts of which one of these numbers of tokens is not known.
+    pub tokens_unknown: usize,
+}
+
 /// A story and its attempts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -216,6 +245,8 @@ pub struct AttemptReport {
     pub agent: Option<String>,
     /// Its gates, in the order in which they ran.
     pub gates: Vec<Gate>,
+    /// Its reviews, in the order in which they were made.
+    pub reviews: Vec<Review>,
     /// The reason for its failure, as told to the next attempt.
     pub told: Option<String>,
     /// The end of the agent's final message; null if it is not known. A long one says that its beginning is left out.
@@ -254,6 +285,25 @@ pub struct Gate {
     /// The part of the log with its output.
     #[serde(skip)]
     pub printed: Option<Stretch>,
+}
+
+/// A review of an attempt, by another agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Review {
+    /// The reviewer: its name, or that of its program.
+    pub reviewer: String,
+    /// True if it accepted the work, false if it rejected it; null if it gave no verdict.
+    pub accepted: Option<bool>,
+    /// The end of its last message, or why it gave no verdict; null if it said nothing else.
+    pub words: Option<String>,
+    /// Time when it ended.
+    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
+    pub ended: Timestamp,
+    /// Seconds it took.
+    pub duration: f64,
+    /// Its cost in US dollars; null if it did not report it.
+    pub cost_usd: Option<f64>,
 }
 
 /// A changed file.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::history::{History, of_events, story_of};
 use super::links::Links;
 use super::outcome::{Outcome, OutcomeKind};
-use super::{Report, StoryReport, StoryState, Totals, VERSION, Wanted, asked, changes, output};
+use super::{Report, StoryReport, StoryState, Totals, VERSION, Wanted, asked, by_agent, changes, output};
 use crate::error::Error;
 use crate::events::log::{begun, read_events};
 use crate::git::{Git, Repo};
@@ -56,6 +56,7 @@ pub async fn of_loop(
         tip: state.checkpoint.clone(),
         closed: history.closed.take(),
         agents: Vec::new(),
+        by_agent: Vec::new(),
         environments: std::mem::take(&mut history.environments),
         started: history.started,
         ended: history.ended,
@@ -86,6 +87,7 @@ pub async fn of_loop(
     let total = known.map_or(seen, |listed| listed.total.max(seen));
     let complete = known.map_or(complete, |listed| listed.done.max(complete));
     report.sum_up(complete, total);
+    report.by_agent = by_agent::of(&report);
     // A run that reports on its own loop is at its end.
     let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
     let status = Status::by_files(repo, state);

@@ -41,6 +41,9 @@ impl Redaction {
             return;
         }
         report.agents.iter_mut().for_each(|agent| self.apply(agent));
+        for sums in &mut report.by_agent {
+            self.apply_to([&mut sums.agent]);
+        }
         self.apply(&mut report.outcome.text);
         self.apply_to([&mut report.compare_url]);
         for environment in &mut report.environments {
@@ -85,6 +88,10 @@ impl Redaction {
                     &mut attempt.log,
                 ]);
                 attempt.gates.iter_mut().for_each(|gate| self.gate(gate));
+                for review in &mut attempt.reviews {
+                    self.apply(&mut review.reviewer);
+                    self.apply_to([&mut review.words]);
+                }
                 self.difference(attempt.diff.as_mut(), attempt.patch.as_mut());
             }
         }

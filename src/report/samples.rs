@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 
+use super::by_agent;
 use super::changes::add_up;
 use super::history::of_events;
 use super::{Asked, FileChange, Gate, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
@@ -88,6 +89,18 @@ fn what() -> impl Strategy<Value = What> {
             output: None,
             held: number % 2 == 0,
         }),
+        3 => (story(), number(), prop::option::of(any::<bool>()), reason(), 0.0..100.0_f64).prop_map(
+            |(story, attempt, accepted, words, duration)| What::Review {
+                story,
+                attempt,
+                reviewer: HOSTILE.to_owned(),
+                accepted,
+                words,
+                duration,
+                cost_usd: Some(duration),
+                output: None,
+            }
+        ),
         4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
             story,
             attempt: Some(number),
@@ -140,6 +153,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         original_head: None,
         tip: oid(1),
         agents: Vec::new(),
+        by_agent: Vec::new(),
         environments: history.environments,
         started: history.started,
         ended: history.ended,
@@ -154,6 +168,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
     };
     let stories = report.stories.len();
     report.sum_up(0, stories);
+    report.by_agent = by_agent::of(&report);
     report
 }
 

@@ -14,6 +14,6 @@ mod variables;
 mod walls;
 
 pub use self::home::{Belongings, Place};
-pub use self::plan::{Site, given, plan};
+pub use self::plan::{Site, Wish, given, plan};
 pub use self::trial::{Trouble, attempt};
 pub use self::walls::{Mount, Walls};

@@ -41,6 +41,19 @@ pub struct Site<'a> {
     pub belongings: Belongings,
 }
 
+/// What a user wants of a box for processes that are no agent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// True if nothing runs without a box.
+    pub is_required: bool,
+    /// The user's `ralph.boxRead`.
+    pub read: Vec<String>,
+    /// The user's `ralph.boxWrite`.
+    pub written: Vec<String>,
+    /// The user's `ralph.boxEnv`.
+    pub variables: Vec<String>,
+}
+
 /// Decides what is seen in the box of a site.
 ///
 /// # Errors

@@ -29,6 +29,6 @@ pub struct Boxing {
     /// Names of variables that are seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<String>,
-    /// True if lifecycle hooks run in it too.
+    /// True if lifecycle hooks and the commands of trackers run in it too.
     pub has_hooks: bool,
 }

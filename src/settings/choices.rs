@@ -28,6 +28,17 @@ pub enum EmptyStory {
     Accept,
 }
 
+/// The judgement of an attempt that ended by itself, without a promise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoSignal {
+    /// It failed.
+    #[default]
+    Retry,
+    /// Gates and the reviewer judge what it changed.
+    Gates,
+}
+
 /// The way to notify a person that a long run has ended, or asks something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -28,15 +28,15 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
 
 pub use boxing::{BoxMode, Boxing};
-pub use choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
+pub use choices::{Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, Strategy};
 pub use error::SettingsError;
 use ignored::{few_seconds, why_ignored};
 pub use options::{Limit, LoopSettings, Options};
 pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
-    address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, notify, number,
-    ref_prefix, text, truth, wait, wrong,
+    address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, no_signal, notify,
+    number, ref_prefix, text, truth, wait, wrong,
 };
 pub use values::{
     parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
@@ -75,6 +75,8 @@ pub struct Settings {
     pub tests: TestRules,
     /// The judgement of a promise without a change.
     pub empty_story: EmptyStory,
+    /// The judgement of an attempt that ended by itself, without a promise.
+    pub no_signal: NoSignal,
     /// Wall time of a gate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_timeout: Option<SignedDuration>,
@@ -176,6 +178,7 @@ impl Default for Settings {
             verify_retries: 0,
             tests: TestRules::default(),
             empty_story: EmptyStory::Warn,
+            no_signal: NoSignal::Retry,
             verify_timeout: Some(SignedDuration::from_mins(30)),
             review: None,
             review_timeout: Some(SignedDuration::from_mins(30)),
@@ -394,6 +397,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.verifyretries" => settings.verify_retries = number(key, value)?,
         "ralph.tests" | "ralph.testchanges" | "ralph.newtests" => settings.tests.set(key, value)?,
         "ralph.emptystory" => settings.empty_story = empty_story(key, value)?,
+        "ralph.nosignal" => settings.no_signal = no_signal(key, value)?,
         "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
         "ralph.review" => settings.review = text(value),
         "ralph.reviewtimeout" => settings.review_timeout = duration(key, value)?,

@@ -73,6 +73,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "warn",
         "what a promise without a changed file is: warn (complete; three in a row stop the loop), fail or accept",
     ),
+    (
+        "ralph.noSignal",
+        "retry",
+        "what an attempt is that ends by itself without a promise: retry (it failed), or gates (these and the reviewer judge what it changed)",
+    ),
     ("ralph.verifyTimeout", "30m", "time limit of a gate"),
     (
         "ralph.review",
@@ -173,7 +178,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.boxCommands",
         "false",
-        "whether lifecycle hooks run in the box too",
+        "whether lifecycle hooks and the commands of trackers run in the box too",
     ),
     (
         "ralph.strategy",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::boxing::BoxMode;
-use super::choices::{Colour, EmptyStory, FinishChoice, Mark, Notify, OnFailure, Strategy};
+use super::choices::{Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, Strategy};
 use super::error::SettingsError;
 
 /// Returns a limit in the type of the standard library.
@@ -62,6 +62,14 @@ pub(super) fn empty_story(key: &str, value: &str) -> Result<EmptyStory, Settings
         "fail" => Ok(EmptyStory::Fail),
         "accept" => Ok(EmptyStory::Accept),
         _ => Err(wrong(key, value, "warn, fail or accept")),
+    }
+}
+
+pub(super) fn no_signal(key: &str, value: &str) -> Result<NoSignal, SettingsError> {
+    match value {
+        "retry" => Ok(NoSignal::Retry),
+        "gates" => Ok(NoSignal::Gates),
+        _ => Err(wrong(key, value, "retry or gates")),
     }
 }
 

@@ -60,7 +60,7 @@ pub enum Phase {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The promise was COMPLETE and every gate passed.
+    /// The promise was COMPLETE and every gate passed; without a promise, where gates may decide (`ralph.noSignal`).
     Complete,
     /// The agent said that it failed, or broke a rule of the loop.
     Failed,

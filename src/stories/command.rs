@@ -1,7 +1,7 @@
 //! Stories that the user's own commands list and mark: any tracker becomes a source.
 //!
 //! `ralph.storiesCommand` prints one JSON object per story; `ralph.doneCommand` marks one as done, and gets
-//! it as a JSON object on standard input. All run as shell lines in the top directory.
+//! it as a JSON object on standard input. All run as shell lines in the top directory, in a box if one is wanted.
 //!
 //! This module must not know where the commands come from: they are never read from a file of the
 //! repository.
@@ -11,11 +11,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
+use tokio::sync::OnceCell;
 
 use super::records::{Records, wrong_json};
 use super::{SourceError, Story};
 use crate::async_cmd::{self, Command};
-use crate::git::REPOSITORY_VARIABLES;
+use crate::git::{REPOSITORY_VARIABLES, RepoLayout};
+use crate::sandbox::{self, Belongings, Site, Trouble, Walls, Wish};
 
 /// The most lines of a command's output that go into an error.
 const LINES: usize = 10;
@@ -35,6 +37,8 @@ pub struct Commands {
     pub limit: u64,
     /// More variables of their environment, besides those that they always have.
     pub env: Vec<(OsString, OsString)>,
+    /// The box in which they run; `None` if none is wanted.
+    pub boxing: Option<Wish>,
 }
 
 /// An event of a story that a command is told.
@@ -111,8 +115,23 @@ async fn run(
         command: line.to_owned(),
         how,
     };
-    let mut command = Command::new("sh")
-        .args(["-c", line])
+    let walls = walls(top, commands.boxing.as_ref()).await;
+    let walls = walls.map_err(|trouble| {
+        failed(format!(
+            "a box is required (ralph.box), and there is none: {trouble}"
+        ))
+    })?;
+    let words = ["sh", "-c", line].map(OsString::from);
+    let mut words = match &walls {
+        Some(walls) => walls.around(top, &words),
+        None => words.into(),
+    }
+    .into_iter();
+    let mut command = Command::new(words.next().unwrap_or_default()).args(words);
+    for name in walls.iter().flat_map(|walls| &walls.hidden) {
+        command = command.env_remove(name);
+    }
+    command = command
         .dir(top)
         .env("RALPH_CHANGE", &commands.change)
         .stdin(stdin)
@@ -140,4 +159,39 @@ async fn run(
         (None, signal) => format!("ended by signal {}", signal.unwrap_or_default()),
     };
     Err(failed([&[code.as_str()], end].concat().join("\n  ")))
+}
+
+/// Makes the box of a command; returns `None` where none is wanted, or none works and none is required.
+async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble> {
+    /// Whether boxes work here, found out once.
+    static TRIED: OnceCell<Result<(), Trouble>> = OnceCell::const_new();
+    let Some(wish) = wish else {
+        return Ok(None);
+    };
+    let layout = RepoLayout::of_work_tree(top);
+    let git_dirs = layout.as_ref().map_or([top; 2], |layout| {
+        [layout.git_dir.as_path(), layout.common_dir.as_path()]
+    });
+    let planned = sandbox::plan(&Site {
+        top,
+        git_dirs,
+        written: Vec::new(),
+        more_read: &wish.read,
+        more_written: &wish.written,
+        more_variables: &wish.variables,
+        program: None,
+        belongings: Belongings::default(),
+    });
+    let tried = match planned {
+        Ok(walls) => {
+            let tried = TRIED.get_or_init(|| sandbox::attempt(&walls, top)).await;
+            tried.clone().map(|()| walls)
+        }
+        Err(trouble) => Err(trouble),
+    };
+    match tried {
+        Ok(walls) => Ok(Some(walls)),
+        Err(trouble) if wish.is_required => Err(trouble),
+        Err(_) => Ok(None),
+    }
 }

@@ -89,11 +89,15 @@ fn total(log: &Log) -> String {
     let alone = complete
         .clone()
         .filter(|attempt| attempt.rests_on == [Basis::Promise]);
-    let rests_on = match (alone.count(), complete.clone().count()) {
+    let unpromised = complete.clone().filter(|attempt| attempt.is_unpromised()).count();
+    let mut rests_on = match (alone.count(), complete.clone().count()) {
         (0, _) => String::new(),
         (alone, all) if alone == all => " (by promise alone)".to_owned(),
         (alone, _) => format!(" ({alone} by promise alone)"),
     };
+    if unpromised > 0 {
+        let _ = write!(rests_on, " ({unpromised} without a promise)");
+    }
     let mut words = format!(
         "{}, {} complete{rests_on}, {}",
         counted(log.attempts.len(), "attempt", "attempts"),

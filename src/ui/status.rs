@@ -37,7 +37,11 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
             Some(1) => "; 1 rests on a promise alone".to_owned(),
             Some(alone) => format!("; {alone} rest on a promise alone"),
         };
-        let _ = writeln!(text, "{far}{alone}");
+        let unpromised = match status.without_promise {
+            None | Some(0) => String::new(),
+            Some(many) => format!("; {many} without a promise"),
+        };
+        let _ = writeln!(text, "{far}{alone}{unpromised}");
     }
     if status.commits_by_hand > 0 {
         let _ = writeln!(

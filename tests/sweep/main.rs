@@ -18,6 +18,7 @@ mod support;
 
 mod coverage;
 mod crash;
+mod held_tests;
 mod killed;
 mod listing;
 mod matrix;
@@ -38,6 +39,17 @@ fn stride(quick: usize, bounded: usize) -> usize {
         Some(value) if value == "every" => 1,
         Some(_) => bounded,
     }
+}
+
+/// Whether a program is on `PATH`; says so if not.
+#[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
+fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|dir| dir.join(program).is_file());
+    if !found {
+        eprintln!("{program} is not installed: what needs it is left out");
+    }
+    found
 }
 
 /// Fails with all that was found, one paragraph each.

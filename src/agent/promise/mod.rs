@@ -29,6 +29,7 @@ mod tag;
 mod tests;
 mod thoughts;
 
+pub use sentence::may_be_blocked;
 pub use tag::{Promise, Tag};
 
 use learned::LearningFilter;

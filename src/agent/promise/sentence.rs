@@ -80,6 +80,22 @@ const GOING_ON: &[&str] = &[
     "is", "was", "would", "will", "can", "could", "should", "if", "when", "once", "as", "or",
 ];
 
+/// Words with which an agent that promises nothing says that it could not do its work.
+const BLOCKED: &[&str] = &[
+    "blocked",
+    "stuck",
+    "unable",
+    "cannot",
+    "cant",
+    "couldnt",
+    "impossible",
+    "incomplete",
+    "unfinished",
+    "unfortunately",
+    "refuse",
+    "refusing",
+];
+
 /// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
 const DONE: &[&str] = &[
     "done",
@@ -160,6 +176,20 @@ pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
         || is_denial(first)
         || goes_on && GOING_ON.contains(&first)
         || !output && (is_later(first) || words.any(is_later))
+}
+
+/// Returns true if the end of a message without a promise may say that the story is not done: it has a word for that, or
+/// asks something at its end.
+pub fn may_be_blocked(message: &str) -> bool {
+    let bytes = message.as_bytes();
+    let text = lower(&bytes[bytes.len().saturating_sub(AROUND)..]);
+    let words: Vec<&str> = words(&text).collect();
+    let denies = |word: &&str| BLOCKED.contains(word) || matches!(*word, "can't" | "couldn't" | "won't");
+    let pairs = words.iter().zip(words.iter().skip(1));
+    let mut pairs = pairs.map(|(first, second)| (*first, *second));
+    let could_not = pairs.any(|pair| matches!(pair, ("could" | "can" | "will" | "did", "not")));
+    let asks = text.trim_end_matches(is_decoration).ends_with(['?', '？']);
+    asks || could_not || words.iter().any(denies) || says_undone(&words)
 }
 
 /// The sentence that ends a text, in small letters.

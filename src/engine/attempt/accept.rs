@@ -4,7 +4,7 @@ use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::proof::{self, Gates};
 use super::verdict::{Judgement, Unreviewed};
-use super::{gates, left_to_person, limits, lost_work, message, review};
+use super::{gates, left_to_person, limits, lost_work, message, review, unpromised};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
@@ -103,11 +103,15 @@ pub(crate) async fn conclude(
     guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
     open.position().await?;
     revert_own_refs(open).await?;
+    unpromised::judge(open, &mut outcome, settings).await?;
     let mut accepted = None;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     if outcome.judgement.verdict == Verdict::Complete {
         match accept(open, story, before, &mut outcome, settings, &begun).await {
             Ok(base) => accepted = Some(base),
+            Err(Refused::Attempt(judgement)) if outcome.judgement.unpromised => {
+                outcome.judgement = unpromised::refused(judgement);
+            }
             Err(Refused::Attempt(judgement)) => outcome.judgement = judgement,
             Err(Refused::Error(error)) => return Err(error),
         }
@@ -203,15 +207,15 @@ async fn read_refused(open: &mut Loop<'_>, is_persons: bool) -> Result<Reading, 
 
 /// Returns what an accepted attempt rests on.
 fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
-    let said = if outcome.is_of_agent() {
-        Basis::Promise
-    } else {
-        Basis::Person
+    let said = match outcome.is_of_agent() {
+        true if outcome.judgement.unpromised => None,
+        true => Some(Basis::Promise),
+        false => Some(Basis::Person),
     };
     let has_gates = (!base.gates.lines.is_empty()).then_some(Basis::Gates);
     let of_tests = base.gates.rests_on.iter().copied();
     let review = base.review.as_ref().map(|_| Basis::Review);
-    let all = [said].into_iter().chain(has_gates).chain(of_tests);
+    let all = said.into_iter().chain(has_gates).chain(of_tests);
     all.chain(review).collect()
 }
 
@@ -271,11 +275,12 @@ async fn accept(
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     refuse_empty_work(open, outcome, settings).await?;
-    base.gates = proof::run(open, story, settings, begun).await??;
+    let of_agent = outcome.is_of_agent();
+    base.gates = proof::run(open, story, settings, begun, of_agent).await??;
     look_again(open, &mut base, "the gates").await?;
     // A person who calls the work complete has looked.
-    if outcome.is_of_agent() {
-        let looked = review::run(open, story, settings, begun, &mut outcome.review).await?;
+    if of_agent {
+        let looked = review::run(open, story, settings, begun, outcome).await?;
         base.review = looked?;
         if base.review.is_some() {
             look_again(open, &mut base, "the review").await?;

@@ -10,6 +10,7 @@ use super::verdict::{Judgement, judge};
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::{self, Ended, Ending, Job, Listener};
+use crate::agent::promise::{Heard, may_be_blocked};
 use crate::engine::boxed::Confinement;
 use crate::engine::lifecycle_hooks::About;
 use crate::engine::output_tail::{OutputTail, printed};
@@ -258,6 +259,18 @@ impl Outcome {
     /// Returns whether an agent reported it, and not a person.
     pub fn is_of_agent(&self) -> bool {
         self.report.is_some()
+    }
+
+    /// Returns whether an agent ended by itself, and well, and its words leave open whether the story is done: it made no
+    /// promise in whatever form, does not say that it is blocked, and no tool was denied to it.
+    pub fn is_left_unsaid(&self) -> bool {
+        let says_nothing = |report: &Report| {
+            let is_in_peace = report.suspected.is_none() && report.denied.is_empty();
+            report.heard == Heard::Nothing && is_in_peace && !may_be_blocked(&report.message.text)
+        };
+        self.judgement.verdict == Verdict::NoSignal
+            && self.exit_code == Some(0)
+            && self.report.as_ref().is_some_and(says_nothing)
     }
 
     /// Returns the cost of the attempt as the agent reports it, in dollars, rounded to millionths.

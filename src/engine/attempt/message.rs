@@ -26,6 +26,9 @@ pub(super) fn body(
     if let Some(cost) = ended.cost_usd {
         trailers.push(("Ralph-Cost", format!("${cost:.2}")));
     }
+    if outcome.judgement.unpromised {
+        trailers.push(("Ralph-Promise", "none".to_owned()));
+    }
     let rests_on: Vec<&str> = rests_on.iter().map(|basis| basis.name()).collect();
     trailers.push(("Ralph-Rests-On", rests_on.join(", ")));
     trailers.extend(gates.iter().map(|gate| ("Ralph-Gate", gate.clone())));

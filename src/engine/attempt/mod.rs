@@ -3,6 +3,7 @@
 //! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
+//! - `unpromised` lets gates judge an attempt that promised nothing.
 //! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
@@ -21,6 +22,7 @@ mod prompting;
 mod proof;
 pub(crate) mod refusal;
 pub(crate) mod review;
+pub(crate) mod unpromised;
 pub(crate) mod verdict;
 
 use std::ffi::OsString;
@@ -35,12 +37,14 @@ use super::lifecycle_hooks;
 use super::run_command::run_name;
 use super::steps::manual_edits::commit_manual_edits;
 use super::steps::save::save;
+use super::story_source::boxing;
 use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stories, unmarked_stories};
 use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::{InForce, Watching, What};
 use crate::fs::{Durability, file_error};
+use crate::protect::record_excludes;
 use crate::settings::{Settings, to_std};
 use crate::signal;
 use crate::state::{Phase, Running, State};
@@ -73,9 +77,13 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
     gates::require_proven(open, &options.settings)?;
-    // What was typed holds for the hooks of this step as well.
+    // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
+    if let Some(commands) = &mut open.state.source.commands {
+        commands.boxing = boxing(&options.settings);
+    }
     if options.started == 0 {
+        unpromised::require_judge(&options.settings)?;
         held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
@@ -237,7 +245,7 @@ async fn attempt_once(
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
     review::require_usable(open, &story, settings)?;
-    take_record(open, &story.id).await?;
+    take_record(open, &story.id, settings).await?;
     let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
@@ -247,8 +255,11 @@ async fn attempt_once(
 }
 
 /// Records what an attempt at a story that begins now can touch. One scan of the work tree.
-pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
+pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Settings) -> Result<(), Error> {
     save(open, story).await?;
+    if !settings.tests.pathspecs.is_empty() {
+        record_excludes(open.site()).await?;
+    }
     shared_stash::record(open).await?;
     open.view.at_checkpoint = false;
     let known = open.view.refs.clone();

@@ -51,11 +51,14 @@ pub fn prompt_text(
     let top = &open.context.repo.top;
     let last_log = last_log.map(|log| below(top, &log));
     let inputs = prompt::Inputs {
-        change: open.change().as_str(),
+        work: prompt::Work {
+            change: open.change().as_str(),
+            story,
+            source: &open.state.source.path,
+            gates: &settings.verify,
+        },
         branch: &open.state.branch,
         strategy: open.state.strategy.name(),
-        story,
-        source: &open.state.source.path,
         preamble: &listing.preamble,
         adapter: open.state.source.adapter.name(),
         mark: settings.mark.name(),
@@ -68,7 +71,6 @@ pub fn prompt_text(
         learnings: &learnings,
         // A session has none of git-ralph's variables, so the prompt names the path.
         learnings_file: &below(top, &learnings::file(open)),
-        gates: &settings.verify,
         held_tests: held_tests(settings),
     };
     Ok(prompt::render(&template, &inputs)?)
@@ -97,11 +99,14 @@ pub fn first_prompt(
     };
     let file = store.file(learnings::FILE);
     let inputs = prompt::Inputs {
-        change: change.as_str(),
+        work: prompt::Work {
+            change: change.as_str(),
+            story,
+            source: &source.path,
+            gates: &settings.verify,
+        },
         branch: &branch,
         strategy: settings.strategy.name(),
-        story,
-        source: &source.path,
         preamble: &listing.preamble,
         adapter: source.adapter.name(),
         mark: settings.mark.name(),
@@ -113,7 +118,6 @@ pub fn first_prompt(
         context: &context_files(&repo.top, source),
         learnings: &learnings::newest_in(&file),
         learnings_file: &below(&repo.top, &file),
-        gates: &settings.verify,
         held_tests: held_tests(settings),
     };
     let template = Template::load(&repo.top, settings.prompt.as_deref())?;

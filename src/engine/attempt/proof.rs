@@ -22,12 +22,13 @@ pub(super) struct Gates {
 }
 
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
-/// that fails, or what they came to.
+/// that fails, or what they came to. `of_agent` says that the work is no person's.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,
+    of_agent: bool,
 ) -> Result<Result<Gates, Judgement>, Error> {
     gates::require_proven(open, settings)?;
     if settings.verify.is_empty() {
@@ -38,9 +39,17 @@ pub(super) async fn run(
         settings,
         begun,
     };
-    let before = open.read_work_tree().await?.tree;
+    let before = open.read_work_tree().await?;
+    let tree = before.tree.clone();
+    // What a person's rules ignore, that person has looked at.
+    let tests = if of_agent {
+        settings.tests.pathspecs.as_slice()
+    } else {
+        &[]
+    };
+    let before = held::see(open, tests, before).await?;
     let round = Round {
-        tree: &before,
+        tree: &tree,
         held: false,
     };
     let times = match run_round(open, run, round).await? {
@@ -48,7 +57,7 @@ pub(super) async fn run(
         Err(judgement) => return Ok(Err(judgement)),
     };
     let after = open.read_work_tree().await?;
-    let changes = open.context.repo.git.diff_trees(&before, &after.tree).await?;
+    let changes = open.context.repo.git.diff_trees(&tree, &after.tree).await?;
     if !changes.is_empty() {
         // It is part of the story; a person should know that the agent did not do it.
         let names = first_few(changes.iter().map(|(_, path)| path)).join(", ");
@@ -56,7 +65,11 @@ pub(super) async fn run(
             "the gates changed files, which goes into the checkpoint: {names}"
         ));
     }
-    let proof = match held::judge(open, run, &before, &after).await? {
+    let after = held::see(open, tests, after).await?;
+    let proof = held::judge(open, run, &before, &after).await;
+    // It may have tests that no checkpoint takes in.
+    open.context.repo.discard_index(&open.site().work_index())?;
+    let proof = match proof? {
         Ok(proof) => proof,
         Err(judgement) => return Ok(Err(judgement)),
     };

@@ -50,6 +50,9 @@ pub enum AttemptRefusal {
     /// Git's words about `ralph.tests`.
     #[error("ralph.tests is no list of pathspecs:{}", .0.lines().map(|line| format!("\n  {line}")).collect::<String>())]
     BadTests(String),
+    /// `ralph.noSignal=gates`, and there are no gates.
+    #[error("ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt")]
+    NothingJudges,
     /// A gate or a hook refused what a person called complete; the work tree stays.
     #[error("story {story} is not complete: {}", first_line(reason))]
     NotComplete {
@@ -124,6 +127,9 @@ impl Advise for AttemptRefusal {
                 "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor"
             )),
             Self::AgentMissing { name, is_here: true } => hint(format!("did you mean './{name}'?")),
+            Self::NothingJudges => hint(
+                "git config --add ralph.verify '<command>', or: git config ralph.review <agent>, or as by default: git config ralph.noSignal retry",
+            ),
             Self::AgentNotExecutable(name) => hint(format!("chmod +x {}", typed(name))),
             Self::AgentMissing { name, .. } => {
                 let known: Vec<String> = presets::ALL.iter().map(|preset| preset.name.to_owned()).collect();

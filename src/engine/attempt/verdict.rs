@@ -15,6 +15,9 @@ use crate::state::Verdict;
 /// Exit codes with which a shell reports that a program is missing or cannot be run.
 const NOT_FOUND: &[i32] = &[126, 127];
 
+/// What is said of a complete story for which nobody promised anything.
+const UNPROMISED: &str = "the agent promised nothing; what judged its work decided (ralph.noSignal)";
+
 /// The judgement of an attempt, apart from gates and git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judgement {
@@ -31,6 +34,8 @@ pub(crate) struct Judgement {
     pub advice: Option<String>,
     /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,
+    /// True if the agent promised nothing, and gates or a reviewer speak for its work alone.
+    pub unpromised: bool,
     /// The reason why the work could not be reviewed, if that is why it is not accepted.
     pub unreviewed: Option<Unreviewed>,
 }
@@ -60,6 +65,14 @@ impl Judgement {
         Self::bare(Verdict::Complete)
     }
 
+    /// Returns the judgement that the story is complete if nothing else speaks against it, although nobody promised that.
+    pub fn unpromised() -> Self {
+        Self {
+            unpromised: true,
+            ..Self::new(Verdict::Complete, UNPROMISED)
+        }
+    }
+
     /// Returns the judgement that a signal asked git-ralph to stop.
     pub fn interrupted(signal: i32) -> Self {
         Self {
@@ -81,6 +94,7 @@ impl Judgement {
             signal: None,
             advice: None,
             wrong_form: false,
+            unpromised: false,
             unreviewed: None,
         }
     }

@@ -3,8 +3,8 @@
 use std::env;
 use std::ffi::OsString;
 
-use crate::engine::attempt::held;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::attempt::{held, unpromised};
 use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -88,7 +88,7 @@ pub(super) async fn check(
             let state = Store::new(&repo.common_dir, change).load()?;
             return Err(match state {
                 Some(mut state) => {
-                    take_commands(&mut state, &context.configuration.settings);
+                    take_commands(&mut state, &context.configuration);
                     on_finished_branch(context, &state).await
                 }
                 None => StartRefusal::OnLoopBranch(change.branch()).into(),
@@ -142,6 +142,7 @@ pub(super) async fn check(
     }
     check_template(context, change, &options.settings, &source, &listing)?;
     held::require_pathspecs(&repo.git, &options.settings).await?;
+    unpromised::require_judge(&options.settings)?;
     let agent = agent_of(&options.agent, &options.settings, &repo.top);
     if let Some(missing) = agent.and_then(|agent| AttemptRefusal::of_missing(&agent.command, &repo.top)) {
         return Err(missing.into());
@@ -205,11 +206,14 @@ fn check_template(
     let template = Template::load(&context.repo.top, settings.prompt.as_deref())?;
     for story in listing.stories.iter().filter(|story| !story.done).take(1) {
         let inputs = prompt::Inputs {
-            change: change.as_str(),
+            work: prompt::Work {
+                change: change.as_str(),
+                story,
+                source: &source.path,
+                gates: &settings.verify,
+            },
             branch: &settings.strategy.branch(change, &context.head),
             strategy: settings.strategy.name(),
-            story,
-            source: &source.path,
             preamble: &listing.preamble,
             adapter: source.adapter.name(),
             mark: settings.mark.name(),
@@ -221,7 +225,6 @@ fn check_template(
             context: &[],
             learnings: "",
             learnings_file: "",
-            gates: &settings.verify,
             held_tests: &settings.tests.pathspecs,
         };
         prompt::check(&template, &inputs)?;

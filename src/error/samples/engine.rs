@@ -207,6 +207,7 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             story: "2".to_owned(),
             reason: "the gate `make` failed (exit code 2)\n\nIts output:\n\nx".to_owned(),
         },
+        AttemptRefusal::NothingJudges,
         AttemptRefusal::NoBox(Trouble::NotInstalled),
         AttemptRefusal::NoBox(Trouble::Refused(
             "setting up uid map: Permission denied".to_owned(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::notes::Notes;
+use crate::engine::attempt::unpromised::require_judge;
 use crate::engine::outdated;
 use crate::engine::stories::progress_of;
 use crate::engine::story_source::wanted;
@@ -129,6 +130,9 @@ async fn tests(repo: &Repo, settings: &Settings, notes: &mut Notes) {
         if matches!(repo.git.is_any_file(pathspec).await, Ok(false)) {
             notes.advice(format!("ralph.tests: no file matches {pathspec}"), show);
         }
+    }
+    if let Err(refusal) = require_judge(settings) {
+        note(&refusal, notes);
     }
     if !settings.tests.pathspecs.is_empty() && settings.verify.is_empty() {
         notes.advice(

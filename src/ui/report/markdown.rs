@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::agents::{markdown_rows, markdown_table};
 use super::harmless::{fenced, inline};
 use super::timeline::{self, Scale};
 use super::{
@@ -97,6 +98,7 @@ fn one(report: &Report, brevity: Brevity) -> String {
     }
     if !matches!(brevity, Brevity::Rows(_)) {
         failures(&mut text, report, brevity);
+        text.push_str(&markdown_table(report));
         gates(&mut text, report, brevity);
         happenings(&mut text, report);
         files(&mut text, report);
@@ -154,7 +156,7 @@ fn table(report: &Report, brevity: Brevity, left_out: &mut Vec<String>) -> Strin
         }
         for (number, attempt) in story.attempts.iter().enumerate() {
             let title = if number == 0 { headed(story) } else { String::new() };
-            rows.push(row(&title, attempt, &scale));
+            rows.push(row(&title, attempt, &scale) + &markdown_rows(attempt));
         }
         if story.attempts.is_empty() && !is_complete {
             let state = if story.state == StoryState::Skipped {
@@ -194,10 +196,14 @@ fn blocks(cells: &[char]) -> String {
 fn row(title: &str, attempt: &AttemptReport, scale: &Scale) -> String {
     let entry = &attempt.entry;
     let verdict = match (&entry.checkpoint, &entry.attempt.reason) {
-        (Some(oid), _) => match &attempt.url {
-            Some(url) => format!("complete [`{}`]({url})", oid.short()),
-            None => format!("complete `{}`", oid.short()),
-        },
+        (Some(oid), reason) => {
+            let made = match &attempt.url {
+                Some(url) => format!("complete [`{}`]({url})", oid.short()),
+                None => format!("complete `{}`", oid.short()),
+            };
+            let why = reason.as_deref().and_then(in_one_line);
+            why.map_or(made.clone(), |why| format!("{made}: {}", inline(&why, LINE)))
+        }
         (None, Some(reason)) => {
             let reason = inline(&in_one_line(reason).unwrap_or_default(), LINE);
             format!("{}: {reason}", entry.attempt.verdict.words())

@@ -1,6 +1,7 @@
 //! Writes the report of a loop as an HTML page, Markdown or JUnit XML. Text of others is shown with its control
 //! characters visible, and never becomes markup.
 
+mod agents;
 mod differences;
 mod drawing;
 mod harmless;

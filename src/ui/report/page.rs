@@ -7,6 +7,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 
+use super::agents::{agent_row, review_rows};
 use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
 use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
@@ -131,6 +132,11 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         let rest = report.files.len() - room.limits.files;
         left_out.push(format!("{rest} files of the table by file"));
     }
+    let agents = report.by_agent.iter().take(room.limits.files);
+    if report.by_agent.len() > room.limits.files {
+        let rest = report.by_agent.len() - room.limits.files;
+        left_out.push(format!("{rest} agents of the table by agent"));
+    }
     let unshown = report.environments.len().saturating_sub(room.limits.files);
     let environments = report.environments[unshown..].iter();
     let mut change = Change {
@@ -150,6 +156,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         cards: cards(&report.totals),
         timeline: None,
         rows: Vec::new(),
+        agents: agents.map(|sums| agent_row(sums, 80)).collect(),
         other_stories: Vec::new(),
         changes: Vec::new(),
         failures: Vec::new(),
@@ -335,6 +342,7 @@ fn row_of(attempt: &AttemptReport, id: String) -> Row {
         kept: entry.kept.as_ref().map(|_| plain(&attempt.name()).into_owned()),
         short: entry.checkpoint.as_ref().map(|oid| oid.short().to_owned()),
         url: attempt.url.clone(),
+        reviews: review_rows(&attempt.reviews, ROW_LINE),
     }
 }
 

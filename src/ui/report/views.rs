@@ -36,6 +36,7 @@ pub(super) struct Change {
     pub cards: Vec<(&'static str, String)>,
     pub timeline: Option<Timeline>,
     pub rows: Vec<Row>,
+    pub agents: Vec<AgentRow>,
     pub other_stories: Vec<(String, &'static str)>,
     pub changes: Vec<Difference>,
     pub failures: Vec<Failure>,
@@ -99,6 +100,29 @@ pub(super) struct Row {
     pub kept: Option<String>,
     pub short: Option<String>,
     pub url: Option<String>,
+    pub reviews: Vec<ReviewRow>,
+}
+
+#[derive(Serialize)]
+pub(super) struct ReviewRow {
+    pub kind: &'static str,
+    pub verdict: &'static str,
+    pub words: String,
+    pub time: String,
+    pub cost: String,
+    pub reviewer: String,
+}
+
+/// The sums of an agent.
+#[derive(Serialize)]
+pub(super) struct AgentRow {
+    pub agent: String,
+    pub attempts: usize,
+    pub complete: usize,
+    pub failed: usize,
+    pub time: String,
+    pub cost: String,
+    pub tokens: String,
 }
 
 #[derive(Serialize)]

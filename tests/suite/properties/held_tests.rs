@@ -1,6 +1,7 @@
 //! Tests held to what they were: ways of weakening what judges the work, and what honest work may do.
 
 use std::fmt::Write;
+use std::os::unix::fs::MetadataExt;
 
 use crate::support::{CHANGE, Sandbox, TASKS};
 
@@ -93,6 +94,22 @@ const CHEATS: &[(&str, &str)] = &[
         "with other attributes",
         "echo '* -text' >tests/.gitattributes; echo 5 >tests/expected",
     ),
+    (
+        "a new file hidden by a changed .gitignore",
+        "echo 'exit 0' >tests/setup.sh; echo setup.sh >>.gitignore",
+    ),
+    (
+        "hidden by a .gitignore that hides itself",
+        "echo 'exit 0' >tests/setup.sh; echo '*' >tests/.gitignore",
+    ),
+    (
+        "hidden by .git/info/exclude",
+        "echo 'exit 0' >tests/setup.sh; mkdir -p .git/info; echo setup.sh >>.git/info/exclude",
+    ),
+    (
+        "hidden by the user's own rules",
+        "echo 'exit 0' >tests/setup.sh; mkdir -p \"$XDG_CONFIG_HOME/git\"; echo setup.sh >\"$XDG_CONFIG_HOME/git/ignore\"",
+    ),
 ];
 
 /// What attempts do whose work is done.
@@ -108,6 +125,11 @@ const HONEST: &[(&str, &str)] = &[
         "git mv tests/value.sh tests/moved.sh; sed -i s/value/moved/ tests/list",
     ),
     ("the gate rewritten", "sed -i 's/^set -e/set -eu/' check.sh"),
+    (
+        "what tests make is ignored",
+        "mkdir tests/cache; echo x >tests/cache/x; echo tests/cache/ >>.gitignore; echo 'mkdir -p tests/cache; echo y >tests/cache/x' >>app.sh",
+    ),
+    ("what was ignored before", "echo x >tests/new.log"),
     (
         "a test committed",
         "echo '# more' >>tests/list.md; git add -A; git commit -qm more",
@@ -176,6 +198,45 @@ fn the_reason_names_the_files_and_shows_the_gate() {
     let events = sandbox.read(".git/ralph/add-login/events.jsonl");
     let held = events.lines().filter(|line| line.contains("\"held\":true"));
     assert_eq!(held.count(), 1, "{events}");
+}
+
+#[test]
+fn a_new_test_that_the_attempt_hides_is_new_all_the_same() {
+    let sandbox = project(3);
+    sandbox.configure("ralph.newTests", "refuse");
+    sandbox.write("tests/mine.sh", "mine\n");
+    sandbox.write(".git/info/exclude", "mine.sh\n");
+    sandbox.start();
+    let hides = "printf 'more.sh\\n!*.log\\n' >>.gitignore; echo new >tests/more.sh; chmod 750 tests/more.sh";
+    sandbox.step("next", &sandbox.completing(hides)).exits(3).says(
+        "(ralph.testChanges, ralph.newTests): tests/more.sh (new, and ignored by rules that were not there)",
+    );
+    sandbox.is_at_checkpoint();
+    assert!(!sandbox.top.join("tests/more.sh").exists());
+    // Apart from it the gates pass: it stays, and is in no checkpoint.
+    sandbox.configure("ralph.newTests", "apart");
+    sandbox.step("retry", &sandbox.completing(hides)).exits(0).says(
+        "these tests changed; the gates also pass with them as they were: tests/more.sh (new, and ignored by rules that \
+         were not there)",
+    );
+    assert_eq!(sandbox.read("tests/more.sh"), "new\n");
+    let mode = sandbox.top.join("tests/more.sh").metadata().unwrap().mode();
+    assert_eq!(mode & 0o777, 0o750);
+    let tracked = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD", "tests"]);
+    assert_eq!(tracked, "tests/expected\ntests/list\ntests/value.sh");
+    assert_eq!(sandbox.read("tests/mine.sh"), "mine\n");
+    // From then on it is ignored like any other file.
+    sandbox.configure("ralph.newTests", "refuse");
+    let agent = sandbox.completing("echo newer >tests/more.sh; echo x >>app.txt");
+    sandbox.step("next", &agent).exits(0);
+    // With `allow`, it is told.
+    sandbox.configure("ralph.newTests", "allow");
+    let agent = sandbox.completing("echo other.sh >>.gitignore; echo new >tests/other.sh");
+    sandbox.step("next", &agent).exits(0).says(
+        "these tests changed, which is allowed: tests/other.sh (new, and ignored by rules that were not there)",
+    );
+    let tracked = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD", "tests"]);
+    assert!(!tracked.contains("other"), "{tracked}");
 }
 
 #[test]

@@ -39,6 +39,16 @@ esac"#
     sandbox.step("next", &agent).exits(3);
     sandbox.step("retry", &agent).exits(3);
     sandbox.write("by-hand", "mine\n");
+    // A reviewer that is asked twice about the last story.
+    let reviewer = sandbox.agent(
+        r#"echo r >>"$notes/reviews"
+case $(wc -l <"$notes/reviews") in
+1) echo 'It | does <b>what</b> is asked.'; echo 'And more.'; echo '<verdict>ACCEPT</verdict>' ;;
+2) echo 'I do not know.' ;;
+*) echo '<verdict>ACCEPT</verdict>' ;;
+esac"#,
+    );
+    sandbox.configure("ralph.review", &reviewer);
     sandbox.step("retry", &agent).exits(0);
     sandbox.step("next", &agent).exits(0);
     fix_times(&sandbox);
@@ -65,7 +75,7 @@ fn fix_times(sandbox: &Sandbox) {
                 event["started"] = at(begun).into();
                 event["duration"] = 45.into();
             }
-            "gate" => event["duration"] = 15.into(),
+            "gate" | "review" => event["duration"] = 15.into(),
             "waiting" => {
                 event["seconds"] = 60.into();
                 event["until"] = at(minute + 1).into();

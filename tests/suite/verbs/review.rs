@@ -75,3 +75,43 @@ fn without_a_verdict_it_is_an_error_and_changes_are_told() {
     let template = sandbox.ralph(&["review", "--template"]).exits(0).stdout;
     assert!(template.contains("{{ accept_tag }}"), "{template}");
 }
+
+#[test]
+fn a_reviewer_that_is_limited_is_waited_for() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    let result = |rest: &str| format!(r#"echo '{{"type":"result","subtype":"success",{rest}}}'"#);
+    let limited = result(r#""is_error":true,"api_error_status":429,"result":"wait""#);
+    let accepts = result(r#""is_error":false,"result":"<verdict>ACCEPT</verdict>""#);
+    let limit = r#"echo '{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1}}'; echo '{"type":"assistant","message":{},"error":"rate_limit"}'"#;
+    let once = sandbox.agent(&format!(
+        r#"count; echo '{{"type":"system","subtype":"init","session_id":"s","model":"m"}}'
+if [ "$n" = 1 ]; then {limit}; {limited}; else {accepts}; fi"#
+    ));
+    let log = sandbox.ralph(&["log", "--json"]).stdout;
+    // Not a moment.
+    sandbox.configure("ralph.maxWait", "0");
+    sandbox
+        .ralph(&["review", "--agent", &once])
+        .exits(6)
+        .says("stopped at a limit: the agent's service is unavailable for another")
+        .says("longer than ralph.maxWait allows: the reviewer: wait");
+    std::fs::remove_file(sandbox.notes.join("count")).unwrap();
+    sandbox.configure("ralph.maxWait", "1h");
+    // The loop is old; that is about its attempts.
+    sandbox.configure("ralph.maxDuration", "1ms");
+    let output = sandbox.ralph(&["review", "--agent", &once]).exits(0);
+    assert!(
+        output.stdout.ends_with(" accepted story 1\n"),
+        "{}",
+        output.stdout
+    );
+    output.says("the agent's service cannot answer now; trying again in ");
+    assert_eq!(sandbox.noted("count"), "2\n");
+    assert_eq!(sandbox.ralph(&["log", "--json"]).stdout, log);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["phase"], &status["waiting"]),
+        (&"ready".into(), &serde_json::Value::Null)
+    );
+}

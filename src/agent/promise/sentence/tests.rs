@@ -193,3 +193,29 @@ fn thoughts_are_not_what_the_agent_says() {
         }
     }
 }
+
+#[test]
+fn words_of_an_agent_that_is_blocked_are_heard_without_a_promise() {
+    use super::may_be_blocked;
+    for text in [
+        "I'm blocked: there is no database here.",
+        "The tests need a key that I cannot find.",
+        "I couldn\u{2019}t run them.",
+        "I could not run them.",
+        "The story is not yet complete.",
+        "Box 2 isn't done.",
+        "Shall I go on with the second box?",
+        "Which of the two do you want?\n\n",
+        "**Should I commit it?**",
+    ] {
+        assert!(may_be_blocked(text), "{text}");
+    }
+    for text in [
+        "",
+        "I added the table and its index. All 12 tests pass, 0 failed.",
+        "Done. Nothing else was changed.",
+        "What was asked for (why?) is in src/a.rs.",
+    ] {
+        assert!(!may_be_blocked(text), "{text}");
+    }
+}

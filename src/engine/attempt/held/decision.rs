@@ -11,14 +11,21 @@ pub(super) enum Deed {
     Deleted,
     /// It was not there.
     New,
+    /// It was not there, and ignore rules of the attempt hide it.
+    Hidden,
 }
 
 impl Deed {
+    fn is_new(self) -> bool {
+        matches!(self, Self::New | Self::Hidden)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Changed => "changed",
             Self::Deleted => "deleted",
             Self::New => "new",
+            Self::Hidden => "new, and ignored by rules that were not there",
         }
     }
 }
@@ -60,7 +67,7 @@ impl Rules {
     pub fn fate(self, deed: Deed, is_test: bool, is_script: bool) -> Fate {
         let of_test = match (is_test, deed) {
             (false, _) => Fate::Unconcerned,
-            (true, Deed::New) => match self.new_tests {
+            (true, Deed::New | Deed::Hidden) => match self.new_tests {
                 NewTests::Apart => Fate::Away,
                 NewTests::Allow => Fate::LetPass,
                 NewTests::Refuse => Fate::Refused,
@@ -72,7 +79,7 @@ impl Rules {
             },
         };
         match of_test {
-            Fate::Unconcerned | Fate::LetPass if is_script && deed != Deed::New => {
+            Fate::Unconcerned | Fate::LetPass if is_script && !deed.is_new() => {
                 if self.release_scripts {
                     Fate::LetPass
                 } else {
@@ -120,6 +127,8 @@ mod tests {
         ] {
             let found = [Changed, Deleted, New].map(|deed| rules.fate(deed, what.0, what.1));
             assert_eq!(found, fates, "{rules:?} {what:?}");
+            let hidden = rules.fate(Deed::Hidden, what.0, what.1);
+            assert_eq!(hidden, fates[2], "{rules:?} {what:?}");
         }
     }
 }

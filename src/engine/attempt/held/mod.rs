@@ -1,12 +1,14 @@
 //! Holds tests to what they were: gates that passed run once more with the tests of the last checkpoint, and with their own
 //! scripts as they were, where an attempt changed them.
 //!
-//! `scripts` finds the scripts in a gate's shell line, `touched` what changed, and `decision` says what becomes of it.
+//! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, and `decision`
+//! says what becomes of it.
 //! From before the first file is changed until all are back, the state has the tree that is judged, with a ref that keeps
 //! it: the next command puts it back if this one is killed.
 
 mod decision;
 mod scripts;
+mod seen;
 mod touched;
 
 use std::collections::HashSet;
@@ -22,7 +24,6 @@ use crate::engine::Loop;
 use crate::engine::transition::{self, Known};
 use crate::error::Error;
 use crate::events::Basis;
-use crate::git::worktree::Reading;
 use crate::git::{Git, StagedEntry};
 use crate::names::{OUTPUT, Oid};
 use crate::paths::first_few;
@@ -30,6 +31,7 @@ use crate::protect::Savepoint;
 use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{HeldTests, Intent, Verdict};
+pub(super) use seen::{Seen, see};
 
 /// What gates that passed say.
 #[derive(Debug, Default)]
@@ -54,15 +56,19 @@ pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<
     }
 }
 
-/// Judges the tests of a work tree with which all gates have passed: `before` is the tree that they found, `after` the work
-/// tree that they left, which the working index was just read from.
+/// Judges the tests of a work tree with which all gates have passed: `before` is the work tree that they found, `after` the
+/// one that they left, which the working index was just read from.
 pub(super) async fn judge(
     open: &mut Loop<'_>,
     run: Run<'_>,
-    before: &Oid,
-    after: &Reading,
+    before: &Seen,
+    after: &Seen,
 ) -> Result<Result<Proof, Judgement>, Error> {
     let settings = run.settings;
+    if let Some(words) = before.trouble.as_ref().or(after.trouble.as_ref()) {
+        let reason = format!("rules that were not there ignore new tests, and git cannot read them: {words}");
+        return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
+    }
     let found = find(open, settings, before, after).await?;
     if !found.submodules.is_empty() {
         let names = first_few(&found.submodules).join(", ");
@@ -80,7 +86,7 @@ pub(super) async fn judge(
     let mut proof = Proof::default();
     let is_held = !(found.has_none(Fate::PutBack) && found.has_none(Fate::Away));
     if is_held {
-        proof.seconds = match second_run(open, run, &found, &after.tree).await? {
+        proof.seconds = match second_run(open, run, &found, after.tree()).await? {
             Ok(seconds) => seconds,
             Err(judgement) => return Ok(Err(judgement)),
         };

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::{Deed, Fate, Rules};
 use super::scripts::scripts_of;
+use super::seen::Seen;
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::git::worktree::Reading;
 use crate::git::{PathChange, StagedEntry};
-use crate::names::Oid;
 use crate::settings::Settings;
 
 /// A test, or the script of a gate, that is not as it was at the last checkpoint.
@@ -41,23 +40,24 @@ impl Found {
     }
 }
 
-/// Finds the tests and scripts that changed since the checkpoint: in the tree `before` that the gates found, or in the
-/// work tree that they left. Asks git only if files changed and `ralph.tests` is set, or one of them is a script.
+/// Finds the tests and scripts that changed since the checkpoint: in the work tree `before` that the gates found, or in
+/// the one that they left. Asks git only if files changed and `ralph.tests` is set, or one of them is a script.
 pub(super) async fn find(
     open: &Loop<'_>,
     settings: &Settings,
-    before: &Oid,
-    after: &Reading,
+    before: &Seen,
+    after: &Seen,
 ) -> Result<Found, Error> {
     let checkpoint = &open.state.checkpoint_tree;
     let git = &open.context.repo.git;
     let scripts = scripts(open, settings);
+    let reading = &after.reading;
     let mut trees = vec![(
-        &after.tree,
-        after.changes.as_deref().filter(|_| after.base == *checkpoint),
+        &reading.tree,
+        reading.changes.as_deref().filter(|_| reading.base == *checkpoint),
     )];
-    if *before != after.tree {
-        trees.push((before, None));
+    if *before.tree() != reading.tree {
+        trees.push((before.tree(), None));
     }
     trees.retain(|(tree, _)| *tree != checkpoint);
     let mut all: BTreeMap<Vec<u8>, (PathChange, bool, bool)> = BTreeMap::new();
@@ -96,6 +96,7 @@ pub(super) async fn find(
         let deed = match (&change.was, &change.is) {
             (Some(_), None) => Deed::Deleted,
             (Some(_), Some(_)) => Deed::Changed,
+            (None, _) if before.hidden.contains(&path) || after.hidden.contains(&path) => Deed::Hidden,
             (None, _) => Deed::New,
         };
         let fate = rules.fate(deed, is_test, is_script);

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::fs::Durability;
 use crate::names::Oid;
-use crate::prompt::review;
+use crate::prompt::{self, review};
 use crate::settings::{Settings, to_std};
 use crate::state::RunningGate;
 use crate::stories::Story;
@@ -34,6 +34,8 @@ pub(crate) struct Work<'a> {
     pub changes: Vec<(u8, Vec<u8>)>,
     /// The gates that passed.
     pub gates: &'a [String],
+    /// True if the agent is known to have said that the story is complete.
+    pub promised: bool,
 }
 
 /// The occasion of a review, and the log that gets its output.
@@ -122,13 +124,16 @@ fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>) -> Result<St
         .map(|(_, path)| visible(&String::from_utf8_lossy(path)))
         .collect();
     let inputs = review::Inputs {
-        change: open.change().as_str(),
-        story: work.story,
-        source: &open.state.source.path,
+        work: prompt::Work {
+            change: open.change().as_str(),
+            story: work.story,
+            source: &open.state.source.path,
+            gates: work.gates,
+        },
         from: work.from.as_str(),
         to: work.to.as_str(),
         files: &files,
-        gates: work.gates,
+        promised: work.promised,
     };
     Ok(review::render(&reviewer.template, &inputs)?)
 }

@@ -1,12 +1,16 @@
 //! `review`: a person asks the reviewer about an attempt that has ended, such as the one that made the last checkpoint.
 //! Nothing is counted, and nothing but the reviewer's prompt and output is written.
 
+use std::fs::File;
+
 use jiff::Timestamp;
 
-use super::asking::{Ground, Work, ask};
+use super::asking::{Answer, Ground, Work, ask};
 use super::only_look;
 use super::opinion::Opinion;
 use super::reviewer::Reviewer;
+use super::wait_for_reviewer;
+use crate::engine::attempt::backoff::{Backoff, Waited};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::numbers::kept_range;
 use crate::engine::open_refusal::OpenRefusal;
@@ -36,8 +40,8 @@ pub struct Reviewed {
     pub to: Oid,
     /// The reviewer's name, or that of its program.
     pub reviewer: String,
-    /// True if it accepted the work; `None` if this signal asked git-ralph to stop.
-    pub accepted: Result<bool, i32>,
+    /// True if it accepted the work, or why there is no answer.
+    pub accepted: Result<bool, Unanswered>,
     /// The end of its last message, without the verdict.
     pub words: String,
     /// Seconds it took.
@@ -46,8 +50,19 @@ pub struct Reviewed {
     pub cost_usd: Option<f64>,
 }
 
+/// Why a reviewer that a person asked gave no answer, although it may still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// This signal asked git-ralph to stop.
+    Interrupted(i32),
+    /// Its service cannot answer for longer than a limit allows, described by the text.
+    Limited(String),
+    /// `git ralph stop` ended the wait for its service.
+    Asked,
+}
+
 /// Asks the reviewer of the settings about an attempt at a story: the latest one if no number is given, and that of the
-/// last checkpoint if no story is.
+/// last checkpoint if no story is. Waits for a service that cannot answer now, as an attempt does.
 ///
 /// # Errors
 /// If there is no reviewer or no such attempt, or the reviewer gives no verdict.
@@ -75,19 +90,6 @@ pub async fn review(
     let changes = git.diff_trees(&before, &after).await?;
     let path = open.file(LOG);
     let log = open.store.door().begin_file(&path)?;
-    // If this process dies, the next command ends the reviewer.
-    let run = run_name(Timestamp::now());
-    open.state.running = Some(Running::gates(&run));
-    open.save()?;
-    let seen = only_look::begin(open).await?;
-    let guard = guard_rail::set_up(open, settings.guard).await;
-    let mut job = plain_job(open, &run, guard);
-    job.env.extend([
-        variable("RALPH_STORY", &story.id),
-        variable("RALPH_STORY_TITLE", &neutral(&story.title)),
-        variable("RALPH_CHECKPOINT", from.as_str()),
-        variable("RALPH_TREE", after.as_str()),
-    ]);
     let work = Work {
         story: &story,
         attempt: attempt.unwrap_or_default(),
@@ -95,27 +97,39 @@ pub async fn review(
         to: to.clone(),
         changes,
         gates: &[],
+        promised: false,
     };
-    let answer = ask(open, &reviewer, &work, settings, job, Ground::Person(&log)).await;
-    let kept = open.change().attempt_ref(&story.id, attempt.unwrap_or_default());
-    only_look::end_beside_person(open, seen, &kept).await?;
-    open.state.running = None;
-    open.save()?;
-    let answer = answer?;
-    let no_opinion = |why: String| AttemptRefusal::NoOpinion {
-        reviewer: reviewer.name(),
-        reason: why,
-        log: path.clone(),
+    // The age of the loop limits its attempts, and not a person's question.
+    let patience = Settings {
+        max_duration: None,
+        ..settings.clone()
     };
-    let accepted = match answer.opinion {
-        Opinion::Accepted => Ok(true),
-        Opinion::Rejected => Ok(false),
-        Opinion::Interrupted(signal) => Err(signal),
-        Opinion::None(why) => return Err(no_opinion(why).into()),
-        Opinion::Away(unavailable) => return Err(no_opinion(unavailable.reason).into()),
+    let mut backoff = Backoff::default();
+    let (accepted, answer) = loop {
+        let answer = ask_once(open, &reviewer, &work, &after, settings, &log).await?;
+        let unavailable = match &answer.opinion {
+            Opinion::Accepted => break (Ok(true), answer),
+            Opinion::Rejected => break (Ok(false), answer),
+            Opinion::Interrupted(signal) => break (Err(Unanswered::Interrupted(*signal)), answer),
+            Opinion::None(why) => {
+                return Err(AttemptRefusal::NoOpinion {
+                    reviewer: reviewer.name(),
+                    reason: why.clone(),
+                    log: path,
+                }
+                .into());
+            }
+            Opinion::Away(unavailable) => unavailable.clone(),
+        };
+        match wait_for_reviewer(open, &mut backoff, unavailable, &patience).await? {
+            Waited::Over => {}
+            Waited::TooLong(why) => break (Err(Unanswered::Limited(why)), answer),
+            Waited::Asked => break (Err(Unanswered::Asked), answer),
+            Waited::Interrupted(signal) => break (Err(Unanswered::Interrupted(signal)), answer),
+        }
     };
     Ok(Reviewed {
-        story: story.id,
+        story: story.id.clone(),
         attempt,
         from,
         to,
@@ -125,6 +139,36 @@ pub async fn review(
         duration: answer.time.as_secs_f64(),
         cost_usd: answer.report.cost_usd,
     })
+}
+
+/// Runs the reviewer once about work whose tree is `tree`, and puts back what it changes.
+async fn ask_once(
+    open: &mut Loop<'_>,
+    reviewer: &Reviewer,
+    work: &Work<'_>,
+    tree: &Oid,
+    settings: &Settings,
+    log: &File,
+) -> Result<Answer, Error> {
+    // If this process dies, the next command ends the reviewer.
+    let run = run_name(Timestamp::now());
+    open.state.running = Some(Running::gates(&run));
+    open.save()?;
+    let seen = only_look::begin(open).await?;
+    let guard = guard_rail::set_up(open, settings.guard).await;
+    let mut job = plain_job(open, &run, guard);
+    job.env.extend([
+        variable("RALPH_STORY", &work.story.id),
+        variable("RALPH_STORY_TITLE", &neutral(&work.story.title)),
+        variable("RALPH_CHECKPOINT", work.from.as_str()),
+        variable("RALPH_TREE", tree.as_str()),
+    ]);
+    let answer = ask(open, reviewer, work, settings, job, Ground::Person(log)).await;
+    let kept = open.change().attempt_ref(&work.story.id, work.attempt);
+    only_look::end_beside_person(open, seen, &kept).await?;
+    open.state.running = None;
+    open.save()?;
+    answer
 }
 
 /// Finds the commits before and after an attempt.

@@ -14,7 +14,7 @@ mod opinion;
 mod reviewer;
 
 use self::asking::{Answer, Ground, Work, ask};
-use super::agent_run::{Begun, Spent, job};
+use super::agent_run::{Begun, Outcome, Spent, job};
 use super::backoff::{Backoff, Unavailable, Waited, wait_for_service};
 use super::gates::judged;
 use super::verdict::{Judgement, Unreviewed};
@@ -26,7 +26,7 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Story;
 
-pub use by_hand::{Reviewed, review};
+pub use by_hand::{Reviewed, Unanswered, review};
 use opinion::Opinion;
 use reviewer::Reviewer;
 pub(super) use reviewer::name;
@@ -43,13 +43,13 @@ pub(super) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings
 }
 
 /// Asks the reviewer, if there is one, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
-/// judgement that ends the attempt; `spent` gets what it has used.
+/// judgement that ends the attempt; the outcome gets what it has used.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,
-    spent: &mut Option<Spent>,
+    outcome: &mut Outcome,
 ) -> Result<Result<Option<String>, Judgement>, Error> {
     let reviewer = match Reviewer::of(settings, &open.context.repo.top) {
         Ok(Some(reviewer)) => reviewer,
@@ -60,7 +60,8 @@ pub(super) async fn run(
         }
     };
     let name = reviewer.name();
-    let spent = spent.insert(Spent {
+    let promised = !outcome.judgement.unpromised;
+    let spent = outcome.review.insert(Spent {
         reviewer: name.clone(),
         cost_usd: None,
         input_tokens: None,
@@ -69,7 +70,7 @@ pub(super) async fn run(
     let mut backoff = Backoff::default();
     let mut round = 1;
     loop {
-        let answer = ask_about_attempt(open, story, settings, begun, &reviewer).await?;
+        let answer = ask_about_attempt(open, story, settings, (begun, promised), &reviewer).await?;
         spent.add(&answer.report);
         let why = match answer.opinion {
             Opinion::Accepted => {
@@ -100,7 +101,7 @@ async fn ask_about_attempt(
     open: &mut Loop<'_>,
     story: &Story,
     settings: &Settings,
-    begun: &Begun,
+    (begun, promised): (&Begun, bool),
     reviewer: &Reviewer,
 ) -> Result<Answer, Error> {
     let before = only_look::begin(open).await?;
@@ -117,6 +118,7 @@ async fn ask_about_attempt(
         to: tree,
         changes,
         gates: &settings.verify,
+        promised,
     };
     let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
     let kept = open.change().attempt_ref(&story.id, begun.number);
@@ -138,24 +140,40 @@ async fn wait(
     unavailable: Unavailable,
     settings: &Settings,
 ) -> Result<Option<Judgement>, Error> {
-    let reason = format!("the reviewer: {}", unavailable.reason);
+    let reason = words_of_reviewer(&unavailable);
+    let ended = |why| Judgement {
+        unreviewed: Some(why),
+        ..Judgement::new(Verdict::RateLimited, reason)
+    };
+    Ok(
+        match wait_for_reviewer(open, backoff, unavailable, settings).await? {
+            Waited::Over => None,
+            Waited::TooLong(why) => Some(ended(Unreviewed::Limited(why))),
+            Waited::Asked => Some(ended(Unreviewed::Asked)),
+            Waited::Interrupted(signal) => Some(Judgement::interrupted(signal)),
+        },
+    )
+}
+
+fn words_of_reviewer(unavailable: &Unavailable) -> String {
+    format!("the reviewer: {}", unavailable.reason)
+}
+
+/// Waits until it is worth asking the reviewer again; what is noted of it is gone afterwards.
+async fn wait_for_reviewer(
+    open: &mut Loop<'_>,
+    backoff: &mut Backoff,
+    unavailable: Unavailable,
+    settings: &Settings,
+) -> Result<Waited, Error> {
     let unavailable = Unavailable {
-        reason,
+        reason: words_of_reviewer(&unavailable),
         ..unavailable
     };
     let waited = wait_for_service(open, backoff, &unavailable, settings).await;
     (open.state.waits_until, open.state.waits_for) = (None, None);
     open.save()?;
-    let ended = |why| Judgement {
-        unreviewed: Some(why),
-        ..Judgement::new(Verdict::RateLimited, unavailable.reason.clone())
-    };
-    Ok(match waited {
-        Waited::Over => None,
-        Waited::TooLong(why) => Some(ended(Unreviewed::Limited(why))),
-        Waited::Asked => Some(ended(Unreviewed::Asked)),
-        Waited::Interrupted(signal) => Some(Judgement::interrupted(signal)),
-    })
+    Ok(waited)
 }
 
 /// Returns the judgement of work that was rejected with these words.

@@ -1,0 +1,57 @@
+//! Sees new tests that an attempt hides by ignore rules of its own, which no reading of the work tree has.
+
+use std::collections::BTreeSet;
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::git::GitError;
+use crate::git::worktree::Reading;
+use crate::names::Oid;
+use crate::paths::first_few;
+use crate::protect::hidden_by_new;
+
+/// A work tree together with the new tests that it hides.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub reading: Reading,
+    /// The paths of those tests, which are in the tree of the reading.
+    pub hidden: BTreeSet<Vec<u8>>,
+    /// Git's words if it cannot read them.
+    pub trouble: Option<String>,
+}
+
+impl Seen {
+    /// Returns the tree with those tests.
+    pub fn tree(&self) -> &Oid {
+        &self.reading.tree
+    }
+}
+
+/// Adds to a reading, and to the working index that was just read, the new tests that are hidden: what git takes in is
+/// decided by the ignore rules from before the attempt. `tests` has their pathspecs; without any, nothing happens.
+pub(crate) async fn see(open: &Loop<'_>, tests: &[String], mut reading: Reading) -> Result<Seen, Error> {
+    let (mut hidden, mut trouble) = (Vec::new(), None);
+    if !tests.is_empty() {
+        hidden = hidden_by_new(open.site(), &open.state.checkpoint_tree, tests).await?;
+    }
+    if !hidden.is_empty() {
+        let (repo, work) = (&open.context.repo, open.site().work_index());
+        match repo.update_index(&work, &["--add"], &hidden).await {
+            Ok(()) => {}
+            Err(GitError::Failed { words, .. }) => {
+                let names = first_few(&hidden).join(", ");
+                trouble = Some(format!("{names}: {}", words.trim()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        reading.tree = repo.git.write_tree(&work).await?;
+        if let Some(changes) = &mut reading.changes {
+            changes.extend(hidden.iter().map(|path| (b'A', path.clone())));
+        }
+    }
+    Ok(Seen {
+        reading,
+        hidden: hidden.into_iter().collect(),
+        trouble,
+    })
+}

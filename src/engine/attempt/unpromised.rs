@@ -1,0 +1,68 @@
+//! Attempts that end by themselves without a promise (`ralph.noSignal=gates`): gates and the reviewer judge their work as if it
+//! had been promised.
+
+use super::agent_run::Outcome;
+use super::refusal::AttemptRefusal;
+use super::verdict::Judgement;
+use crate::engine::Loop;
+use crate::engine::steps::checkpoint;
+use crate::error::Error;
+use crate::settings::{NoSignal, Settings};
+use crate::state::Verdict;
+
+/// Refuses `ralph.noSignal=gates` where nothing would judge.
+///
+/// # Errors
+/// [`AttemptRefusal::NothingJudges`].
+pub(crate) fn require_judge(settings: &Settings) -> Result<(), Error> {
+    if settings.no_signal == NoSignal::Gates && !has_judge(settings) {
+        return Err(AttemptRefusal::NothingJudges.into());
+    }
+    Ok(())
+}
+
+fn has_judge(settings: &Settings) -> bool {
+    !settings.verify.is_empty() || settings.review.is_some()
+}
+
+/// Gives the attempt the judgement of a complete one, which gates and the reviewer still have to agree to, if the settings
+/// say so: it ended by itself, said nothing against that, and changed more than the story list.
+pub(super) async fn judge(
+    open: &mut Loop<'_>,
+    outcome: &mut Outcome,
+    settings: &Settings,
+) -> Result<(), Error> {
+    let is_wanted = settings.no_signal == NoSignal::Gates && has_judge(settings);
+    if !is_wanted || !outcome.is_left_unsaid() {
+        return Ok(());
+    }
+    let reading = open.read_work_tree().await?;
+    if checkpoint::changes_only_the_list(open, &reading) {
+        return Ok(());
+    }
+    let who = match (settings.verify.is_empty(), settings.review.is_some()) {
+        (false, true) => "the gates and the reviewer judge",
+        (false, false) => "the gates judge",
+        (true, _) => "the reviewer judges",
+    };
+    open.tell(format!(
+        "the agent ended without a promise; {who} what it did (ralph.noSignal)"
+    ));
+    outcome.judgement = Judgement::unpromised();
+    Ok(())
+}
+
+/// Says in the reason of a refused attempt that it had promised nothing.
+pub(super) fn refused(judgement: Judgement) -> Judgement {
+    let is_failure = matches!(
+        judgement.verdict,
+        Verdict::Failed | Verdict::GateFailed | Verdict::ReviewRejected
+    );
+    match judgement.reason {
+        Some(reason) if is_failure => Judgement {
+            reason: Some(format!("the agent promised nothing, and {reason}")),
+            ..judgement
+        },
+        reason => Judgement { reason, ..judgement },
+    }
+}

@@ -1,0 +1,153 @@
+//! Asks the ignore rules of a tree, while the work tree may have others.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::command::{Git, GitError, failure, joined_z, split_z};
+use super::discover::Repo;
+use crate::fs::{Below, Durability};
+use crate::names::Oid;
+use crate::paths::is_of_work_tree;
+
+/// The beginning of a path that is certainly relative to the top.
+const HERE: &[u8] = b"./";
+/// The name of a file with ignore rules.
+const RULES: &[u8] = b".gitignore";
+
+impl Repo {
+    /// Lists the files of the work tree that are not in `index` and match the pathspecs, whatever the ignore rules say;
+    /// those of a repository in the work tree one by one.
+    ///
+    /// # Errors
+    /// If git cannot read the work tree.
+    pub async fn others_among(&self, index: &Path, pathspecs: &[String]) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = ["-z", "-o", "--"].into_iter();
+        let args = args.chain(pathspecs.iter().map(String::as_str));
+        let listed = self.git.cmd("ls-files", args).index(index).fields().await?;
+        let (nested, mut files): (Vec<_>, Vec<_>) = listed.into_iter().partition(|path| path.ends_with(b"/"));
+        for dir in nested {
+            let inner = Git::at_top(&self.top.join(OsStr::from_bytes(&dir)));
+            let listed = inner.cmd("ls-files", ["-z", "-c", "-o"]).fields().await?;
+            let listed = listed.into_iter().map(|file| [dir.as_slice(), &file].concat());
+            files.extend(listed.filter(|path| {
+                let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
+                found.is_ok_and(|found| found.is_file() || found.is_symlink())
+            }));
+        }
+        Ok(files)
+    }
+
+    /// Returns the path of the user's own file of ignore rules (`core.excludesFile`), which may be missing.
+    ///
+    /// # Errors
+    /// If git cannot be run.
+    pub async fn excludes_file(&self) -> Result<Option<PathBuf>, GitError> {
+        let args = ["--type=path", "--get", "core.excludesFile"];
+        let output = self.git.cmd("config", args).any_exit().await?;
+        let path = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+        if output.code == Some(0) {
+            return Ok((!path.is_empty()).then(|| self.top.join(OsStr::from_bytes(path))));
+        }
+        let dir = |name: &str| {
+            std::env::var_os(name)
+                .filter(|dir| !dir.is_empty())
+                .map(PathBuf::from)
+        };
+        let config = dir("XDG_CONFIG_HOME").or_else(|| dir("HOME").map(|home| home.join(".config")));
+        Ok(config.map(|config| config.join("git/ignore")))
+    }
+
+    /// Returns those of these paths that ignore rules do not cover: the rules `first`, and then those in `tree`, which is
+    /// without those of the work tree. `scratch` is the path of a directory to work with.
+    ///
+    /// # Errors
+    /// If git cannot tell, or `scratch` cannot be written.
+    pub async fn uncovered_by(
+        &self,
+        tree: &Oid,
+        first: Vec<u8>,
+        scratch: &Path,
+        paths: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let door = self.door(scratch);
+        door.remove(scratch)?;
+        door.make_dir(scratch, 0o700)?;
+        self.write_rules(tree, first, &door, scratch).await?;
+        // A name that begins with a colon would be a pattern.
+        let names: Vec<Vec<u8>> = paths.iter().map(|path| [HERE, path].concat()).collect();
+        let output = self
+            .git
+            .cmd_with(
+                &["core.excludesFile=/dev/null"],
+                "check-ignore",
+                ["--no-index", "-z", "--stdin"],
+            )
+            .env("GIT_DIR", &self.git_dir)
+            .env("GIT_WORK_TREE", scratch)
+            .stdin(joined_z(&names))
+            .any_exit()
+            .await?;
+        door.remove(scratch)?;
+        if !matches!(output.code, Some(0 | 1)) {
+            return Err(failure("check-ignore", &output));
+        }
+        let covered: HashSet<Vec<u8>> = split_z(&output.stdout).into_iter().collect();
+        Ok(names
+            .iter()
+            .filter(|name| !covered.contains(*name))
+            .filter_map(|name| name.strip_prefix(HERE).map(<[u8]>::to_vec))
+            .collect())
+    }
+
+    /// Writes the files with ignore rules of a tree below `dir`; the rules `first` become the beginning of those at the top.
+    async fn write_rules(
+        &self,
+        tree: &Oid,
+        first: Vec<u8>,
+        door: &Below,
+        dir: &Path,
+    ) -> Result<(), GitError> {
+        let listed = self
+            .git
+            .cmd("ls-tree", ["-r", "-z", tree.as_str()])
+            .fields()
+            .await?;
+        let mut top = first;
+        for entry in &listed {
+            // "<mode> <kind> <oid>\t<path>"; a link to rules is none to git either.
+            let Some((oid, path)) = entry
+                .strip_prefix(b"100644 blob ")
+                .or_else(|| entry.strip_prefix(b"100755 blob "))
+                .and_then(|rest| {
+                    let at = rest.iter().position(|byte| *byte == b'\t')?;
+                    let (oid, path) = rest.split_at_checked(at)?;
+                    let oid = Oid::parse(&String::from_utf8_lossy(oid))?;
+                    Some((oid, path.get(1..)?))
+                })
+            else {
+                continue;
+            };
+            if path.rsplit(|byte| *byte == b'/').next() != Some(RULES) || !is_of_work_tree(path) {
+                continue;
+            }
+            let rules = self.git.cmd("cat-file", ["blob", oid.as_str()]).bytes().await?;
+            if path == RULES {
+                top.push(b'\n');
+                top.extend(rules);
+                continue;
+            }
+            let file = dir.join(OsStr::from_bytes(path));
+            if let Some(above) = file.parent() {
+                door.make_dir(above, 0o700)?;
+            }
+            door.write(&file, &rules, 0o600, Durability::Atomic)?;
+        }
+        let file = dir.join(OsStr::from_bytes(RULES));
+        Ok(door.write(&file, &top, 0o600, Durability::Atomic)?)
+    }
+}
