@@ -2,6 +2,7 @@
 //! nothing of the user's objects, of their configuration, or of the part of the history that they have.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -16,6 +17,12 @@ pub struct Apart {
     pub git: Git,
     _dir: TempDir,
 }
+
+/// The beginning of its name in the git directory.
+const PREFIX: &str = "ralph-listing-";
+
+/// The age after which such a repository is what a killed process left: no fetch takes as long.
+const LEFT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settings that say what a repository is, and not how to reach another one.
 const OF_REPOSITORY: [&str; 4] = [
@@ -34,12 +41,13 @@ impl Repo {
     pub async fn apart(&self) -> Result<Apart, GitError> {
         let args = ["-z", "--show-scope", "--list"];
         let listed = split_z(&self.git.cmd("config", args).bytes().await?);
+        remove_left(&self.git_dir);
         #[expect(
             clippy::disallowed_methods,
             reason = "it is right in git's directory, with a name that nobody knew"
         )]
         let dir = tempfile::Builder::new()
-            .prefix("ralph-listing-")
+            .prefix(PREFIX)
             .tempdir_in(&self.git_dir)
             .map_err(|source| file_error("make a directory in", &self.git_dir, source))?;
         let door = Below::new(dir.path());
@@ -55,6 +63,19 @@ impl Repo {
         }
         let git = self.git.clone().with_index(None).with_repository(dir.path());
         Ok(Apart { git, _dir: dir })
+    }
+}
+
+/// Removes what killed processes left. Nothing depends on it, so no error matters.
+fn remove_left(git_dir: &Path) {
+    let door = Below::new(git_dir);
+    for entry in std::fs::read_dir(git_dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let modified = entry.metadata().and_then(|found| found.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && age.is_some_and(|age| age > LEFT) {
+            let _ = door.remove(Path::new(&name));
+        }
     }
 }
 
@@ -120,6 +141,29 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn only_what_a_killed_process_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * LEFT;
+        for (name, is_old) in [
+            ("ralph-listing-a", true),
+            ("ralph-listing-b", false),
+            ("objects", true),
+        ] {
+            let path = dir.path().join(name);
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("config"), "").unwrap();
+            if is_old {
+                fs::File::open(&path).unwrap().set_modified(long_ago).unwrap();
+            }
+        }
+        remove_left(dir.path());
+        let left = fs::read_dir(dir.path()).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["objects", "ralph-listing-b"]);
+    }
 
     #[test]
     fn git_reads_the_settings_that_were_copied_as_they_were() {
