@@ -79,7 +79,7 @@ impl Plain {
     /// Returns the fault of a program that ended before it printed a single line of its format.
     fn fault(&self, stderr: &str) -> Option<Fault> {
         let words = format!("{}{stderr}", String::from_utf8_lossy(&self.words));
-        let fault = Fault::new(None, None, &words);
+        let fault = Fault::of_output(&words);
         (!self.is_stream && fault.kind != FaultKind::Other).then_some(fault)
     }
 }
