@@ -24,6 +24,7 @@ mod goose;
 mod last_words;
 mod lines;
 mod opencode;
+mod openhands;
 mod pi;
 mod qwen;
 mod report;
@@ -258,6 +259,7 @@ fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
         Format::Pi => Box::new(pi::Pi),
         Format::Goose => Box::new(goose::Goose::default()),
         Format::Cline => Box::new(cline::Cline),
+        Format::Openhands => Box::new(openhands::Openhands),
     })
 }
 
