@@ -1,14 +1,15 @@
 //! Lists what the agents that are known by name need in a box: the rows of their presets.
 //!
-//! Taken from where each keeps its sign-in, its sessions and its settings. Settings can only be read, because they can
-//! hold commands that the agent would run for a person later.
+//! Taken from what each reads and writes in the home directory when it runs as its preset runs it (strace(1)), and from
+//! where it keeps its sign-in; those that could not be run (`tried` in their presets), from their manuals. Settings can
+//! only be read, because they can hold commands that the agent would run for a person later. A file that the agent
+//! replaces by another one (rename(2)) cannot be shared with it: it gets a copy, and its sign-in is brought back.
 
-use crate::sandbox::{Belongings, Place};
+use crate::sandbox::{Belongings, Directory, Place};
 
 pub(super) const CLAUDE: Belongings = Belongings {
     places: &[
-        Place::Directory {
-            path: ".claude",
+        Place::Directory(Directory {
             variable: Some("CLAUDE_CONFIG_DIR"),
             written: &[
                 ".credentials.json",
@@ -25,7 +26,10 @@ pub(super) const CLAUDE: Belongings = Belongings {
                 "telemetry",
                 "todos",
             ],
-        },
+            // The keys by which it reaches the user's other sessions are among them.
+            hidden: &["sessions"],
+            ..Directory::read(".claude")
+        }),
         Place::Copied(".claude.json"),
         Place::Read(".local/share/claude"),
     ],
@@ -36,21 +40,22 @@ pub(super) const CLAUDE: Belongings = Belongings {
 };
 
 pub(super) const CODEX: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".codex",
+    places: &[Place::Directory(Directory {
         variable: Some("CODEX_HOME"),
         written: &[
-            "*.sqlite",
-            "*.sqlite-shm",
-            "*.sqlite-wal",
-            "auth.json",
+            ".tmp",
             "history.jsonl",
             "log",
             "sessions",
+            "shell_snapshots",
             "tmp",
             "version.json",
         ],
-    }],
+        returned: &["auth.json"],
+        copied: &["installation_id"],
+        hidden: &["*.sqlite", "*.sqlite-shm", "*.sqlite-wal", "thread-writer-locks"],
+        ..Directory::read(".codex")
+    })],
     variables: &["CODEX_", "OPENAI_"],
     told: &[],
     own_sandbox: Some((
@@ -60,19 +65,17 @@ pub(super) const CODEX: Belongings = Belongings {
 };
 
 pub(super) const GEMINI: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".gemini",
-        variable: None,
+    places: &[Place::Directory(Directory {
         written: &[
+            "gemini-credentials.json",
             "google_accounts.json",
             "history",
-            "installation_id",
             "oauth_creds.json",
-            "projects.json",
-            "state.json",
             "tmp",
         ],
-    }],
+        copied: &["installation_id", "projects.json", "state.json"],
+        ..Directory::read(".gemini")
+    })],
     variables: &["GEMINI_", "GOOGLE_"],
     told: &[],
     own_sandbox: None,
@@ -80,12 +83,10 @@ pub(super) const GEMINI: Belongings = Belongings {
 
 pub(super) const OPENCODE: Belongings = Belongings {
     places: &[
-        Place::Directory {
-            path: ".local/share/opencode",
-            variable: None,
-            written: &["*"],
-        },
-        Place::Read(".config/opencode"),
+        Place::Written(".local/share/opencode"),
+        Place::Written(".local/state/opencode"),
+        // It installs what its plugins need there, and ends where it cannot.
+        Place::Directory(Directory::read(".config/opencode")),
         Place::Read(".opencode/bin"),
     ],
     variables: &["OPENCODE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
@@ -94,40 +95,55 @@ pub(super) const OPENCODE: Belongings = Belongings {
 };
 
 pub(super) const COPILOT: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".copilot",
+    places: &[Place::Directory(Directory {
         variable: Some("COPILOT_HOME"),
-        written: &["history-session-state", "logs", "session-state", "session-store*"],
-    }],
+        written: &["history-session-state", "logs", "session-state"],
+        hidden: &["session-store*", "settings.json.lock"],
+        ..Directory::read(".copilot")
+    })],
     variables: &["COPILOT_", "GH_TOKEN", "GITHUB_TOKEN"],
     told: &[],
     own_sandbox: None,
 };
 
 pub(super) const QWEN: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".qwen",
-        variable: None,
-        written: &["installation_id", "oauth_creds.json", "projects", "tmp", "todos"],
-    }],
+    places: &[Place::Directory(Directory {
+        variable: Some("QWEN_HOME"),
+        written: &["debug", "projects", "tmp", "todos", "usage"],
+        returned: &["oauth_creds.json"],
+        copied: &["installation_id", "output-language.md", "usage_record.jsonl"],
+        // It sets the mode of this directory, and ends where it cannot.
+        hidden: &["extension-store"],
+        ..Directory::read(".qwen")
+    })],
     variables: &["DASHSCOPE_", "OPENAI_", "QWEN_"],
     told: &[],
     own_sandbox: None,
 };
 
 pub(super) const PI: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".pi",
-        variable: None,
-        written: &["agent"],
-    }],
+    places: &[Place::Directory(Directory {
+        variable: Some("PI_CODING_AGENT_DIR"),
+        written: &["auth.json", "sessions"],
+        copied: &["models-store.json"],
+        ..Directory::read(".pi/agent")
+    })],
     variables: &["PI_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "OPENROUTER_"],
     told: &[],
     own_sandbox: None,
 };
 
 pub(super) const AIDER: Belongings = Belongings {
-    places: &[Place::Read(".aider.conf.yml")],
+    places: &[
+        Place::Directory(Directory {
+            written: &["caches"],
+            copied: &["analytics.json", "installs.json"],
+            ..Directory::read(".aider")
+        }),
+        Place::Read(".aider.conf.yml"),
+        Place::Read(".aider.model.metadata.json"),
+        Place::Read(".aider.model.settings.yml"),
+    ],
     variables: &[
         "AIDER_",
         "ANTHROPIC_",
@@ -142,12 +158,8 @@ pub(super) const AIDER: Belongings = Belongings {
 
 pub(super) const AMP: Belongings = Belongings {
     places: &[
-        Place::Read(".config/amp"),
-        Place::Directory {
-            path: ".local/share/amp",
-            variable: None,
-            written: &["*"],
-        },
+        Place::Directory(Directory::read(".config/amp")),
+        Place::Written(".local/share/amp"),
     ],
     variables: &["AMP_"],
     told: &[],
@@ -155,55 +167,71 @@ pub(super) const AMP: Belongings = Belongings {
 };
 
 pub(super) const DROID: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".factory",
-        variable: None,
-        written: &["auth*", "logs", "sessions"],
-    }],
+    places: &[Place::Directory(Directory {
+        written: &["logs", "sessions"],
+        returned: &["auth*"],
+        copied: &["host.json"],
+        hidden: &["cache", "certs", "state", "telemetry", "temp"],
+        ..Directory::read(".factory")
+    })],
     variables: &["FACTORY_"],
     told: &[],
     own_sandbox: None,
 };
 
 pub(super) const CLINE: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".cline",
-        variable: Some("CLINE_DIR"),
-        written: &["data", "log", "logs"],
-    }],
+    places: &[
+        Place::Directory(Directory {
+            variable: Some("CLINE_DIR"),
+            written: &["data", "log", "logs"],
+            ..Directory::read(".cline")
+        }),
+        Place::Directory(Directory {
+            variable: Some("CLINE_DATA_DIR"),
+            written: &["cache", "logs", "sessions", "tasks"],
+            hidden: &["db", "locks"],
+            ..Directory::read(".cline/data")
+        }),
+        // It replaces the file with its sign-in.
+        Place::Written(".cline/data/settings"),
+        Place::Read(".cline/data/settings/cline_mcp_settings.json"),
+    ],
     variables: &["CLINE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_"],
-    told: &[],
+    // Otherwise it asks its daemon outside the box to do the work, if one runs.
+    told: &[("CLINE_SESSION_BACKEND_MODE", "local")],
     own_sandbox: None,
 };
 
 pub(super) const VIBE: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".vibe",
+    places: &[Place::Directory(Directory {
         variable: Some("VIBE_HOME"),
         written: &["logs", "vibehistory"],
-    }],
+        copied: &["trusted_folders.toml"],
+        ..Directory::read(".vibe")
+    })],
     variables: &["MISTRAL_", "VIBE_"],
     told: &[],
     own_sandbox: None,
 };
 
 pub(super) const CN: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".continue",
-        variable: None,
+    places: &[Place::Directory(Directory {
+        variable: Some("CONTINUE_GLOBAL_DIR"),
         written: &["auth.json", "index", "logs", "sessions"],
-    }],
+        copied: &["permissions.yaml"],
+        ..Directory::read(".continue")
+    })],
     variables: &["CONTINUE_", "ANTHROPIC_", "OPENAI_"],
     told: &[],
     own_sandbox: None,
 };
 
 pub(super) const AUGGIE: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".augment",
-        variable: None,
+    places: &[Place::Directory(Directory {
         written: &["session.json", "sessions"],
-    }],
+        copied: &[".auggie.json"],
+        ..Directory::read(".augment")
+    })],
     variables: &["AUGMENT_"],
     told: &[],
     own_sandbox: None,
@@ -211,12 +239,15 @@ pub(super) const AUGGIE: Belongings = Belongings {
 
 pub(super) const CURSOR_AGENT: Belongings = Belongings {
     places: &[
-        Place::Directory {
-            path: ".cursor",
-            variable: None,
+        Place::Directory(Directory {
             written: &["chats", "projects"],
-        },
-        Place::Read(".config/cursor"),
+            copied: &["cli-config.json"],
+            ..Directory::read(".cursor")
+        }),
+        Place::Directory(Directory {
+            returned: &["auth.json"],
+            ..Directory::read(".config/cursor")
+        }),
         Place::Read(".local/share/cursor-agent"),
     ],
     variables: &["CURSOR_"],
@@ -226,17 +257,12 @@ pub(super) const CURSOR_AGENT: Belongings = Belongings {
 
 pub(super) const GOOSE: Belongings = Belongings {
     places: &[
-        Place::Read(".config/goose"),
-        Place::Directory {
-            path: ".local/share/goose",
-            variable: None,
-            written: &["*"],
-        },
-        Place::Directory {
-            path: ".local/state/goose",
-            variable: None,
-            written: &["*"],
-        },
+        Place::Directory(Directory {
+            copied: &["config.yaml", "permission.yaml"],
+            ..Directory::read(".config/goose")
+        }),
+        Place::Written(".local/share/goose"),
+        Place::Written(".local/state/goose"),
     ],
     variables: &["GOOSE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GOOGLE_"],
     told: &[],
@@ -244,11 +270,14 @@ pub(super) const GOOSE: Belongings = Belongings {
 };
 
 pub(super) const KIMI: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".kimi",
-        variable: None,
-        written: &["credentials", "logs", "sessions"],
-    }],
+    places: &[Place::Directory(Directory {
+        variable: Some("KIMI_CODE_HOME"),
+        written: &["credentials", "logs", "sessions", "telemetry"],
+        copied: &["device_id", "session_index.jsonl", "workspaces.json"],
+        // With the token of its server the work could be done outside.
+        hidden: &["cache", "search-index", "server", "server.token", "updates"],
+        ..Directory::read(".kimi-code")
+    })],
     variables: &["KIMI_", "MOONSHOT_"],
     told: &[],
     own_sandbox: None,
@@ -256,12 +285,11 @@ pub(super) const KIMI: Belongings = Belongings {
 
 pub(super) const KIRO_CLI: Belongings = Belongings {
     places: &[
-        Place::Read(".kiro"),
-        Place::Directory {
-            path: ".local/share/kiro-cli",
-            variable: None,
-            written: &["*"],
-        },
+        Place::Directory(Directory {
+            written: &["sessions"],
+            ..Directory::read(".kiro")
+        }),
+        Place::Written(".local/share/kiro-cli"),
     ],
     variables: &["KIRO_"],
     told: &[],
@@ -269,11 +297,11 @@ pub(super) const KIRO_CLI: Belongings = Belongings {
 };
 
 pub(super) const OPENHANDS: Belongings = Belongings {
-    places: &[Place::Directory {
-        path: ".openhands",
-        variable: None,
+    places: &[Place::Directory(Directory {
+        variable: Some("OPENHANDS_PERSISTENCE_DIR"),
         written: &["conversations", "sessions"],
-    }],
+        ..Directory::read(".openhands")
+    })],
     variables: &["LLM_", "OPENHANDS_"],
     told: &[],
     own_sandbox: None,
@@ -281,12 +309,8 @@ pub(super) const OPENHANDS: Belongings = Belongings {
 
 pub(super) const CRUSH: Belongings = Belongings {
     places: &[
-        Place::Read(".config/crush"),
-        Place::Directory {
-            path: ".local/share/crush",
-            variable: None,
-            written: &["*"],
-        },
+        Place::Directory(Directory::read(".config/crush")),
+        Place::Written(".local/share/crush"),
     ],
     variables: &["CRUSH_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
     told: &[],

@@ -164,7 +164,8 @@ pub const ALL: &[Preset] = &[
         name: "cline",
         program: "cline",
         args: &[],
-        env: &[],
+        // Otherwise a daemon does the work, which stays when the attempt ends.
+        env: &[("CLINE_SESSION_BACKEND_MODE", "local")],
         format: Format::Text,
         unasked: None,
         litter: None,
@@ -234,7 +235,7 @@ pub const ALL: &[Preset] = &[
         format: Format::Text,
         unasked: None,
         litter: None,
-        tried: false,
+        tried: true,
         belongings: belongings::KIMI,
     },
     Preset {
@@ -251,12 +252,19 @@ pub const ALL: &[Preset] = &[
     Preset {
         name: "openhands",
         program: "openhands",
-        args: &["--headless", "--override-with-envs", "-f", "{prompt_file}"],
+        // Without `--json` nothing tells of an error of its service.
+        args: &[
+            "--headless",
+            "--json",
+            "--override-with-envs",
+            "-f",
+            "{prompt_file}",
+        ],
         env: &[("OPENHANDS_SUPPRESS_BANNER", "1")],
-        format: Format::Text,
+        format: Format::Openhands,
         unasked: None,
         litter: None,
-        tried: false,
+        tried: true,
         belongings: belongings::OPENHANDS,
     },
     Preset {

@@ -53,22 +53,80 @@ pub struct Belongings {
 /// A place in the home directory that belongs to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A directory, and the names in it that the agent writes (`*` at one end stands for anything). Whatever else is
-    /// there can only be read, and what is new is gone afterwards: such settings can hold commands, which the agent
-    /// would run for a person later.
-    Directory {
-        /// The path from the home directory.
-        path: &'static str,
-        /// The variable that names another directory.
-        variable: Option<&'static str>,
-        /// The names that are written.
-        written: &'static [&'static str],
-    },
+    /// A directory of which the agent writes a part.
+    Directory(Directory),
     /// A file of which the agent gets a copy.
     Copied(&'static str),
     /// A file or directory that can only be read.
     Read(&'static str),
+    /// A directory that can be written as a whole: nothing in it is run for a person later.
+    Written(&'static str),
 }
+
+/// An agent's own directory, and names in it (`*` at one end stands for anything). Whatever else is there can only be
+/// read, and what is new is gone afterwards: such settings can hold commands, which the agent would run for a person
+/// later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// The path from the home directory.
+    pub path: &'static str,
+    /// The variable that names another directory.
+    pub variable: Option<&'static str>,
+    /// The names that are written in place.
+    pub written: &'static [&'static str],
+    /// The names of files that the agent replaces by others (rename(2)), and that have to stay: its sign-in.
+    pub returned: &'static [&'static str],
+    /// The names of files that it replaces, and that need not stay.
+    pub copied: &'static [&'static str],
+    /// The names that are not seen: what it makes anew, and databases, which must not be written from two places that do
+    /// not see the same files beside them.
+    pub hidden: &'static [&'static str],
+}
+
+impl Directory {
+    /// Returns a directory that can only be read.
+    #[must_use]
+    pub const fn read(path: &'static str) -> Self {
+        Self {
+            path,
+            variable: None,
+            written: &[],
+            returned: &[],
+            copied: &[],
+            hidden: &[],
+        }
+    }
+
+    /// Returns what is seen of it where it is at `dir`.
+    fn mounts(&self, dir: PathBuf) -> Vec<Mount> {
+        let Some(paths) = entries(&dir) else {
+            return Vec::new();
+        };
+        let seen = paths.into_iter().filter_map(|path| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            let is_of = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, &name));
+            if is_of(self.hidden) {
+                None
+            } else if is_of(self.written) {
+                Some(Mount::Write(path))
+            } else if is_of(self.returned) && path.is_file() {
+                Some(Mount::Returned(path))
+            } else if is_of(self.copied) && path.is_file() {
+                Some(Mount::Copy(path))
+            } else {
+                Some(Mount::Read(path))
+            }
+        });
+        [Mount::Empty(dir)].into_iter().chain(seen).collect()
+    }
+}
+
+/// The directories of the home directory that a variable can name, if the agent finds its own there.
+const NAMED: &[(&str, &str)] = &[
+    (".config/", "XDG_CONFIG_HOME"),
+    (".local/share/", "XDG_DATA_HOME"),
+    (".local/state/", "XDG_STATE_HOME"),
+];
 
 /// Returns what is seen of a home directory in which nothing is seen yet.
 pub(super) fn tools(home: &Path) -> Vec<Mount> {
@@ -104,22 +162,28 @@ impl Belongings {
     /// Returns what is seen of it; `variable` returns the value of a variable.
     pub(super) fn mounts(&self, home: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<Mount> {
         let mut mounts = Vec::new();
+        let found = |path: &str| {
+            let elsewhere = NAMED.iter().find_map(|(beginning, name)| {
+                let dir = variable(name).filter(|dir| dir.is_absolute())?;
+                Some(dir.join(path.strip_prefix(beginning)?))
+            });
+            let elsewhere = elsewhere.filter(|path| path.exists());
+            elsewhere.unwrap_or_else(|| home.join(path))
+        };
         for place in self.places {
             match *place {
                 Place::Copied(path) => {
-                    let path = home.join(path);
+                    let path = found(path);
                     if path.is_file() {
                         mounts.push(Mount::Copy(path));
                     }
                 }
-                Place::Read(path) => mounts.push(Mount::Read(home.join(path))),
-                Place::Directory {
-                    path,
-                    variable: name,
-                    written,
-                } => {
-                    let named = name.and_then(&variable).filter(|dir| dir.is_absolute());
-                    directory(&named.unwrap_or_else(|| home.join(path)), written, &mut mounts);
+                Place::Read(path) => mounts.push(Mount::Read(found(path))),
+                Place::Written(path) => mounts.push(Mount::Write(found(path))),
+                Place::Directory(directory) => {
+                    let named = directory.variable.and_then(&variable);
+                    let named = named.filter(|dir| dir.is_absolute());
+                    mounts.extend(directory.mounts(named.unwrap_or_else(|| found(directory.path))));
                 }
             }
         }
@@ -127,20 +191,12 @@ impl Belongings {
     }
 }
 
-fn directory(dir: &Path, written: &[&str], mounts: &mut Vec<Mount>) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    mounts.push(Mount::Empty(dir.to_owned()));
+/// Returns what is in a directory, sorted; `None` if it cannot be read.
+fn entries(dir: &Path) -> Option<Vec<PathBuf>> {
+    let entries = fs::read_dir(dir).ok()?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
-    for path in paths {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let is_written = name.is_some_and(|name| written.iter().any(|pattern| matches(pattern, &name)));
-        mounts.push(if is_written {
-            Mount::Write(path)
-        } else {
-            Mount::Read(path)
-        });
-    }
+    Some(paths)
 }
 
 fn matches(pattern: &str, name: &str) -> bool {
@@ -157,33 +213,65 @@ mod tests {
 
     #[test]
     fn of_an_agents_directory_only_what_it_writes_is_written() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path();
-        fs::create_dir_all(home.join(".agent/sessions")).unwrap();
-        for name in ["auth.json", "settings.json", "log-1"] {
-            fs::write(home.join(".agent").join(name), "").unwrap();
-        }
-        let belongings = Belongings {
-            places: &[Place::Directory {
-                path: ".agent",
+        const BELONGINGS: Belongings = Belongings {
+            places: &[Place::Directory(Directory {
                 variable: Some("AGENT_HOME"),
-                written: &["auth.json", "sessions", "log*"],
-            }],
+                written: &["sessions", "log*"],
+                returned: &["auth.json"],
+                copied: &["index.json"],
+                hidden: &["*.sqlite"],
+                ..Directory::read(".agent")
+            })],
             variables: &[],
             told: &[],
             own_sandbox: None,
         };
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        fs::create_dir_all(home.join(".agent/sessions")).unwrap();
+        for name in [
+            "auth.json",
+            "settings.json",
+            "log-1",
+            "index.json",
+            "state.sqlite",
+        ] {
+            fs::write(home.join(".agent").join(name), "").unwrap();
+        }
         let dir = home.join(".agent");
         let wanted = [
             Mount::Empty(dir.clone()),
-            Mount::Write(dir.join("auth.json")),
+            Mount::Returned(dir.join("auth.json")),
+            Mount::Copy(dir.join("index.json")),
             Mount::Write(dir.join("log-1")),
             Mount::Write(dir.join("sessions")),
             Mount::Read(dir.join("settings.json")),
         ];
-        assert_eq!(belongings.mounts(home, |_| None), wanted);
+        assert_eq!(BELONGINGS.mounts(home, |_| None), wanted);
         let elsewhere = |_: &str| Some(PathBuf::from("/nowhere"));
-        assert_eq!(belongings.mounts(home, elsewhere), []);
+        assert_eq!(BELONGINGS.mounts(home, elsewhere), []);
+    }
+
+    #[test]
+    fn a_place_is_where_a_variable_of_the_system_says_if_it_is_there() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        fs::create_dir_all(home.join("data/agent")).unwrap();
+        let belongings = Belongings {
+            places: &[
+                Place::Written(".local/share/agent"),
+                Place::Written(".local/share/other"),
+                Place::Read(".config/agent"),
+            ],
+            ..Belongings::default()
+        };
+        let named = |name: &str| (name == "XDG_DATA_HOME").then(|| home.join("data"));
+        let wanted = [
+            Mount::Write(home.join("data/agent")),
+            Mount::Write(home.join(".local/share/other")),
+            Mount::Read(home.join(".config/agent")),
+        ];
+        assert_eq!(belongings.mounts(home, named), wanted);
     }
 
     #[test]

@@ -3,17 +3,18 @@
 //!
 //! - `plan` decides what a process sees (pure but for looking at which files exist); `home` knows the home directory, and
 //!   `variables` the environment.
-//! - `walls` is the plan as a command line; `trial` finds out whether the box works here.
+//! - `walls` is the plan as a command line, and `returns` what brings files out of it; `trial` finds out whether the box works here.
 //!
 //! `docs/sandbox.md` has the rules for users, and what a box does not hold.
 
 mod home;
 mod plan;
+mod returns;
 mod trial;
 mod variables;
 mod walls;
 
-pub use self::home::{Belongings, Place};
+pub use self::home::{Belongings, Directory, Place};
 pub use self::plan::{Site, Wish, given, plan};
 pub use self::trial::{Trouble, attempt};
 pub use self::walls::{Mount, Walls};

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::returns::Returns;
 use crate::names::quoted;
 
 /// The first file descriptor that is free for content; a shell's redirections have one digit.
@@ -21,6 +22,8 @@ pub enum Mount {
     Write(PathBuf),
     /// A copy of a file, of which the changes are gone afterwards.
     Copy(PathBuf),
+    /// A copy of a file, of which the changes are written to the file afterwards.
+    Returned(PathBuf),
     /// An empty file.
     Nothing(PathBuf),
 }
@@ -56,6 +59,7 @@ impl Walls {
             "/proc",
         ]));
         let mut copies = Vec::new();
+        let mut returns = Returns::default();
         for mount in &self.mounts {
             match mount {
                 Mount::Empty(dir) => args.extend(["--tmpfs".into(), dir.into()]),
@@ -63,6 +67,10 @@ impl Walls {
                 Mount::Write(path) => args.extend(["--bind-try".into(), path.into(), path.into()]),
                 Mount::Nothing(path) => {
                     args.extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
+                }
+                Mount::Returned(path) => {
+                    let place = returns.take(path).map_or_else(|| path.into(), OsString::from);
+                    args.extend(["--bind-try".into(), path.into(), place]);
                 }
                 Mount::Copy(path) => {
                     let Some(name) = path.to_str().filter(|_| copies.len() < COPIES) else {
@@ -75,7 +83,7 @@ impl Walls {
             }
         }
         args.extend(["--chdir".into(), dir.into(), "--".into()]);
-        args.extend_from_slice(command);
+        args.extend(returns.around(command));
         if copies.is_empty() {
             return args;
         }

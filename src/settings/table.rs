@@ -20,7 +20,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "ralph.agent.<name>.format",
         "of the preset; auto for a command of your own",
-        "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose or cline",
+        "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline or openhands",
     ),
     (
         "ralph.retryAgent",

@@ -110,7 +110,9 @@ impl Claude {
             report.deny(&denial.tool_name);
         }
         if result.is_error {
-            let message = text.or(result.subtype.value()).unwrap_or_default();
+            let told = result.error.value().and_then(|error| error.message.value());
+            let told = told.map(|words| qwen::bare(&words).to_owned());
+            let message = text.or(told).or(result.subtype.value()).unwrap_or_default();
             let status = result.api_error_status.value();
             report.fault = Some(self.fault(status, &message));
         } else if self.is_qwen {
@@ -207,6 +209,8 @@ struct StreamResult {
     is_error: bool,
     api_error_status: Lenient<u16>,
     result: Lenient<String>,
+    /// What qwen says of an error, in the place of a result.
+    error: Lenient<Told>,
     session_id: Lenient<String>,
     total_cost_usd: Lenient<f64>,
     num_turns: Lenient<u64>,
@@ -216,6 +220,12 @@ struct StreamResult {
     /// The tokens of everything, with helpers and work that was cut off, by model.
     #[serde(rename = "modelUsage")]
     model_usage: Lenient<BTreeMap<String, Tokens>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Told {
+    message: Lenient<String>,
 }
 
 #[derive(Deserialize)]

@@ -27,6 +27,7 @@ impl Dialect for Copilot {
                 let text = data.content.value().unwrap_or_default();
                 report.note(&text);
                 report.message_begins();
+                report.works_with(data.model.value());
                 if data.tool_requests.is_empty() {
                     report.words(text);
                 }
@@ -64,6 +65,7 @@ struct Event {
 #[serde(default, rename_all = "camelCase")]
 struct Data {
     content: Lenient<String>,
+    model: Lenient<String>,
     tool_requests: Vec<IgnoredAny>,
     parent_tool_call_id: Option<IgnoredAny>,
     tool_name: Lenient<String>,
@@ -83,7 +85,7 @@ mod tests {
     const ASK: &str = r#"{"type":"assistant.message","data":{"content":"<promise>COMPLETE</promise>","toolRequests":[{"name":"bash"}]}}"#;
     const TOOL: &str =
         r#"{"type":"tool.execution_start","data":{"toolName":"bash","arguments":{"command":"make"}}}"#;
-    const SAY: &str = r#"{"type":"assistant.message","data":{"content":"Done.\n<promise>COMPLETE</promise>","toolRequests":[]}}"#;
+    const SAY: &str = r#"{"type":"assistant.message","data":{"model":"m","content":"Done.\n<promise>COMPLETE</promise>","toolRequests":[]}}"#;
     const END: &str = r#"{"type":"result","sessionId":"s1","exitCode":0}"#;
 
     fn decode(lines: &[&str]) -> Report {
@@ -101,6 +103,7 @@ mod tests {
             (true, None, Format::Copilot)
         );
         assert_eq!(report.session.as_deref(), Some("s1"));
+        assert_eq!(report.model.as_deref(), Some("m"));
         let helper = SAY.replace("toolRequests", "parentToolCallId\":\"t\",\"toolRequests");
         for lines in [
             &[START, PROMPT, ASK, TOOL, END][..],

@@ -127,6 +127,8 @@ struct FirstLine {
     result: Lenient<String>,
     message: Lenient<Message>,
     event: Option<IgnoredAny>,
+    llm_message: Option<IgnoredAny>,
+    kind: Lenient<String>,
     qwen_code_version: Option<IgnoredAny>,
 }
 
@@ -159,6 +161,9 @@ fn format_of(line: &[u8]) -> Format {
         "message" if line.message.value().is_some() => Format::Goose,
         "agent_event" if line.event.is_some() => Format::Cline,
         name if name.starts_with("session.") && line.data.is_some() => Format::Copilot,
+        "" if line.llm_message.is_some() && line.kind.value().as_deref() == Some("MessageEvent") => {
+            Format::Openhands
+        }
         _ if line.session_id.value().is_some() && (line.part.or(line.error)).is_some() => Format::Opencode,
         _ => Format::Text,
     }
@@ -257,6 +262,11 @@ mod tests {
             ),
             (r#"{"type":"message","role":"user","content":[]}"#, Format::Text),
             (r#"{"type":"agent_event","event":{}}"#, Format::Cline),
+            (
+                r#"{"source":"user","llm_message":{"role":"user"},"kind":"MessageEvent"}"#,
+                Format::Openhands,
+            ),
+            (r#"{"kind":"MessageEvent"}"#, Format::Text),
             (r#"{"type":"session"}"#, Format::Text),
             (r#"{"type":7}"#, Format::Text),
             (r#"{"type":"system""#, Format::Text),

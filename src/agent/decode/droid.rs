@@ -37,6 +37,8 @@ pub(super) fn line(kind: &str, line: &str, report: &mut ReportBuilder) {
             report.count_tokens_anew();
             event.usage.value().unwrap_or_default().spend(report);
         }
+        // Its last words, which say less than those before.
+        "error" if report.fault.is_some() && event.source.value().as_deref() == Some("cli") => {}
         "error" => report.fails(Fault::of_message(event.message)),
         _ => {}
     }
@@ -53,6 +55,7 @@ struct Event {
     #[serde(rename = "finalText")]
     final_text: Lenient<String>,
     message: Lenient<String>,
+    source: Lenient<String>,
     session_id: Lenient<String>,
     usage: Lenient<Tokens>,
 }
@@ -115,5 +118,16 @@ mod tests {
         let error = r#"{"type":"error","message":"Authentication failed. Please log in using /login"}"#;
         let (report, _) = decode(Format::Droid, &[INIT, error]);
         assert_eq!(report.fault.map(|fault| fault.kind), Some(FaultKind::Auth));
+        let told =
+            r#"{"type":"error","source":"agent_loop","message":"429 Rate limit reached, try again in 20s."}"#;
+        let end = r#"{"type":"error","source":"cli","message":"Exec failed"}"#;
+        let (report, _) = decode(Format::Droid, &[INIT, told, end]);
+        let fault = report.fault.unwrap();
+        assert_eq!(
+            (fault.kind, fault.retry_after),
+            (FaultKind::RateLimited, Some(20))
+        );
+        let (report, _) = decode(Format::Droid, &[INIT, end]);
+        assert_eq!(report.fault.unwrap().message, "Exec failed");
     }
 }

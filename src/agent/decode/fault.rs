@@ -123,6 +123,15 @@ const WORDS: &[(FaultKind, &[&str])] = &[
             "incorrect api key",
             "x-api-key",
             "auth method",
+            "auth type",
+            "no api key",
+            "missing api key",
+            "api_key environment variable",
+            "environment variable(s): llm_api_key",
+            "no provider configured",
+            "no providers configured",
+            "not authenticated",
+            "reauthenticate",
             "not logged in",
             "log in",
             "/login",
@@ -202,6 +211,19 @@ impl Fault {
         }
     }
 
+    /// Makes a fault of a program's last output: its words are the last line that tells its kind, if one does.
+    pub(super) fn of_output(text: &str) -> Self {
+        let whole = Self::new(None, None, text);
+        let mut lines = text.lines().rev().map(|line| Self::new(None, None, line));
+        match lines.find(|line| line.kind == whole.kind && whole.kind != FaultKind::Other) {
+            Some(line) => Self {
+                message: line.message,
+                ..whole
+            },
+            None => whole,
+        }
+    }
+
     /// Makes a fault from the error's text alone.
     pub(super) fn of_message(message: Lenient<String>) -> Self {
         Self::new(None, None, &message.value().unwrap_or_default())
@@ -237,7 +259,7 @@ fn without_epoch(message: &str) -> String {
 fn in_words(message: &str) -> String {
     let mut words = message.to_owned();
     for _ in 0..DEPTH {
-        let bytes = words.trim().as_bytes();
+        let bytes = after_status(words.trim()).as_bytes();
         let inner = match serde_json::from_slice::<Value>(bytes) {
             Ok(Value::Array(list)) => list.into_iter().next(),
             Ok(object @ Value::Object(_)) => Some(object),
@@ -251,6 +273,18 @@ fn in_words(message: &str) -> String {
         words = inner;
     }
     words
+}
+
+/// Returns the JSON that follows the status of an error, as in `401: {`.
+fn after_status(words: &str) -> &str {
+    match words.split_once(": ") {
+        Some((status, json))
+            if status.len() == 3 && status.parse::<u16>().is_ok() && json.starts_with('{') =>
+        {
+            json
+        }
+        _ => words,
+    }
 }
 
 fn judge(name: Option<&str>, status: Option<u16>, message: &str) -> FaultKind {
@@ -380,6 +414,21 @@ mod tests {
     }
 
     #[test]
+    fn of_an_output_the_line_is_told_that_says_what_is_wrong() {
+        let text = "YOLO mode is enabled.\nPlease set an Auth method, or GEMINI_API_KEY\nbye\n";
+        let fault = Fault::of_output(text);
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::Auth, "Please set an Auth method, or GEMINI_API_KEY")
+        );
+        let other = Fault::of_output("one\ntwo");
+        assert_eq!(
+            (other.kind, other.message.as_str()),
+            (FaultKind::Other, "one\ntwo")
+        );
+    }
+
+    #[test]
     fn a_limit_of_a_plan_has_the_time_of_its_end() {
         let (day, week) = (25 * 3600, 366 * 24 * 3600);
         for (message, most) in [
@@ -409,6 +458,8 @@ mod tests {
                 "bad key",
             ),
             (r#"{"message":"bad key"}"#, "bad key"),
+            (r#"401: {"message":"bad key"}"#, "bad key"),
+            ("401: bad key", "401: bad key"),
             (
                 r#"[{"error":{"message":"{\"error\":{\"message\":\"bad key\"}}"}}]"#,
                 "bad key",

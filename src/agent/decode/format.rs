@@ -33,17 +33,22 @@ pub enum Format {
     Goose,
     /// `cline --json`.
     Cline,
+    /// `openhands --headless --json`.
+    Openhands,
 }
 
 impl Format {
     /// Returns whether its agent never says what an attempt cost.
     #[must_use]
     pub const fn tells_no_cost(self) -> bool {
-        matches!(self, Self::Codex | Self::Gemini | Self::Qwen | Self::Copilot)
+        matches!(
+            self,
+            Self::Codex | Self::Gemini | Self::Qwen | Self::Copilot | Self::Openhands
+        )
     }
 
     /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Auto,
         Self::Text,
         Self::Claude,
@@ -56,6 +61,7 @@ impl Format {
         Self::Droid,
         Self::Goose,
         Self::Cline,
+        Self::Openhands,
     ];
 
     /// Returns the name in settings.
@@ -74,6 +80,7 @@ impl Format {
             Self::Droid => "droid",
             Self::Goose => "goose",
             Self::Cline => "cline",
+            Self::Openhands => "openhands",
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{
     report_builder::{ReportBuilder, ToolInput},
 };
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The longest document, in bytes.
 const DOCUMENT_LIMIT: usize = 4 * 1024 * 1024;
@@ -36,7 +37,9 @@ impl Gemini {
         match kind {
             "init" => {
                 report.session = event.session_id.value();
-                report.works_with(event.model.value());
+                // Which one that is comes at the end.
+                let model = event.model.value().filter(|model| model != "auto");
+                report.works_with(model);
             }
             "message" if speaks => {
                 let words = event.content.value().unwrap_or_default();
@@ -62,6 +65,9 @@ impl Gemini {
                     report.input_tokens = stats.input_tokens.value();
                     report.output_tokens = stats.output_tokens.value();
                     report.cache_read_tokens = stats.cached.value();
+                    let models = stats.models.value().unwrap_or_default().into_iter();
+                    let models = models.map(|(name, used)| (used.output_tokens.value(), name));
+                    report.works_with(models.max().map(|(_, name)| name));
                 }
             }
             _ => return,
@@ -117,7 +123,7 @@ impl Dialect for Gemini {
 
 /// Returns the error on stderr: the last one in JSON, else one that is clear from its words.
 fn fault_in(stderr: &str) -> Option<Fault> {
-    let by_words = || Some(Fault::new(None, None, stderr)).filter(|fault| fault.kind != FaultKind::Other);
+    let by_words = || Some(Fault::of_output(stderr)).filter(|fault| fault.kind != FaultKind::Other);
     fault_in_json(stderr).or_else(by_words)
 }
 
@@ -179,7 +185,8 @@ impl Failure {
         let name = self.r#type.value();
         let message = self.message.value().unwrap_or_default();
         let bare = message.strip_prefix("[API Error: ");
-        let bare = bare.map(|rest| rest.strip_suffix(']').unwrap_or(rest));
+        // What follows is advice, which speaks of quota and sign-in whatever the error is.
+        let bare = bare.map(|rest| rest.rsplit_once(']').map_or(rest, |(words, _)| words));
         Fault::new(name.as_deref(), self.code.value(), bare.unwrap_or(&message))
     }
 }
@@ -190,6 +197,14 @@ struct Stats {
     input_tokens: Lenient<u64>,
     output_tokens: Lenient<u64>,
     cached: Lenient<u64>,
+    models: Lenient<BTreeMap<String, Used>>,
+}
+
+/// What one of the models was used for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Used {
+    output_tokens: Lenient<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -204,7 +219,7 @@ struct Document {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct DocumentStats {
-    models: std::collections::BTreeMap<String, Model>,
+    models: BTreeMap<String, Model>,
 }
 
 #[derive(Default, Deserialize)]
@@ -266,12 +281,29 @@ mod tests {
     }
 
     #[test]
+    fn the_model_is_the_one_that_said_most_where_it_is_chosen_on_the_way() {
+        let model = |init: &str| {
+            let init = format!(r#"{{"type":"init","model":"{init}"}}"#);
+            let end = r#"{"type":"result","status":"success","stats":{"models":{"big":{"output_tokens":9},"small":{"output_tokens":2}}}}"#;
+            decode(Format::Gemini, &[&init, SAY[0], SAY[1], end], "").model
+        };
+        assert_eq!(model("auto").as_deref(), Some("big"));
+        assert_eq!(model("small").as_deref(), Some("small"));
+    }
+
+    #[test]
     fn errors_come_in_the_result_or_on_stderr() {
         let failed = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"code\":401}]"}}"#;
         let report = decode(Format::Gemini, &[INIT, SAY[0], SAY[1], failed], "");
         assert_eq!(
             (report.heard, report.fault.unwrap().kind),
             (Heard::Nothing, FaultKind::Auth)
+        );
+        let advised = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: 429 Rate limit reached]\nRequest a quota increase, or switch to another /auth method"}}"#;
+        let fault = decode(Format::Gemini, &[INIT, advised], "").fault.unwrap();
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::RateLimited, "429 Rate limit reached")
         );
         let stderr =
             "A warning {\n{\n  \"error\": {\n \"message\": \"slow down\",\n \"code\": 429 }\n}\nbye\n";

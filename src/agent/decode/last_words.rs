@@ -116,11 +116,27 @@ mod tests {
                 "Error: No auth provided. Please log in with `x login` or set X_AUTH\n",
                 Some(Auth),
             ),
+            (
+                "Error: Missing MISTRAL_API_KEY environment variable for mistral provider\n",
+                Some(Auth),
+            ),
+            (
+                "Error: Missing required environment variable(s): LLM_API_KEY, LLM_MODEL\n  - LLM_MODEL: The model\n",
+                Some(Auth),
+            ),
             ("API Error: Request rejected (429)\nstack\n", Some(RateLimited)),
             ("API Error: 529 \u{b7} busy\n", Some(Overloaded)),
             ("request failed with status code 401\n", Some(Auth)),
             (
                 "{\n  \"error\": {\n    \"message\": \"no\",\n    \"code\": 401\n  }\n}\n",
+                Some(Auth),
+            ),
+            (
+                "ERROR\n  No providers configured - please run 'crush' to set up a provider interactively.\n",
+                Some(Auth),
+            ),
+            (
+                "Error: No provider configured. Run 'goose configure' first.\n",
                 Some(Auth),
             ),
             ("You have reached your usage limit.\n", Some(PlanLimit)),

@@ -24,6 +24,7 @@ mod goose;
 mod last_words;
 mod lines;
 mod opencode;
+mod openhands;
 mod pi;
 mod qwen;
 mod report;
@@ -79,7 +80,7 @@ impl Plain {
     /// Returns the fault of a program that ended before it printed a single line of its format.
     fn fault(&self, stderr: &str) -> Option<Fault> {
         let words = format!("{}{stderr}", String::from_utf8_lossy(&self.words));
-        let fault = Fault::new(None, None, &words);
+        let fault = Fault::of_output(&words);
         (!self.is_stream && fault.kind != FaultKind::Other).then_some(fault)
     }
 }
@@ -258,6 +259,7 @@ fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
         Format::Pi => Box::new(pi::Pi),
         Format::Goose => Box::new(goose::Goose::default()),
         Format::Cline => Box::new(cline::Cline),
+        Format::Openhands => Box::new(openhands::Openhands),
     })
 }
 

@@ -1,5 +1,5 @@
-//! Qwen speaks claude's format, but reports errors in the text of its final message, with `is_error` false: a line that
-//! begins with `[API Error: `.
+//! Qwen speaks claude's format, but reports errors in other places: since 0.24 in the `error` of the result, before that
+//! in the text of its final message, with `is_error` false: a line that begins with `[API Error: `.
 
 use super::fault::Fault;
 
@@ -11,8 +11,16 @@ pub(super) fn fault_in(message: &str) -> Option<Fault> {
     let last_line = message.lines().next_back().unwrap_or_default();
     [message, last_line]
         .into_iter()
-        .find_map(|text| text.strip_prefix(ERROR))
-        .map(|error| Fault::new(None, None, error.trim_end_matches(']')))
+        .find(|text| text.starts_with(ERROR))
+        .map(|error| Fault::new(None, None, bare(error)))
+}
+
+/// Returns the words of an error without the brackets around them.
+pub(super) fn bare(error: &str) -> &str {
+    match error.trim().strip_prefix(ERROR) {
+        Some(words) => words.trim_end_matches(']'),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -56,5 +64,32 @@ mod tests {
         }
         assert_eq!(fault_in("The log says [API Error: 401]"), None);
         assert_eq!(fault_in(""), None);
+    }
+
+    #[test]
+    fn an_error_in_the_place_of_a_result_is_a_fault() {
+        for (words, kind, message) in [
+            ("[API Error: 401 bad key]", FaultKind::Auth, "401 bad key"),
+            (
+                "[API Error: 429 Rate limit reached, try again in 20s.]",
+                FaultKind::RateLimited,
+                "429 Rate limit reached, try again in 20s.",
+            ),
+            (
+                "No auth type is selected. Please configure one.",
+                FaultKind::Auth,
+                "No auth type is selected. Please configure one.",
+            ),
+        ] {
+            let line = format!(
+                r#"{{"type":"result","subtype":"error_during_execution","is_error":true,"error":{{"message":"{words}"}}}}"#
+            );
+            let mut decoder = Decoder::new(Format::Qwen, "Do it.");
+            decoder.push(line.as_bytes());
+            let report = decoder.finish();
+            let fault = report.fault.unwrap();
+            assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
+            assert_eq!(report.heard, Heard::Nothing);
+        }
     }
 }

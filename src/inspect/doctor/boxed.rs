@@ -87,11 +87,11 @@ pub(super) async fn examine(
     };
     for mount in walls.iter().flat_map(|walls| &walls.mounts) {
         match mount {
-            Mount::Write(path) if path.exists() => found.written.push(path.clone()),
+            Mount::Write(path) | Mount::Returned(path) if path.exists() => found.written.push(path.clone()),
             Mount::Read(path) if path.exists() => found.read.push(path.clone()),
             Mount::Empty(path) => found.empty.push(path.clone()),
             Mount::Copy(path) => found.copied.push(path.clone()),
-            Mount::Nothing(_) | Mount::Read(_) | Mount::Write(_) => {}
+            Mount::Nothing(_) | Mount::Read(_) | Mount::Write(_) | Mount::Returned(_) => {}
         }
     }
     for paths in [&mut found.written, &mut found.read, &mut found.empty] {

@@ -195,6 +195,54 @@ fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
 }
 
 #[test]
+fn an_agent_can_replace_its_files_and_only_its_sign_in_stays() {
+    let sandbox = Sandbox::new();
+    if !boxes_work(&sandbox) {
+        return;
+    }
+    let home = sandbox.outside("home");
+    for name in [".gemini/projects.json", ".codex/auth.json", ".codex/state.sqlite"] {
+        let file = home.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "own\n").unwrap();
+    }
+    let replace =
+        "replace() { cat $HOME/$1 >>read; echo new >$HOME/$1.tmp && mv $HOME/$1.tmp $HOME/$1 || exit 9; }";
+    sandbox.install(
+        "gemini",
+        &format!(
+            r#"{replace}
+replace .gemini/projects.json
+echo '{{"type":"init","session_id":"s"}}'
+echo '{{"type":"message","role":"assistant","content":"<promise>COMPLETE</promise>","delta":true}}'
+echo '{{"type":"result","status":"success","stats":{{}}}}'"#
+        ),
+    );
+    sandbox.install(
+        "codex",
+        &format!(
+            r"{replace}
+test -e $HOME/.codex/state.sqlite && exit 9
+replace .codex/auth.json
+kill -TERM $PPID; exit 7"
+        ),
+    );
+    sandbox.configure("ralph.box", "require");
+    sandbox.start();
+    sandbox.ralph(&["next", "--agent", "gemini"]).exits(0);
+    assert_eq!(sandbox.read("read"), "own\n");
+    // Its exit code passes, and a signal does not keep what it has renewed from its place.
+    sandbox
+        .ralph(&["next", "--agent", "codex"])
+        .exits(1)
+        .says("exit code 7");
+    let text = |name: &str| fs::read_to_string(home.join(name)).unwrap();
+    assert_eq!(text(".gemini/projects.json"), "own\n");
+    assert_eq!(text(".codex/auth.json"), "new\n");
+    assert_eq!(text(".codex/state.sqlite"), "own\n");
+}
+
+#[test]
 fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
     let sandbox = Sandbox::new();
     if !boxes_work(&sandbox) {

@@ -1,0 +1,80 @@
+//! Brings files out of a box that a process there replaces: such a file cannot be shown as it is, because what is
+//! mounted cannot be replaced (rename(2): EBUSY), and a sign-in that is renewed must not be lost.
+//!
+//! A shell in the box makes a copy, runs the command, and writes the file anew if the copy has changed. Whatever it is
+//! sent to end, it waits for the command first.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::names::quoted;
+
+/// The beginning of the places where the files themselves are in the box.
+const THERE: &str = "/dev/shm/git-ralph-";
+
+/// The files, by their path.
+#[derive(Default)]
+pub(super) struct Returns {
+    paths: Vec<String>,
+}
+
+impl Returns {
+    /// Takes a file, and returns the place where it has to be in the box; `None` if its path is no text.
+    pub(super) fn take(&mut self, path: &Path) -> Option<String> {
+        let path = path.to_str()?;
+        self.paths.push(path.to_owned());
+        Some(format!("{THERE}{}", self.paths.len() - 1))
+    }
+
+    /// Returns the command that runs `command` between the copy and its return.
+    pub(super) fn around(&self, command: &[OsString]) -> Vec<OsString> {
+        if self.paths.is_empty() {
+            return command.to_vec();
+        }
+        let (mut before, mut after) = (String::new(), String::new());
+        for (number, path) in self.paths.iter().enumerate() {
+            let (own, there) = (quoted(path), format!("{THERE}{number}"));
+            // Writing to a string does not fail.
+            let _ = writeln!(
+                before,
+                "[ -f {there} ] && cat {there} >{own} && cat {own} >{there}.was"
+            );
+            let _ = writeln!(
+                after,
+                "[ -s {own} ] && [ \"$(cat {own})\" != \"$(cat {there}.was)\" ] && cat {own} >{there}"
+            );
+        }
+        let script = format!(
+            "mask=$(umask); umask 077\n{before}umask \"$mask\"\ntrap : HUP INT TERM\n\"$@\"\ncode=$?\n{after}exit \"$code\""
+        );
+        let mut words: Vec<OsString> = ["sh", "-c", script.as_str(), "sh"]
+            .iter()
+            .map(OsString::from)
+            .collect();
+        words.extend_from_slice(command);
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_stands_around_the_command_only_if_there_are_files() {
+        let command = [OsString::from("agent"), OsString::from("-p")];
+        let mut returns = Returns::default();
+        assert_eq!(returns.around(&command), command);
+        let there = returns.take(Path::new("/h/it's/auth.json"));
+        assert_eq!(there.as_deref(), Some("/dev/shm/git-ralph-0"));
+        let words = returns.around(&command);
+        assert_eq!(words.len(), 6);
+        assert_eq!(words[4..], command);
+        let script = words[2].to_str().unwrap();
+        assert!(
+            script.contains(r"cat /dev/shm/git-ralph-0 >'/h/it'\''s/auth.json'"),
+            "{script}"
+        );
+    }
+}
