@@ -13,6 +13,7 @@ use super::{Context, Loop};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
+use crate::events::log::{self, LogEntry};
 use crate::events::{Attempt, What};
 use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
@@ -235,10 +236,20 @@ fn cut_off(open: &Loop<'_>, story: &Current) -> Attempt {
     }
 }
 
+/// Returns whether the events have the verdict of an attempt that never got its checkpoint.
+fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> {
+    let attempts = log::attempts(&open.file("events.jsonl"))?;
+    let same = |entry: &&LogEntry| entry.attempt.story == story.id && entry.attempt.attempt == story.attempt;
+    let entry = attempts.iter().rev().find(same);
+    Ok(entry.is_some_and(|entry| entry.attempt.verdict == Verdict::Complete && entry.checkpoint.is_none()))
+}
+
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
 /// a person's, and stays.
 fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
-    if let Some(story) = open.state.progress.story.clone() {
+    if let Some(story) = open.state.progress.story.clone()
+        && was_called_complete(open, &story)?
+    {
         let ended = cut_off(open, &story);
         open.emit(What::AttemptEnded(Box::new(ended)));
     }

@@ -11,6 +11,7 @@
 mod accept;
 pub(crate) mod agent_run;
 mod backoff;
+mod conclude;
 pub(crate) mod gates;
 pub(crate) mod held;
 pub(crate) mod learnings;
@@ -50,8 +51,8 @@ use crate::signal;
 use crate::state::{Phase, Running, State};
 use crate::stories::{Listing, Story};
 
-pub use accept::StepEnd;
-pub(crate) use accept::{Concluded, conclude, revert_own_refs};
+pub use conclude::StepEnd;
+pub(crate) use conclude::{Concluded, conclude, revert_own_refs};
 pub use prompting::{first_prompt, note_prompted, prompt_text};
 
 /// Options of a step on the command line.

@@ -1,0 +1,277 @@
+//! Concludes an attempt after the agent's verdict: a checkpoint, or back to the last one.
+
+use super::accept::{Base, decide};
+use super::agent_run::{Begun, Outcome};
+use super::backoff::Unavailable;
+use super::verdict::{Judgement, Unreviewed};
+use super::{left_to_person, limits, message, unpromised};
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::guard_rail::{self, AGENT};
+use crate::engine::position::refuse_branch_in_the_way;
+use crate::engine::step_refusal::StepRefusal;
+use crate::engine::steps::checkpoint::{self, NewCheckpoint};
+use crate::engine::steps::revert::{self, Undoing};
+use crate::engine::stories::{progress_of, read_list};
+use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, unmarked_stories, watch};
+use crate::error::Error;
+use crate::events::{Basis, What};
+use crate::git::worktree::Reading;
+use crate::protect::user_refs;
+use crate::settings::Settings;
+use crate::state::{Completed, Phase, Verdict};
+use crate::stories::{Listing, Story};
+
+/// Number of complete stories in a row without a change after which the agent's promises are not believed.
+const MOST_UNCHANGED: u32 = 3;
+
+/// The result of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The story has its checkpoint.
+    Checkpointed,
+    /// The attempt failed.
+    Failed {
+        /// True if retries are left.
+        retries_left: bool,
+    },
+    /// A limit is reached, described by the text: one that the user set, or the wait for the agent's service is over.
+    /// Attempts that the service did not answer do not count.
+    Limited(String),
+    /// `git ralph stop` ended the wait for the agent's service.
+    Asked,
+    /// This signal asked git-ralph to stop; the attempt does not count.
+    Interrupted(i32),
+}
+
+/// The conclusion of an attempt.
+pub(crate) enum Concluded {
+    /// The step is over.
+    End(StepEnd),
+    /// The agent's service did not answer; the work tree is at the checkpoint, and nothing was counted.
+    Unavailable(Unavailable),
+}
+
+/// Concludes an attempt: makes a checkpoint, or goes back to the last one.
+pub(crate) async fn conclude(
+    open: &mut Loop<'_>,
+    story: &Story,
+    before: &Listing,
+    mut outcome: Outcome,
+    settings: &Settings,
+    begun: Begun,
+) -> Result<Concluded, Error> {
+    repair(open).await?;
+    guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
+    open.position().await?;
+    revert_own_refs(open).await?;
+    unpromised::judge(open, &mut outcome, settings).await?;
+    let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
+    let (accepted, left) = Box::pin(decide(open, story, before, &mut outcome, settings, &begun)).await?;
+    if accepted.is_none() && is_persons_word {
+        let signal = left_to_person::leave(open, story, &begun, outcome).await?;
+        return Ok(Concluded::End(StepEnd::Interrupted(signal)));
+    }
+    let size = match &left {
+        Ok(left) => open.size_of(left).await,
+        Err(_) => None,
+    };
+    let mut ended = begun.ended(story, &outcome).with_size(size);
+    if let Some(base) = &accepted {
+        ended.rests_on = rests_on(&outcome, base);
+    }
+    let rests_on = ended.rests_on.clone();
+    open.emit(What::AttemptEnded(Box::new(ended)));
+    let left = left?;
+    if let Some(base) = accepted {
+        save(open, story, &begun, &outcome, &rests_on, base, left).await?;
+        lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
+        return after_checkpoint(open, story).await.map(Concluded::End);
+    }
+    let reason = reason_for_next(&outcome, settings);
+    let shown = outcome.judgement.reason.clone();
+    let undoing = Undoing {
+        story: story.id.clone(),
+        attempt: begun.number,
+        verdict: Some(outcome.judgement.verdict),
+        shown: shown.filter(|shown| Some(shown) != reason.as_ref()),
+        reason,
+    };
+    let position = open.position().await?;
+    revert::undo(open, undoing, &position, left).await?;
+    lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
+    after_failure(open, outcome.judgement)
+}
+
+/// Makes the checkpoint of an accepted attempt.
+async fn save(
+    open: &mut Loop<'_>,
+    story: &Story,
+    begun: &Begun,
+    outcome: &Outcome,
+    rests_on: &[Basis],
+    base: Base,
+    left: Reading,
+) -> Result<(), Error> {
+    let Base {
+        position,
+        parent,
+        gates,
+        review,
+    } = base;
+    if let Some(told) = parent.told {
+        open.tell(told);
+    }
+    let new = NewCheckpoint {
+        story: Some(story.id.clone()),
+        attempt: Some(begun.number),
+        parent: parent.oid,
+        subject: checkpoint_message::subject(story),
+        body: message::body(story, begun, outcome, rests_on, &gates.lines, review.as_deref()),
+    };
+    checkpoint::save(open, new, &position, left).await?;
+    user_refs::forget(open.site().dir);
+    Ok(())
+}
+
+/// Returns what an accepted attempt rests on.
+fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
+    let said = match outcome.is_of_agent() {
+        true if outcome.judgement.unpromised => None,
+        true => Some(Basis::Promise),
+        false => Some(Basis::Person),
+    };
+    let has_gates = (!base.gates.lines.is_empty()).then_some(Basis::Gates);
+    let of_tests = base.gates.rests_on.iter().copied();
+    let review = base.review.as_ref().map(|_| Basis::Review);
+    let all = said.into_iter().chain(has_gates).chain(of_tests);
+    all.chain(review).collect()
+}
+
+/// Repairs anything that would stop git from running. No process of the attempt is alive.
+async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
+    let held = open.held.take();
+    let (record, mut recorder) = open.attempt_record();
+    if record.repair(held, &mut recorder).await? {
+        // If they were read before, they may have been the agent's.
+        open.context.configuration.hooks = None;
+    }
+    open.switch_off_foreign_filters().await?;
+    refuse_branch_in_the_way(&open.context.repo, &open.state)
+}
+
+/// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
+pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
+    let changes = revert::ref_changes(open).await?;
+    let story = open.state.progress.story.as_ref();
+    let name = story.map(|story| open.state.change.attempt_ref(&story.id, story.attempt));
+    watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
+}
+
+/// Returns the text about this attempt for the next one. If nothing was promised, there is nothing to say about the
+/// work: the story is just repeated.
+fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
+    let judgement = &outcome.judgement;
+    match (&judgement.reason, judgement.verdict) {
+        (Some(reason), Verdict::NoSignal) if settings.retry_output => {
+            Some(format!("{reason}; the end of the output:\n\n{}", outcome.tail))
+        }
+        (_, Verdict::NoSignal) if !judgement.wrong_form => None,
+        (reason, verdict) => reason.clone().filter(|_| verdict.counts()),
+    }
+}
+
+async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd, Error> {
+    let before = (open.state.progress.clone(), open.state.unmarked.clone());
+    let listing = read_list(open).await?;
+    unmarked_stories::note_mark(open, &listing, Completed::of(story));
+    if (&open.state.progress, &open.state.unmarked) != (&before.0, &before.1) {
+        open.save()?;
+    }
+    let (done, total) = progress_of(&listing);
+    let skipped = open.state.progress.skipped.clone();
+    open.emit(What::StoryProgress { done, total, skipped });
+    unmarked_stories::refuse_unmarked(&open.state, &listing)?;
+    if open.state.unchanged >= MOST_UNCHANGED && open.state.progress.phase != Phase::Complete {
+        // A person who types the same command again has looked.
+        open.state.unchanged = 0;
+        open.save()?;
+        return Err(AttemptRefusal::NothingChanged {
+            change: open.change().to_string(),
+            stories: MOST_UNCHANGED,
+        }
+        .into());
+    }
+    Ok(StepEnd::Checkpointed)
+}
+
+fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded, Error> {
+    let Some(current) = open.state.progress.story.clone() else {
+        return Err(StepRefusal::WrongPhase(open.change().to_string()).into());
+    };
+    let Judgement {
+        verdict,
+        reason,
+        retry_after,
+        silent,
+        signal,
+        advice,
+        unreviewed,
+        ..
+    } = judgement;
+    match unreviewed {
+        Some(Unreviewed::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
+        Some(Unreviewed::Asked) => return Ok(Concluded::End(StepEnd::Asked)),
+        Some(Unreviewed::NoVerdict(reviewer)) => {
+            return Err(AttemptRefusal::NoVerdict {
+                change: open.change().to_string(),
+                log: numbers::log_of(open, &current.id, current.attempt),
+                attempt: format!("{}@{}", current.id, current.attempt),
+                why: format!(
+                    "the reviewer {reviewer} gave no verdict about story {}: {}",
+                    current.id,
+                    reason.unwrap_or_default()
+                ),
+            }
+            .into());
+        }
+        None => {}
+    }
+    match (verdict, signal) {
+        (Verdict::RateLimited | Verdict::Overloaded, _) => Ok(Concluded::Unavailable(Unavailable {
+            reason: reason.unwrap_or_else(|| verdict.to_string()),
+            retry_after,
+            silent,
+        })),
+        (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
+        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => Err(AttemptRefusal::AgentUnable {
+            log: numbers::log_of(open, &current.id, current.attempt),
+            story: current.id,
+            verdict,
+            reason,
+            advice,
+        }
+        .into()),
+        _ => {
+            let retries_left = open.state.progress.phase == Phase::Failed;
+            if retries_left && limits::fails_at_once(open, &current.id)? {
+                return Err(AttemptRefusal::AgentUnable {
+                    log: numbers::log_of(open, &current.id, current.attempt),
+                    story: current.id,
+                    verdict,
+                    reason,
+                    advice: Some("two attempts ended so within seconds: fix the cause".to_owned()),
+                }
+                .into());
+            }
+            if retries_left {
+                open.emit(What::Retry {
+                    story: current.id,
+                    retries: current.retries,
+                    max_retries: open.state.progress.max_retries,
+                    reason: current.reason,
+                });
+            }
+            Ok(Concluded::End(StepEnd::Failed { retries_left }))
+        }
+    }
+}
