@@ -1,6 +1,6 @@
 //! One step, cut off again and again in the same place of the file system, and the judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -292,6 +292,8 @@ exit $code"#;
         let log = self.sandbox.direct(&["log", CHANGE, "--json"]).run();
         if log.code != 0 {
             wrong.push(format!("log: exit {}: {}", log.code, log.stderr));
+        } else if let Some(story) = complete_twice(&log.json()) {
+            wrong.push(format!("log: story {story} is complete twice: {}", log.stdout));
         }
         let mut locks = locks(&self.sandbox.top.join(".git"));
         let ours = [
@@ -309,6 +311,15 @@ exit $code"#;
         }
         (!wrong.is_empty()).then(|| format!("{} {place}:\n{}", self.step.name, wrong.join("\n")))
     }
+}
+
+/// Finds a story that a log has as complete more than once: only one of these attempts has a checkpoint.
+fn complete_twice(log: &serde_json::Value) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let attempts = log["attempts"].as_array()?.iter();
+    let complete = attempts.filter(|attempt| attempt["verdict"] == "complete");
+    let mut stories = complete.filter_map(|attempt| attempt["story"].as_str());
+    stories.find(|story| !seen.insert(*story)).map(str::to_owned)
 }
 
 /// The program that is killed.
