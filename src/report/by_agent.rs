@@ -1,6 +1,34 @@
 //! Sums up the attempts of each agent.
 
-use super::{AgentTotals, AttemptReport, Report};
+use serde::Serialize;
+
+use super::{AttemptReport, Report};
+
+/// The attempts of one agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AgentTotals {
+    /// The agent: its name, or that of its program; null for attempts for which git-ralph started none, such as those by hand.
+    pub agent: Option<String>,
+    /// Number of its attempts that have ended.
+    pub attempts: usize,
+    /// Number of those that completed their story.
+    pub complete: usize,
+    /// Number of those that failed. The others were cut off or not answered, and do not count.
+    pub failed: usize,
+    /// Seconds that it worked.
+    pub duration: f64,
+    /// Cost in US dollars, as far as it reported it, without reviews; null if it did not.
+    pub cost_usd: Option<f64>,
+    /// Number of its attempts whose cost is not known.
+    pub cost_unknown: usize,
+    /// Tokens read, including cache reads and writes, as far as it reported them; null if it did not.
+    pub input_tokens: Option<u64>,
+    /// Tokens written, as far as it reported them; null if it did not.
+    pub output_tokens: Option<u64>,
+    /// Number of its attempts of which one of these numbers of tokens is not known.
+    pub tokens_unknown: usize,
+}
 
 impl AgentTotals {
     fn add(&mut self, report: &AttemptReport) {

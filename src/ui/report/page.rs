@@ -12,7 +12,7 @@ use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
 use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
 use super::timeline::Scale;
-use super::views::{Change, ChangeBar, Difference, EventRow, Failure, GateRow, Page, Row};
+use super::views::{Bar, Change, ChangeBar, Difference, EventRow, Failure, GateRow, Page, Row};
 use super::{
     changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
     tokens, took, when, words_of,
@@ -20,7 +20,7 @@ use super::{
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryState, Totals};
+use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryReport, StoryState, Totals};
 use crate::ui::log::in_one_line;
 use crate::ui::narration::time;
 use crate::ui::shown::plain;
@@ -113,11 +113,6 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         left_out.push(format!("{skipped} earlier attempts"));
     }
     let shown = &all[skipped..];
-    let row_id = |attempt: &AttemptReport| {
-        let is_it = |(_, other): &&(_, &AttemptReport)| std::ptr::eq(*other, attempt);
-        let at = shown.iter().position(|other| is_it(&other));
-        format!("{id}t{}", at.unwrap_or_default())
-    };
     let scale = Scale::of(report);
     let files = report.files.iter().take(room.limits.files);
     let files = files.map(|file| {
@@ -174,6 +169,26 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         left_out: Vec::new(),
         id: id.clone(),
     };
+    let bars = add_stories(&mut change, report, shown, &scale, room);
+    change.left_out = left_out;
+    add_events(&mut change, report, room);
+    let unshown = change.gates.len().saturating_sub(room.limits.events);
+    if unshown > 0 {
+        change.left_out.push(format!("{unshown} earlier runs of gates"));
+        change.gates.drain(..unshown);
+    }
+    change.timeline = timeline_of(report, bars, &scale);
+    change
+}
+
+/// Adds the stories and those of their attempts that are shown. Returns the bars of the time line, by story.
+fn add_stories(
+    change: &mut Change,
+    report: &Report,
+    shown: &[(&StoryReport, &AttemptReport)],
+    scale: &Scale,
+    room: &mut Room,
+) -> Vec<(String, Vec<Bar>)> {
     let mut bars_of_stories = Vec::new();
     for story in &report.stories {
         let title = short(&headed(story), TITLE);
@@ -185,53 +200,22 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             };
             change.other_stories.push((title.clone(), state));
         }
-        let of_story = shown.iter().filter(|(other, _)| std::ptr::eq(*other, story));
-        let of_story: Vec<&AttemptReport> = of_story.map(|(_, attempt)| *attempt).collect();
+        let of_story = shown.iter().enumerate();
+        let of_story: Vec<_> = of_story
+            .filter(|(_, (other, _))| std::ptr::eq(*other, story))
+            .map(|(number, (_, attempt))| (format!("{}t{number}", change.id), *attempt))
+            .collect();
         let mut bars = Vec::new();
-        for (at, attempt) in of_story.iter().enumerate() {
-            let target = row_id(attempt);
-            bars.extend(bars_of(attempt, &scale, &target));
-            let mut row = row_of(attempt, target.clone());
+        for (at, (target, attempt)) in of_story.iter().enumerate() {
+            bars.extend(bars_of(attempt, scale, target));
+            let mut row = add_attempt(change, report, story, attempt, target, room);
             // Where only what failed is shown, the first row may be another.
             let is_first_failed = || {
                 let mut before = of_story[..at].iter();
-                !attempt.is_complete() && before.all(|before| before.is_complete())
+                !attempt.is_complete() && before.all(|(_, before)| before.is_complete())
             };
             if at == 0 || is_first_failed() {
                 row.story.clone_from(&title);
-            }
-            let difference = format!("{target}d");
-            let files = attempt.diff.as_ref().filter(|files| !files.is_empty());
-            if !attempt.is_complete() {
-                let mut failure = failure_of(report, attempt, format!("{target}f"), room);
-                failure.difference = files.map(|_| difference.clone());
-                row.failure = Some(failure.id.clone());
-                change.failures.push(failure);
-            }
-            let (words, is_there) = (words_of(story, attempt), files.is_some());
-            if files.is_some() || !words.is_empty() {
-                let undone = if attempt.is_complete() { "" } else { ", undone" };
-                let title = format!("{title} ({}{undone})", plain(&attempt.name()));
-                let files = attempt.diff.as_deref();
-                let one = difference_of(difference, title, files, attempt.patch.as_ref(), room);
-                let words = words.into_iter();
-                change.changes.push(Difference {
-                    words: words
-                        .filter_map(|(what, text)| Some((what, within(text, room)?)))
-                        .collect(),
-                    accepted: attempt.is_complete(),
-                    command: is_there.then(|| command(report, "diff", attempt)),
-                    ..one
-                });
-            }
-            for gate in &attempt.gates {
-                change.gates.push(gate_row(gate, &attempt.name(), room));
-            }
-            if let Some(log) = &attempt.log {
-                let end = last_chars(log, room.logs);
-                room.logs = room.logs.saturating_sub(weight(&end));
-                let name = plain(&attempt.name()).into_owned();
-                change.logs.push((attempt.is_complete(), name, end));
             }
             change.rows.push(row);
         }
@@ -239,11 +223,63 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             bars_of_stories.push((title, bars));
         }
     }
-    let events = &report.events[report.events.len().saturating_sub(room.limits.events)..];
-    if events.len() < report.events.len() {
-        left_out.push(format!("{} earlier events", report.events.len() - events.len()));
+    bars_of_stories
+}
+
+/// Adds what an attempt changed, said and printed, and why it failed. Returns its row of the table.
+fn add_attempt(
+    change: &mut Change,
+    report: &Report,
+    story: &StoryReport,
+    attempt: &AttemptReport,
+    target: &str,
+    room: &mut Room,
+) -> Row {
+    let mut row = row_of(attempt, target.to_owned());
+    let difference = format!("{target}d");
+    let has_files = attempt.diff.as_ref().is_some_and(|files| !files.is_empty());
+    if !attempt.is_complete() {
+        let mut failure = failure_of(report, attempt, format!("{target}f"), room);
+        failure.difference = has_files.then(|| difference.clone());
+        row.failure = Some(failure.id.clone());
+        change.failures.push(failure);
     }
-    for (at, event) in events.iter().enumerate() {
+    let words = words_of(story, attempt);
+    if has_files || !words.is_empty() {
+        let undone = if attempt.is_complete() { "" } else { ", undone" };
+        let title = short(&headed(story), TITLE);
+        let title = format!("{title} ({}{undone})", plain(&attempt.name()));
+        let files = attempt.diff.as_deref();
+        let one = difference_of(difference, title, files, attempt.patch.as_ref(), room);
+        let words = words.into_iter();
+        change.changes.push(Difference {
+            words: words
+                .filter_map(|(what, text)| Some((what, within(text, room)?)))
+                .collect(),
+            accepted: attempt.is_complete(),
+            command: has_files.then(|| command(report, "diff", attempt)),
+            ..one
+        });
+    }
+    for gate in &attempt.gates {
+        change.gates.push(gate_row(gate, &attempt.name(), room));
+    }
+    if let Some(log) = &attempt.log {
+        let end = last_chars(log, room.logs);
+        room.logs = room.logs.saturating_sub(weight(&end));
+        let name = plain(&attempt.name()).into_owned();
+        change.logs.push((attempt.is_complete(), name, end));
+    }
+    row
+}
+
+/// Adds what happened between the attempts.
+fn add_events(change: &mut Change, report: &Report, room: &mut Room) {
+    let skipped = report.events.len().saturating_sub(room.limits.events);
+    if skipped > 0 {
+        change.left_out.push(format!("{skipped} earlier events"));
+    }
+    for (at, event) in report.events[skipped..].iter().enumerate() {
         change.events.push(EventRow {
             t: moment(event.t),
             kind: event.kind.words(),
@@ -252,7 +288,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         });
         if let Some(files) = event.diff.as_ref().filter(|files| !files.is_empty()) {
             let title = format!("{}, {}", short(&event.text, LINE), moment(event.t));
-            let id = format!("{id}e{at}");
+            let id = format!("{}e{at}", change.id);
             let mut difference = difference_of(id, title, Some(files), event.patch.as_ref(), room);
             difference.command = event
                 .checkpoint
@@ -261,14 +297,6 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             change.changes.push(difference);
         }
     }
-    let unshown = change.gates.len().saturating_sub(room.limits.events);
-    if unshown > 0 {
-        left_out.push(format!("{unshown} earlier runs of gates"));
-        change.gates.drain(..unshown);
-    }
-    change.timeline = timeline_of(report, bars_of_stories, &scale);
-    change.left_out = left_out;
-    change
 }
 
 fn cards(totals: &Totals) -> Vec<(&'static str, String)> {
