@@ -526,7 +526,7 @@ def prompt_of(arguments: List[str]) -> str:
     """Returns the prompt: what is no option, or else what comes on standard input."""
     takes_value = {"--output-format", "--input-format", "--model", "--max-turns", "--permission-mode", "--allowedTools",
                    "--disallowedTools", "--append-system-prompt", "--mcp-config", "--settings", "--session-id",
-                   "--fallback-model", "--add-dir", "--resume", "-r"}
+                   "--fallback-model", "--add-dir", "--resume", "-r", "--setting-sources"}
     words, skip = [], False
     for argument in arguments:
         if skip:

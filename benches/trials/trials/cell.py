@@ -278,6 +278,8 @@ def main() -> int:
     tool, fault = tools.BY_NAME[sys.argv[1]], faults.BY_NAME[sys.argv[2]]
     repeat, work = int(sys.argv[3]), Path(sys.argv[4])
     sandbox.enter()
+    # Ends by way of the cleaning up.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     result, printed = trial(tool, fault, repeat, work)
     result["offline"] = sandbox.offline()
     key = "%s.%s.%d" % (tool.name, fault.name, repeat)

@@ -183,6 +183,7 @@ class Runner:
 
 def main() -> int:
     """Runs what the command line asks for."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     asked = arguments()
     work = asked.work.resolve()
     wanted = installed(chosen(asked.tools, tools.BY_NAME), work, asked.git_ralph)

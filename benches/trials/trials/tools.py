@@ -196,6 +196,26 @@ def run(command: List[str]) -> None:
         raise RuntimeError((ended.stdout.strip().splitlines() or ["%s failed" % command[0]])[-1])
 
 
+class RalphOrchestrator(Tool):
+    """ralph-orchestrator: a prompt, which each agent works on until one prints the signal, without hats."""
+
+    def install(self, tools: Path) -> None:
+        # Without optimizations: that takes a third of the time, and a loop mostly waits.
+        run(["cargo", "install", "--quiet", "--locked", "--debug", "ralph-cli", "--version", self.version,
+             "--root", str(tools / self.name)])
+
+    def prepare(self, place: Place) -> None:
+        place.list("tasks.md")
+        place.write("PROMPT.md", "Read tasks.md, do the first task that is not done, run ./check, tick its box, and "
+                    "commit. The objective is complete when all boxes are ticked.\n")
+        place.write("ralph.yml", "cli:\n  backend: claude\nevent_loop:\n  prompt_file: PROMPT.md\n"
+                    "  completion_promise: LOOP_COMPLETE\n  max_iterations: 8\nadapters:\n  claude:\n    timeout: 4\n")
+        place.write(".gitignore", scene.IGNORED + ".ralph/\n")
+
+    def command(self, place: Place, again: bool) -> List[str]:
+        return [str(place.tools / self.program), "run", "--autonomous", *(["--continue"] if again else [])]
+
+
 class Ralphy(Npm):
     """ralphy-cli: a list in Markdown, one agent for each box; it ticks, the agent commits."""
 
@@ -301,6 +321,8 @@ TOOLS: Tuple[Tool, ...] = (
     RalphStarter("ralph-starter", "0.5.2", "npm", "ralph-starter/node_modules/.bin/ralph-starter",
                  admits=r"Loop failed|Exit reason: (?!completed|file_signal)", patience=330,
                  dialect=whole_list("IMPLEMENTATION_PLAN.md", "All tasks completed")),
+    RalphOrchestrator("ralph-orchestrator", "2.10.1", "crates.io", "ralph-orchestrator/bin/ralph",
+                      dialect=whole_list("tasks.md", "LOOP_COMPLETE", commits=True)),
     RalphPy("ralph-py", "0.4.0", "PyPI", "ralph-py/bin/ralph",
             dialect=whole_list("TASKS.md", "RALPH_COMPLETE", commits=True, memory=r"memory file at (\S+)")),
     RalphLoop("ralph-loop", "0.6.0", "PyPI", "ralph-loop/bin/ralph",
