@@ -11,7 +11,7 @@ from typing import Dict, List
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from trials import agent, faults, scene  # noqa: E402
+from trials import agent, faults, misdeeds, scene  # noqa: E402
 from trials.tools import PROMISE, whole_list  # noqa: E402
 
 # What the user or the machine does, and no agent.
@@ -68,7 +68,7 @@ class Turns(unittest.TestCase):
             self.assertEqual(agent.prompt_of(arguments), "Go on")
 
     def test_every_fault_has_somebody_who_plays_it(self) -> None:
-        played = set(agent.ONCE) | set(agent.ALWAYS) | OF_OTHERS
+        played = set(misdeeds.ONCE) | set(misdeeds.ALWAYS) | set(misdeeds.NEVER_RIGHT) | OF_OTHERS
         self.assertEqual(played, {fault.name for fault in faults.FAULTS})
 
 

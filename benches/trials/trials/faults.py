@@ -1,6 +1,6 @@
 """Tells the faults: what goes wrong, why it happens, and how the work could still end.
 
-What the agent does in each is in ``agent.py``; what the user or the machine does is in ``cell.py``.
+What the agent does in each is in ``misdeeds.py``; what the user or the machine does is in ``cell.py``.
 """
 
 from dataclasses import dataclass

@@ -81,12 +81,12 @@ def costs(cells: Cells, names: List[str]) -> str:
         control = cells.get((name, faults.CONTROL.name), [])
         leaves = sorted({path for result in control for path in result.get("leaves", [])})
         rows.append([
-            name, tools.BY_NAME[name].version,
+            name, tools.BY_NAME[name].home, tools.BY_NAME[name].version,
             "%.1f" % statistics.median(result["seconds"] for result in control) if control else "",
             "%.0f" % (statistics.median(result.get("kib", 0) for result in control) / 1024) if control else "",
             "%.0f" % statistics.median(result.get("turns", 0) for result in control) if control else "",
             ", ".join("`%s`" % path for path in leaves)])
-    return table(["tool", "version", "seconds", "MiB", "agents", "leaves in the tree"], rows)
+    return table(["tool", "from", "version", "seconds", "MiB", "turns", "leaves in the tree"], rows)
 
 
 def reasons(cells: Cells, names: List[str], invalid: List[str]) -> str:
@@ -129,6 +129,8 @@ def page(results: List[Dict], machine: Dict[str, str]) -> str:
         "### Invalid cells",
         reasons(cells, names, invalid),
         "### The control",
+        "Medians. The seconds are of the whole run, the agents included; the memory is of all processes of the tool "
+        "together, without agents and git.",
         costs(cells, names),
         "### The faults",
         table(["fault", "the agent, or who is named", "why it happens"], [

@@ -1,6 +1,7 @@
 """Runs cells side by side, keeps their results, and goes on where it was stopped."""
 
 import argparse
+import fcntl
 import hashlib
 import json
 import os
@@ -82,6 +83,17 @@ def installed(wanted: List[tools.Tool], work: Path, given: Optional[Path]) -> Li
                 continue
         there.append(tool)
     return there
+
+
+def alone(work: Path) -> TextIO:
+    """Takes the work directory for this run, or ends if another run has it. Returns what holds it."""
+    work.mkdir(parents=True, exist_ok=True)
+    lock = open(str(work / "lock"), "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit("run: another run works in %s" % work)
+    return lock
 
 
 def key(result: Dict) -> Key:
@@ -183,8 +195,15 @@ class Runner:
 
 def main() -> int:
     """Runs what the command line asks for."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     asked = arguments()
+    with alone(asked.work.resolve()):
+        return follow(asked)
+
+
+def follow(asked: argparse.Namespace) -> int:
+    """Installs, runs the cells that are missing, and returns the exit code."""
     work = asked.work.resolve()
     wanted = installed(chosen(asked.tools, tools.BY_NAME), work, asked.git_ralph)
     some = chosen(asked.faults, faults.BY_NAME)

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import time
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import Dict, List, Optional, Set
 
 PR_SET_CHILD_SUBREAPER = 36
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
@@ -81,12 +81,12 @@ class Process:
         self.state = state
 
     @classmethod
-    def read(cls, pid: int) -> "Process":
+    def read(cls, pid: int) -> Optional["Process"]:
         """Returns the process, or None if it is gone."""
         try:
             words = Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()
         except OSError:
-            return None  # type: ignore[return-value]
+            return None
         return cls(pid, int(words[1]), words[0])
 
     def runs(self) -> bool:
@@ -116,13 +116,17 @@ class Process:
             return 0
 
 
+# Processes whose exit code somebody waits for.
+AWAITED: Set[int] = set()
+
+
 def running() -> List[Process]:
-    """Returns the processes below this one that still run, and takes leave of those that ended."""
+    """Returns the processes below this one that still run, and takes leave of orphans that ended."""
     alive = []
     for process in processes().values():
         if process.runs():
             alive.append(process)
-        elif process.parent == os.getpid():
+        elif process.parent == os.getpid() and process.pid not in AWAITED:
             try:
                 os.waitpid(process.pid, os.WNOHANG)
             except ChildProcessError:

@@ -30,7 +30,8 @@ NOTES = "token-notes-of-the-user\n"
 NOTES_EDITED = "token-notes-edited-during-an-attempt\n"
 BASE = "base is ready\n"
 BASE_STAGED = "base is ready\ntoken-base-staged-by-the-user\n"
-BASE_EDITED = "base is ready\ntoken-base-edited-by-the-user\n"
+# Of another length, so that no cached time of a file can hide the difference.
+BASE_EDITED = "base is ready\ntoken-base-edited-by-the-user-afterwards\n"
 SPIKE = "token-commit-on-a-branch-of-the-user\n"
 PART = "token-half-of-the-work-of-the-agent\n"
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Tuple
 
 from trials import scene
 from trials.judge import Claim
@@ -213,7 +213,10 @@ class RalphOrchestrator(Tool):
         place.write(".gitignore", scene.IGNORED + ".ralph/\n")
 
     def command(self, place: Place, again: bool) -> List[str]:
-        return [str(place.tools / self.program), "run", "--autonomous", *(["--continue"] if again else [])]
+        # It continues only where an agent has left notes, and asks for a new run where none has.
+        notes = place.repository / ".ralph" / "agent" / "scratchpad.md"
+        command = [str(place.tools / self.program), "run", "--autonomous"]
+        return [*command, "--continue"] if again and notes.exists() else command
 
 
 class Ralphy(Npm):
@@ -311,19 +314,20 @@ TOOLS: Tuple[Tool, ...] = (
     GitRalph("git-ralph", "this source", "here", "git-ralph",
              dialect=per_story(r"write src/(\w+)\.txt", "openspec/changes/trial/tasks.md", "markdown", PROMISE,
                                failed_signal="<promise>FAILED: {why}</promise>")),
-    Bash("bash", "a loop of 12 lines", "benches/trials/trials/tools.py", "bash",
+    Bash("bash", "a loop of 12 lines", "here", "bash",
          dialect=whole_list("tasks.md", PROMISE)),
     Ralphy("ralphy-cli", "4.7.2", "npm", "ralphy-cli/node_modules/.bin/ralphy",
            dialect=per_story(r"write src/(\w+)\.txt", "PRD.md", "markdown", "", commits=True)),
     RalphTui("ralph-tui", "0.11.0", "npm", "ralph-tui/node_modules/.bin/ralph-tui",
-             admits=r"Status:\s+(?!COMPLETED)\w|Reason: max_iterations",
+             # Its summary also calls a run interrupted which it has just called complete.
+             admits=r"(?s)\A(?!.*All tasks complete!).*Status:\s+(?!COMPLETED)\w|Reason: max_iterations",
              dialect=per_story(r"Your Task: \S+ - write src/(\w+)\.txt", "prd.json", "json", PROMISE)),
     RalphStarter("ralph-starter", "0.5.2", "npm", "ralph-starter/node_modules/.bin/ralph-starter",
                  admits=r"Loop failed|Exit reason: (?!completed|file_signal)", patience=330,
                  dialect=whole_list("IMPLEMENTATION_PLAN.md", "All tasks completed")),
     RalphOrchestrator("ralph-orchestrator", "2.10.1", "crates.io", "ralph-orchestrator/bin/ralph",
                       dialect=whole_list("tasks.md", "LOOP_COMPLETE", commits=True)),
-    RalphPy("ralph-py", "0.4.0", "PyPI", "ralph-py/bin/ralph",
+    RalphPy("ralph-py", "0.4.0", "PyPI", "ralph-py/bin/ralph", admits=r"Loop stopped after",
             dialect=whole_list("TASKS.md", "RALPH_COMPLETE", commits=True, memory=r"memory file at (\S+)")),
     RalphLoop("ralph-loop", "0.6.0", "PyPI", "ralph-loop/bin/ralph",
               dialect=whole_list("PROMPT.md", "", tick="notes", ticks=False, review=r"\[REVIEW\]",
