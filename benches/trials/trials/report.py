@@ -117,8 +117,8 @@ def page(results: List[Dict], machine: Dict[str, str]) -> str:
     return "\n\n".join([
         "Run on %(date)s: %(system)s, %(cpus)s processors, git %(git)s, node %(node)s, Python %(python)s, git-ralph "
         "of commit %(commit)s." % machine
-        + " %d to %d repeats of each cell; %s." % (
-            min(repeats), max(repeats), "all without network" if not offline
+        + " %s repeats of each cell; %s." % (
+            max(repeats) if min(repeats) == max(repeats) else "%d to %d" % (min(repeats), max(repeats)), "all without network" if not offline
             else "%d cells with the network of the machine" % offline),
         "### The %d faults in which we expected git-ralph among the best" % len(lead),
         sums(cells, names, lead, invalid),
