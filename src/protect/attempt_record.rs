@@ -107,6 +107,14 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
+    /// Reports the ignored files that an accepted attempt deleted. No process.
+    ///
+    /// # Errors
+    /// If the record cannot be read.
+    pub fn tell_deleted(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+        ignored_files::tell_deleted(self.site, notices)
+    }
+
     /// Restores HEAD and the loop's branch if git cannot read them.
     async fn mend_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let own = OwnPosition {

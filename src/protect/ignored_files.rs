@@ -326,6 +326,38 @@ pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(records.copy_ignored(&now)?)
 }
 
+/// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
+/// build makes again are left out.
+pub(super) fn tell_deleted(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    let records = Records::of(site);
+    let Some(before) = records.inventory_before_attempt()? else {
+        return Ok(());
+    };
+    let deleted: Vec<Vec<u8>> = before
+        .iter()
+        .filter(|(path, item)| item.kind.is_ignored() && !is_built(path) && records.is_gone(path))
+        .map(|(path, _)| path.clone())
+        .collect();
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    let mut told = format!(
+        "the attempt deleted what git ignores, and it stays deleted: {}",
+        first_few(&deleted).join(", ")
+    );
+    let copies: Vec<PathBuf> = deleted.iter().map(|path| records.copy_of(path)).collect();
+    match copies.iter().find(|copy| copy.symlink_metadata().is_ok()) {
+        Some(only) if copies.len() == 1 => told.push_str(&format!("; a copy is {}", only.display())),
+        Some(_) => told.push_str(&format!(
+            "; copies of small files are in {}",
+            records.dir.join("files").display()
+        )),
+        None => {}
+    }
+    notices.tell(told);
+    Ok(())
+}
+
 /// Leaves paths out of a reading that git ignored when the loop began and an attempt added, and those that new exclude
 /// rules hid.
 pub(super) async fn leave_out(

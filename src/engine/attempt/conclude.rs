@@ -121,6 +121,10 @@ async fn save(
     if let Some(told) = parent.told {
         open.tell(told);
     }
+    if outcome.is_of_agent() {
+        let (record, mut recorder) = open.attempt_record();
+        record.tell_deleted(&mut recorder)?;
+    }
     let new = NewCheckpoint {
         story: Some(story.id.clone()),
         attempt: Some(begun.number),

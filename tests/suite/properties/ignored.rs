@@ -389,3 +389,22 @@ fn a_directory_that_ignores_itself_is_one_thing() {
     assert_eq!(sandbox.read(".husky/_/pre-commit"), "hook\n");
     assert!(!sandbox.top.join(".venv").exists());
 }
+
+#[test]
+fn what_a_complete_story_deleted_is_named_with_its_copy() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "*.local\nbuilt.o\n");
+    sandbox.write("secret.local", "mine\n");
+    sandbox.write("built.o", "made\n");
+    sandbox.start();
+    let told = sandbox
+        .step("next", &sandbox.completing("rm secret.local built.o; echo x >x"))
+        .exits(0)
+        .stderr;
+    let line = told.lines().find(|line| line.contains("it stays deleted"));
+    let (names, copy) = line.unwrap().split_once("; a copy is ").unwrap();
+    assert!(names.ends_with(": secret.local"), "{names}");
+    assert_eq!(std::fs::read_to_string(copy).unwrap(), "mine\n");
+    let next = sandbox.step("next", &sandbox.completing("echo y >y")).exits(0);
+    assert!(!next.stderr.contains("it stays deleted"), "told once");
+}
