@@ -234,7 +234,7 @@ class Ralphy(Npm):
 class RalphTui(Npm):
     """ralph-tui: stories in prd.json, one agent for each; it marks and commits."""
 
-    packages = ("@oven/bun-linux-x64@1.3.0",)
+    packages = ("@oven/bun-linux-x64@1.4.5",)
 
     def prepare(self, place: Place) -> None:
         place.write(".ralph-tui/config.toml",
