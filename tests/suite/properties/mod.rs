@@ -61,4 +61,5 @@ mod times;
 mod trace;
 mod trackers;
 mod undone;
+mod unpromised;
 mod waiting;

@@ -464,32 +464,6 @@ fn what_is_to_be_taken_out_is_nowhere() {
 }
 
 #[test]
-fn commits_link_to_the_host_that_has_them() {
-    let sandbox = Sandbox::started();
-    let agent = sandbox.completing("echo x >>x");
-    sandbox.step("next", &agent).exits(0);
-    let pushed = sandbox.git(&["rev-parse", "HEAD"]);
-    sandbox.step("next", &agent).exits(0);
-    let urls = |sandbox: &Sandbox| -> Vec<Value> {
-        let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
-        let stories = report["stories"].as_array().unwrap().clone();
-        let attempts = stories
-            .iter()
-            .flat_map(|story| story["attempts"].as_array().unwrap().clone());
-        attempts.map(|attempt| attempt["url"].clone()).collect()
-    };
-    assert_eq!(urls(&sandbox), [Value::Null, Value::Null]);
-    sandbox.git(&["remote", "add", "origin", "git@github.com:acme/shop.git"]);
-    assert_eq!(urls(&sandbox), [Value::Null, Value::Null]);
-    sandbox.git(&["update-ref", "refs/remotes/origin/ralph/add-login", &pushed]);
-    let url = format!("https://github.com/acme/shop/commit/{pushed}");
-    assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
-    sandbox.configure("ralph.linkCommit", "https://git.example.org/c/{oid}");
-    let url = format!("https://git.example.org/c/{pushed}");
-    assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
-}
-
-#[test]
 fn several_loops_are_on_one_page() {
     let sandbox = Sandbox::started();
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);

@@ -162,3 +162,29 @@ fn the_settings_in_force_are_told_with_each_change() {
     let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
     assert!(text.contains("- Time of an attempt: 5m 00s\n"), "{text}");
 }
+
+#[test]
+fn commits_link_to_the_host_that_has_them() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.step("next", &agent).exits(0);
+    let pushed = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox.step("next", &agent).exits(0);
+    let urls = |sandbox: &Sandbox| -> Vec<Value> {
+        let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+        let stories = report["stories"].as_array().unwrap().clone();
+        let attempts = stories
+            .iter()
+            .flat_map(|story| story["attempts"].as_array().unwrap().clone());
+        attempts.map(|attempt| attempt["url"].clone()).collect()
+    };
+    assert_eq!(urls(&sandbox), [Value::Null, Value::Null]);
+    sandbox.git(&["remote", "add", "origin", "git@github.com:acme/shop.git"]);
+    assert_eq!(urls(&sandbox), [Value::Null, Value::Null]);
+    sandbox.git(&["update-ref", "refs/remotes/origin/ralph/add-login", &pushed]);
+    let url = format!("https://github.com/acme/shop/commit/{pushed}");
+    assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
+    sandbox.configure("ralph.linkCommit", "https://git.example.org/c/{oid}");
+    let url = format!("https://git.example.org/c/{pushed}");
+    assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
+}

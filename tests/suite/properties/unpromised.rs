@@ -1,0 +1,102 @@
+//! Work that nobody promised (`ralph.noSignal`).
+
+use crate::support::{CHANGE, Sandbox};
+
+/// A loop in which gates judge what was not promised.
+fn unpromised(gate: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.noSignal", "gates");
+    sandbox.configure("ralph.verify", gate);
+    sandbox.start();
+    sandbox
+}
+
+#[test]
+fn work_that_nobody_promised_is_complete_if_the_gates_say_so() {
+    let sandbox = unpromised("! grep -q bad made");
+    sandbox
+        .step("next", &sandbox.agent("echo bad >made; echo I have made it."))
+        .exits(3)
+        .says("the agent ended without a promise; the gates judge what it did (ralph.noSignal)")
+        .says("the agent promised nothing, and the gate `! grep -q bad made` failed");
+    sandbox.is_at_checkpoint();
+    sandbox
+        .step("retry", &sandbox.agent("echo good >made; echo I have made it."))
+        .exits(0)
+        .says("the agent promised nothing; what judged its work decided (ralph.noSignal)");
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("Ralph-Promise: none\nRalph-Rests-On: gates\n"),
+        "{message}"
+    );
+    let last = sandbox.attempts().pop().unwrap();
+    assert_eq!(last["verdict"], "complete");
+    assert_eq!(last["rests_on"], serde_json::json!(["gates"]));
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["without_promise"], &status["by_promise_alone"]),
+        (&1.into(), &0.into())
+    );
+    let shown = sandbox.ralph(&["status"]).exits(0).stdout + &sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(
+        shown.contains("1 of 3 stories are complete; 1 without a promise\n")
+            && shown.contains("1 complete (1 without a promise)"),
+        "{shown}"
+    );
+    let report = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(report.contains("the agent promised nothing"), "{report}");
+}
+
+#[test]
+fn what_may_not_be_done_is_tried_again_although_gates_would_pass() {
+    let sandbox = unpromised("true");
+    sandbox.configure("ralph.maxRetries", "9");
+    let fails = "echo x >made; ";
+    for (step, end) in [
+        ("next", "echo I am blocked: there is no database."),
+        ("retry", "echo 'Shall I go on?'"),
+        ("retry", "echo made it; exit 1"),
+        ("retry", "echo 'I would say <promise>COMPLETE</promise> then.'"),
+    ] {
+        let output = sandbox.step(step, &sandbox.agent(&format!("{fails}{end}")));
+        assert_eq!(output.code, 3, "{}", output.stderr);
+        assert_eq!(sandbox.verdict(), "no_signal", "{end}");
+    }
+    // Nothing was changed: there is nothing to judge.
+    sandbox
+        .step("retry", &sandbox.agent("echo All is done."))
+        .exits(3);
+    assert_eq!(sandbox.verdict(), "no_signal");
+}
+
+#[test]
+fn without_a_gate_nothing_can_judge_what_was_not_promised() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.noSignal", "gates");
+    let refs = sandbox.git(&["for-each-ref"]);
+    let agent = sandbox.agent("echo >\"$notes/ran\"");
+    let why = "error: ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt\n\
+               hint: git config --add ralph.verify '<command>'";
+    sandbox.ralph(&["start", CHANGE]).exits(1).says(why);
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(1).says(why);
+    assert_eq!(sandbox.git(&["for-each-ref"]), refs);
+    let doctor = sandbox.ralph(&["doctor"]).stdout;
+    assert!(doctor.contains("ralph.noSignal is 'gates'"), "{doctor}");
+    // A gate of this loop will do, and a reviewer.
+    sandbox.ralph(&["start", CHANGE, "--verify", "true"]).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.configure(
+        "ralph.review",
+        "cat >\"$TMPDIR/seen\"; echo '<verdict>ACCEPT</verdict>'",
+    );
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.agent("echo x >made; echo made"))
+        .exits(0);
+    assert!(!sandbox.read("../cache/seen").contains("says that it is complete"));
+    assert_eq!(
+        sandbox.attempts().pop().unwrap()["rests_on"],
+        serde_json::json!(["review"])
+    );
+    assert!(!sandbox.notes.join("ran").exists());
+}
