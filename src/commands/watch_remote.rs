@@ -84,7 +84,7 @@ fn exit_of(entries: &[Entry]) -> Option<Exit> {
     Some(if needs { Exit::Person } else { Exit::Done })
 }
 
-/// What was told so far.
+/// The lines that were told so far.
 struct Watching {
     screen: Screen,
     json: bool,

@@ -1,4 +1,4 @@
-//! How a loop was closed.
+//! The end of a loop that was closed.
 
 use crate::events::What;
 use crate::events::log::read_events;

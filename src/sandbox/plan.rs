@@ -41,7 +41,7 @@ pub struct Site<'a> {
     pub belongings: Belongings,
 }
 
-/// What a user wants of a box for processes that are no agent's.
+/// The wish of a user for the box of processes that are no agent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// True if nothing runs without a box.

@@ -209,7 +209,7 @@ struct StreamResult {
     is_error: bool,
     api_error_status: Lenient<u16>,
     result: Lenient<String>,
-    /// What qwen says of an error, in the place of a result.
+    /// The words of qwen about an error, in the place of a result.
     error: Lenient<Told>,
     session_id: Lenient<String>,
     total_cost_usd: Lenient<f64>,

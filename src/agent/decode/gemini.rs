@@ -200,7 +200,7 @@ struct Stats {
     models: Lenient<BTreeMap<String, Used>>,
 }
 
-/// What one of the models was used for.
+/// The use of one of the models.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Used {

@@ -56,7 +56,7 @@ pub(super) struct Base {
 }
 
 /// Decides whether the attempt is accepted, and reads what it left. Returns what its checkpoint is made on; otherwise the
-/// outcome has the reason why there is none.
+/// outcome has the reason why there is none. A person's work stays as it is then.
 pub(super) async fn decide(
     open: &mut Loop<'_>,
     story: &Story,
@@ -64,10 +64,9 @@ pub(super) async fn decide(
     outcome: &mut Outcome,
     settings: &Settings,
     begun: &Begun,
+    is_persons_word: bool,
 ) -> Result<(Option<Base>, Result<Reading, Error>), Error> {
-    let is_complete = outcome.judgement.verdict == Verdict::Complete;
-    let is_persons_word = is_complete && !outcome.is_of_agent();
-    if is_complete {
+    if outcome.judgement.verdict == Verdict::Complete {
         let judgement = match accept(open, story, before, outcome, settings, begun).await {
             Ok(base) => {
                 let left = open.read_and_count().await;

@@ -66,7 +66,16 @@ pub(crate) async fn conclude(
     revert_own_refs(open).await?;
     unpromised::judge(open, &mut outcome, settings).await?;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
-    let (accepted, left) = Box::pin(decide(open, story, before, &mut outcome, settings, &begun)).await?;
+    let (accepted, left) = Box::pin(decide(
+        open,
+        story,
+        before,
+        &mut outcome,
+        settings,
+        &begun,
+        is_persons_word,
+    ))
+    .await?;
     if accepted.is_none() && is_persons_word {
         let signal = left_to_person::leave(open, story, &begun, outcome).await?;
         return Ok(Concluded::End(StepEnd::Interrupted(signal)));

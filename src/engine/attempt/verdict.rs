@@ -15,7 +15,7 @@ use crate::state::Verdict;
 /// Exit codes with which a shell reports that a program is missing or cannot be run.
 const NOT_FOUND: &[i32] = &[126, 127];
 
-/// What is said of a complete story for which nobody promised anything.
+/// The reason of a complete story for which nobody promised anything.
 const UNPROMISED: &str = "the agent promised nothing; what judged its work decided (ralph.noSignal)";
 
 /// The judgement of an attempt, apart from gates and git.

@@ -119,7 +119,7 @@ pub async fn resume<'o>(
     Ok(open)
 }
 
-/// What the repository has of a loop whose state file is lost.
+/// The parts of a loop that the repository has although its state file is lost.
 struct Remains {
     strategy: Strategy,
     /// The start snapshot.
@@ -168,7 +168,7 @@ fn nothing_to_resume(change: &Change) -> Error {
     StartRefusal::NothingToResume(change.to_string()).into()
 }
 
-/// What the message of a start snapshot says.
+/// The fields in the message of a start snapshot.
 struct Begun {
     /// The short name of the branch on which the loop was started.
     original_branch: Option<String>,
