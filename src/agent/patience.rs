@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::names::counted;
 
-/// The limit that a process has reached, with the reason for its end in words.
+/// The limit that a process has reached: its time limit, or the longest time without progress.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Spent {
-    /// Its time limit.
-    Time(String),
-    /// The longest time without progress, which is this long.
-    Silence(String, Duration),
+pub(super) struct Spent {
+    /// The reason for its end, in words.
+    pub(super) why: String,
+    /// The limit.
+    pub(super) limit: Duration,
 }
 
 /// The gap between two looks at the clock, usually a second apart, from which git-ralph counts as stopped.
@@ -76,12 +76,12 @@ impl Patience {
             && deadline <= now
         {
             let why = format!("ended after {}, its time limit", whole(limit));
-            return Some(Spent::Time(why));
+            return Some(Spent { why, limit });
         }
         let limit = self.idle_timeout?;
         (self.last_progress + limit <= now).then(|| {
             let why = format!("ended after {} without {}", whole(limit), self.lack);
-            Spent::Silence(why, limit)
+            Spent { why, limit }
         })
     }
 }
@@ -92,6 +92,13 @@ mod tests {
 
     fn seconds(count: u64) -> Duration {
         Duration::from_secs(count)
+    }
+
+    fn spent(why: &str, limit: u64) -> Spent {
+        Spent {
+            why: why.to_owned(),
+            limit: seconds(limit),
+        }
     }
 
     /// Looks every second until this one.
@@ -109,16 +116,16 @@ mod tests {
         look_on(&mut patience, begin, 1, 9);
         assert_eq!(patience.spent(begin + seconds(9)), None);
         let idle = patience.spent(begin + seconds(10));
-        let silent = "ended after 10 seconds without output".to_owned();
-        assert_eq!(idle, Some(Spent::Silence(silent, seconds(10))));
+        let silent = "ended after 10 seconds without output";
+        assert_eq!(idle, Some(spent(silent, 10)));
         for second in 5..30 {
             patience.look(begin + seconds(second));
             patience.heard(begin + seconds(second), true);
         }
         patience.heard(begin + seconds(29), false);
         let over = patience.spent(begin + seconds(30));
-        let limit = "ended after 30 seconds, its time limit".to_owned();
-        assert_eq!(over, Some(Spent::Time(limit)));
+        let limit = "ended after 30 seconds, its time limit";
+        assert_eq!(over, Some(spent(limit, 30)));
         assert_eq!(Patience::begin(begin, None, None).next(), None);
     }
 
@@ -128,8 +135,8 @@ mod tests {
         let mut patience = Patience::begin(begin, None, Some(seconds(1)));
         patience.heard(begin + seconds(1), false);
         let idle = patience.spent(begin + seconds(1));
-        let silent = "ended after 1 second without progress in its output".to_owned();
-        assert_eq!(idle, Some(Spent::Silence(silent, seconds(1))));
+        let silent = "ended after 1 second without progress in its output";
+        assert_eq!(idle, Some(spent(silent, 1)));
     }
 
     #[test]

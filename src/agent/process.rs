@@ -64,10 +64,8 @@ pub enum Ending {
     Exited(i32),
     /// A signal ended it that was not git-ralph's.
     Killed(i32),
-    /// A time limit ended it; in words.
-    TimedOut(String),
-    /// It printed nothing that shows progress for this time, with the reason in words.
-    Silent(String, Duration),
+    /// It reached this limit of its time, or of the time without progress; with the reason in words.
+    TimedOut(String, Duration),
     /// This signal asked git-ralph to stop.
     Interrupted(i32),
     /// It could not be started.
@@ -247,10 +245,8 @@ async fn watch(
     loop {
         let now = Instant::now();
         patience.look(now);
-        match patience.spent(now) {
-            Some(Spent::Time(why)) => return Ok(Ending::TimedOut(why)),
-            Some(Spent::Silence(why, time)) => return Ok(Ending::Silent(why, time)),
-            None => {}
+        if let Some(Spent { why, limit }) = patience.spent(now) {
+            return Ok(Ending::TimedOut(why, limit));
         }
         tokio::select! {
             // Signals first: they win over anything printed at the same moment.

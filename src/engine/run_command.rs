@@ -81,7 +81,7 @@ pub(super) fn failure_of(ending: Ending) -> Option<String> {
         Ending::Exited(0) => None,
         Ending::Exited(code) => Some(format!("exit code {code}")),
         Ending::Killed(signal) | Ending::Interrupted(signal) => Some(format!("ended by signal {signal}")),
-        Ending::TimedOut(why) | Ending::Silent(why, _) => Some(why),
+        Ending::TimedOut(why, _) => Some(why),
         Ending::NotStarted(error) => Some(error.to_string()),
     }
 }

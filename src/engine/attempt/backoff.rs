@@ -26,8 +26,8 @@ pub(crate) struct Unavailable {
     pub reason: String,
     /// Seconds until the service answers again, if it said so.
     pub retry_after: Option<u64>,
-    /// Time that the agent itself has waited for it in vain.
-    pub silent: Duration,
+    /// Time that the agent spent waiting for it, or at most that long.
+    pub waited: Duration,
 }
 
 /// The result of waiting.
@@ -57,7 +57,7 @@ pub(crate) async fn wait_for_service(
     unavailable: &Unavailable,
     settings: &Settings,
 ) -> Waited {
-    backoff.waited = backoff.waited.saturating_add(unavailable.silent);
+    backoff.waited = backoff.waited.saturating_add(unavailable.waited);
     let delay = delay(unavailable.retry_after, backoff.times, fastrand::f64());
     let words = format!("{:#}", in_words(delay));
     if let Some(longest) = settings.max_wait

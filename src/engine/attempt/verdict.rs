@@ -26,8 +26,8 @@ pub(crate) struct Judgement {
     pub reason: Option<String>,
     /// Seconds until the agent's service answers again, if it said so.
     pub retry_after: Option<u64>,
-    /// Time that the agent has spent with waiting for its service already.
-    pub silent: Duration,
+    /// Time that the agent spent waiting for its service, or at most that long.
+    pub waited: Duration,
     /// The signal that asked git-ralph to stop.
     pub signal: Option<i32>,
     /// Advice for a person, if no retry helps.
@@ -90,7 +90,7 @@ impl Judgement {
             verdict,
             reason: None,
             retry_after: None,
-            silent: Duration::ZERO,
+            waited: Duration::ZERO,
             signal: None,
             advice: None,
             wrong_form: false,
@@ -104,8 +104,7 @@ impl Judgement {
 pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Judgement {
     match ending {
         Ending::Interrupted(signal) => return Judgement::interrupted(*signal),
-        Ending::TimedOut(why) => return Judgement::new(Verdict::TimedOut, why.clone()),
-        Ending::Silent(why, time) => return silent(why, *time, report),
+        Ending::TimedOut(why, limit) => return timed_out(why, *limit, report),
         Ending::NotStarted(error) => return Judgement::new(Verdict::NotStarted, error.to_string()),
         Ending::Exited(code) if NOT_FOUND.contains(code) && !is_promise(report) => {
             let why = format!("exit code {code}: the command was not found or cannot be run");
@@ -199,8 +198,8 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     }
 }
 
-/// Judges an attempt that was silent too long. An agent that asks a service again and again says in its last words why.
-fn silent(why: &str, time: Duration, report: &Report) -> Judgement {
+/// Judges an attempt that reached a limit of time. An agent that asks a service again and again says in its last words why.
+fn timed_out(why: &str, limit: Duration, report: &Report) -> Judgement {
     let known = |fault: &&Fault| {
         use FaultKind::{Auth, Billing, Network, Overloaded, PlanLimit, RateLimited};
         matches!(
@@ -215,7 +214,7 @@ fn silent(why: &str, time: Duration, report: &Report) -> Judgement {
             let reason = format!("{why}; its last words: {}", fault.message);
             Judgement {
                 reason: Some(reason),
-                silent: time,
+                waited: limit,
                 ..judgement
             }
         }
@@ -291,7 +290,10 @@ mod tests {
         let said = report(COMPLETE);
         let verdict = |ending: Ending| judge(&ending, &said, None).verdict;
         assert_eq!(verdict(Ending::Interrupted(2)), Verdict::Interrupted);
-        assert_eq!(verdict(Ending::TimedOut("late".to_owned())), Verdict::TimedOut);
+        assert_eq!(
+            verdict(Ending::TimedOut("late".to_owned(), Duration::from_mins(1))),
+            Verdict::TimedOut
+        );
         assert_eq!(verdict(Ending::Killed(9)), Verdict::AgentError);
         assert_eq!(verdict(Ending::Exited(0)), Verdict::Complete);
         assert_eq!(verdict(Ending::Exited(3)), Verdict::Complete);
@@ -387,16 +389,14 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_what_the_last_words_of_the_agent_name() {
+    fn a_time_out_is_what_the_last_words_of_the_agent_name() {
         let judged = |stdout: &str, stderr: &str| {
             let mut decoder = Decoder::new(Format::Auto, "");
             decoder.push(stdout.as_bytes());
             decoder.push_stderr(stderr.as_bytes());
             let silent = "ended after 30 minutes without output".to_owned();
             let report = decoder.finish();
-            let late = judge(&Ending::TimedOut("late".to_owned()), &report, None);
-            assert_eq!(late.verdict, Verdict::TimedOut);
-            let judged = judge(&Ending::Silent(silent, Duration::from_mins(30)), &report, None);
+            let judged = judge(&Ending::TimedOut(silent, Duration::from_mins(30)), &report, None);
             (judged.verdict, judged.reason.unwrap())
         };
         let limit = "API Error: Request rejected (429)\n";

@@ -33,7 +33,7 @@ pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> O
         Verdict::RateLimited | Verdict::Overloaded => Opinion::Away(Unavailable {
             reason,
             retry_after: judged.retry_after,
-            silent: judged.silent,
+            waited: judged.waited,
         }),
         Verdict::NoSignal => Opinion::None(unheard(ending, report)),
         _ => match judged.signal {
@@ -214,7 +214,7 @@ mod tests {
         let ended = |ending: Ending| opinion(&ending, &said, None);
         assert_eq!(ended(Ending::Interrupted(2)), Opinion::Interrupted(2));
         assert_eq!(
-            ended(Ending::TimedOut("late".to_owned())),
+            ended(Ending::TimedOut("late".to_owned(), std::time::Duration::ZERO)),
             Opinion::None("late".to_owned())
         );
         assert_eq!(
