@@ -19,30 +19,30 @@ pub fn of(queue: &Queue) -> String {
     let (names, counts) = (width(name), width(count));
     let mut text = String::new();
     for entry in &queue.changes {
-        let _ = write!(
-            text,
-            "{}{}  {:>counts$}  {:<9}",
-            bold(&name(entry)),
-            " ".repeat(names.saturating_sub(name(entry).chars().count())),
-            count(entry),
-            entry.phase,
-        );
         let mut notes: Vec<String> = note(entry).into_iter().collect();
         match entry.conflicts_with.as_deref() {
             Some([]) => notes.push("no conflicts".to_owned()),
             Some(others) => notes.push(format!("conflicts with {}", others.join(", "))),
             None => {}
         }
-        let line = format!("  {}", notes.join("; "));
+        let line = format!(
+            "{}{}  {:>counts$}  {:<9}  {}",
+            bold(&name(entry)),
+            " ".repeat(names.saturating_sub(name(entry).chars().count())),
+            count(entry),
+            entry.phase,
+            notes.join("; "),
+        );
         let _ = writeln!(text, "{}", line.trim_end());
     }
     let _ = writeln!(text, "{}", sums(queue));
     text
 }
 
-/// Returns who holds a change, or else why nobody can take it.
+/// Returns who holds a change, or else why nobody can take it, unless its phase says so.
 fn note(entry: &Entry) -> Option<String> {
-    let why = Some(entry.why.clone()).filter(|why| !why.is_empty());
+    let is_told = entry.why.is_empty() || entry.phase == "finished";
+    let why = (!is_told).then(|| entry.why.clone());
     entry
         .holder
         .as_ref()

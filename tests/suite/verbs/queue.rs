@@ -40,7 +40,7 @@ fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
     assert_eq!(conflicts("c"), "[]");
     let shown = clone.ralph(&["queue", "--conflicts"]).exits(0).stdout;
     assert!(
-        shown.starts_with("c  1/1  finished   it is finished; no conflicts\n"),
+        shown.starts_with("c  1/1  finished   no conflicts\n"),
         "{shown}"
     );
 }
