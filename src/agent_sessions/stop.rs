@@ -57,16 +57,11 @@ pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Resu
 
 async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let settings = open.settings();
-    let session = agent_session(open, &call.session);
-    let (message, heard) = call.heard(session.heard.as_ref());
-    session.heard = heard;
-    session.seen = Timestamp::now();
-    (session.ended, session.error) = (None, None);
-    let (given, released, attempts) = (session.given.clone(), session.released, session.attempts);
-    if matches!(open.state.progress.phase, Phase::Exhausted | Phase::Complete) && released {
+    let turn = Turn::hear(open, call);
+    if matches!(open.state.progress.phase, Phase::Exhausted | Phase::Complete) && turn.released {
         return Ok(Answer::Nothing);
     }
-    if let Some(given) = &given
+    if let Some(given) = &turn.given
         && !numbers::still_stands(open, given)
     {
         return Ok(Answer::Tell(format!(
@@ -76,75 +71,35 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
             open.change()
         )));
     }
-    let was_given = given.is_some();
-    // Who is heard of for the first time was given its story by a person.
-    let prompted = open
-        .state
-        .prompted
-        .clone()
-        .filter(|_| !was_given && attempts == 0);
+    let prompted = turn.prompted(open);
     let outdated = prompted
         .as_ref()
         .filter(|prompted| !numbers::still_stands(open, prompted));
     let outdated = outdated.map(|prompted| outdated_words(&prompted.story));
-    if !was_given {
+    if turn.given.is_none() {
         forget_record(open)?;
     }
     repair_control_files(open).await?;
-    let (listing, story) = match list_before_attempt(open).await? {
-        Some(listing) => {
-            note_open(open, &listing)?;
-            let story = story_to_do(&open.state, &listing)?;
-            (listing, story)
-        }
-        None => choose_story(open, Step::Manual, &settings).await?,
-    };
-    if open.state.progress.phase == Phase::Exhausted {
-        return Err(StepRefusal::RetriesSpent {
-            change: open.change().to_string(),
-            story: story.id,
-        }
-        .into());
-    }
-    let since = given.or(prompted).map(|given| given.since);
-    let mut report = heard_in(&message, &prompt_text(open, &listing, &story, &settings)?);
-    if let (Some(since), Some(transcript)) = (since, &call.transcript) {
-        let usage = usage::since(transcript, since);
-        (report.input_tokens, report.output_tokens) = (usage.input_tokens, usage.output_tokens);
-        report.cost_usd = usage.cost_usd;
-    }
-    learnings::learn(
-        open,
-        &story.id,
-        numbers::next_number(open, &story.id),
-        &report.learnings,
-    );
+    let (listing, story) = story_at_hand(open, &settings).await?;
+    let since = turn.given.as_ref().or(prompted.as_ref()).map(|given| given.since);
+    let prompt = prompt_text(open, &listing, &story, &settings)?;
+    let report = heard_in(&turn.message, &prompt, since, call);
+    let number = numbers::next_number(open, &story.id);
+    learnings::learn(open, &story.id, number, &report.learnings);
     let judgement = judge(&Ending::Exited(0), &report, None);
-    if judgement.verdict == Verdict::NoSignal {
-        // A person may talk to an agent on the loop's branch about something else.
-        if released || !was_given && !call.knows_promise() {
-            return Ok(Answer::Nothing);
-        }
+    let is_silent = judgement.verdict == Verdict::NoSignal;
+    // A person may talk to an agent on the loop's branch about something else.
+    if is_silent && (turn.released || turn.given.is_none() && !call.knows_promise()) {
+        return Ok(Answer::Nothing);
     }
     if outdated.is_some() {
         return give_next(open, call, &settings, outdated).await;
     }
-    if judgement.verdict == Verdict::NoSignal {
-        let session = agent_session(open, &call.session);
-        let (attempts, reminders) = (session.attempts, session.reminders);
-        if let Some(limit) = limits::limit_reached(open, &settings, attempts)? {
-            return Ok(Answer::Tell(limited(open, &limit)));
-        }
-        if reminders < REMINDERS {
-            agent_session(open, &call.session).reminders += 1;
-            return Ok(Answer::GoOn {
-                prompt: reminder(&story, &judgement),
-                fresh: false,
-            });
-        }
+    if is_silent && let Some(answer) = remind(open, call, &settings, &story, &judgement)? {
+        return Ok(answer);
     }
     let said = Said {
-        message,
+        message: turn.message,
         report,
         judgement,
     };
@@ -157,15 +112,88 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
             let undone = undone(&story, &kept);
             give_next(open, call, &settings, Some(undone)).await
         }
-        StepEnd::Failed { retries_left: false } => Err(StepRefusal::RetriesSpent {
-            change: open.change().to_string(),
-            story: story.id,
-        }
-        .into()),
+        StepEnd::Failed { retries_left: false } => Err(retries_spent(open, story.id)),
         StepEnd::Limited(limit) => Ok(Answer::Tell(limited(open, &limit))),
         StepEnd::Asked => Ok(Answer::Tell(limited(open, "git ralph stop"))),
         StepEnd::Interrupted(signal) => Err(Error::Stopped(signal)),
     }
+}
+
+/// What a session has said at the end of its turn, and what was known of it before.
+struct Turn {
+    message: String,
+    /// The story that it was given.
+    given: Option<Given>,
+    released: bool,
+    /// The number of attempts that it has made.
+    attempts: u32,
+}
+
+impl Turn {
+    /// Hears the session out, and notes that it is alive.
+    fn hear(open: &mut Loop<'_>, call: &HookInput) -> Self {
+        let session = agent_session(open, &call.session);
+        let (message, heard) = call.heard(session.heard.as_ref());
+        session.heard = heard;
+        session.seen = Timestamp::now();
+        (session.ended, session.error) = (None, None);
+        Self {
+            message,
+            given: session.given.clone(),
+            released: session.released,
+            attempts: session.attempts,
+        }
+    }
+
+    /// Returns the story that a person's prompt gave a session that is heard of for the first time.
+    fn prompted(&self, open: &Loop<'_>) -> Option<Given> {
+        let is_new = self.given.is_none() && self.attempts == 0;
+        open.state.prompted.clone().filter(|_| is_new)
+    }
+}
+
+/// Returns the list, and the story that the session works on.
+async fn story_at_hand(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story), Error> {
+    let (listing, story) = match list_before_attempt(open).await? {
+        Some(listing) => {
+            note_open(open, &listing)?;
+            let story = story_to_do(&open.state, &listing)?;
+            (listing, story)
+        }
+        None => choose_story(open, Step::Manual, settings).await?,
+    };
+    if open.state.progress.phase == Phase::Exhausted {
+        return Err(retries_spent(open, story.id));
+    }
+    Ok((listing, story))
+}
+
+fn retries_spent(open: &Loop<'_>, story: String) -> Error {
+    let change = open.change().to_string();
+    StepRefusal::RetriesSpent { change, story }.into()
+}
+
+/// Returns what to answer a session that promised nothing, unless it was reminded often enough.
+fn remind(
+    open: &mut Loop<'_>,
+    call: &HookInput,
+    settings: &Settings,
+    story: &Story,
+    judgement: &Judgement,
+) -> Result<Option<Answer>, Error> {
+    let session = agent_session(open, &call.session);
+    let (attempts, reminders) = (session.attempts, session.reminders);
+    if let Some(limit) = limits::limit_reached(open, settings, attempts)? {
+        return Ok(Some(Answer::Tell(limited(open, &limit))));
+    }
+    if reminders >= REMINDERS {
+        return Ok(None);
+    }
+    agent_session(open, &call.session).reminders += 1;
+    Ok(Some(Answer::GoOn {
+        prompt: reminder(story, judgement),
+        fresh: false,
+    }))
 }
 
 /// Judges what the session says of the story, as `complete` and `fail` do.
@@ -267,11 +295,18 @@ struct Said {
     judgement: Judgement,
 }
 
-/// Returns what a message promises; lines of the prompt that come back are not the agent's word.
-fn heard_in(message: &str, prompt: &str) -> Report {
+/// Returns what a message promises, with the tokens and the cost since the story was given. Lines of the prompt that come
+/// back are not the agent's word.
+fn heard_in(message: &str, prompt: &str, since: Option<Timestamp>, call: &HookInput) -> Report {
     let mut decoder = Decoder::new(Format::Text, prompt);
     decoder.push(message.as_bytes());
-    decoder.finish()
+    let mut report = decoder.finish();
+    if let (Some(since), Some(transcript)) = (since, &call.transcript) {
+        let usage = usage::since(transcript, since);
+        (report.input_tokens, report.output_tokens) = (usage.input_tokens, usage.output_tokens);
+        report.cost_usd = usage.cost_usd;
+    }
+    report
 }
 
 /// Returns what to tell an agent that ended its turn without a promise.

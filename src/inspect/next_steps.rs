@@ -25,6 +25,23 @@ pub enum Driver {
     Run,
 }
 
+/// Returns a command of git-ralph.
+fn does(line: String, purpose: &'static str) -> NextStep {
+    NextStep {
+        command: format!("git ralph {line}"),
+        purpose,
+        only_shows: false,
+    }
+}
+
+/// Returns a command of git-ralph that only shows something.
+fn shows(line: String, purpose: &'static str) -> NextStep {
+    NextStep {
+        only_shows: true,
+        ..does(line, purpose)
+    }
+}
+
 impl Status {
     /// Returns the commands that can be typed next, most likely first.
     #[must_use]
@@ -42,36 +59,15 @@ impl Status {
     /// Returns the commands to type in the loop's own work tree.
     fn steps_there(&self, driver: Driver) -> Vec<NextStep> {
         let change = &typed(&self.change);
-        let on = |line: String, purpose| NextStep {
-            command: format!("git ralph {line}"),
-            purpose,
-            only_shows: false,
-        };
-        let is_given = self.session.as_ref().is_some_and(|session| session.at_work);
-        let force = if is_given { " --force" } else { "" };
-        let step = |verb: &str| match driver {
-            Driver::Steps => format!("{verb} {change}{force}"),
-            Driver::Run => format!("run {change}{force}"),
-        };
-        let latest = self.current.as_ref().and_then(|current| {
-            let attempt = current
-                .attempt
-                .filter(|_| current.reason.is_some() || self.is_failed())?;
-            Some(typed(format!("{}@{attempt}", current.id)))
-        });
-        let diff = latest.map(|attempt| NextStep {
-            only_shows: true,
-            ..on(format!("diff {change} {attempt}"), "to see what was tried")
-        });
-        let mut steps = Vec::new();
         if let Some((command, purpose)) = &self.way_back
             && self.running.is_none()
         {
             let back = NextStep {
                 command: command.clone(),
-                ..on(String::new(), purpose)
+                purpose,
+                only_shows: false,
             };
-            let keep = on(format!("finish --keep {change}"), "to close the loop as it is");
+            let keep = does(format!("finish --keep {change}"), "to close the loop as it is");
             // Without its own work tree, the loop cannot be closed either.
             return match self.worktree {
                 Some(_) if self.work_tree_is_gone => vec![back],
@@ -79,83 +75,120 @@ impl Status {
             };
         }
         if self.restored.is_some() && self.is_at_rest() {
+            let accept = "to accept the restored work as the story";
             return vec![
-                on(
-                    format!("complete {change}"),
-                    "to accept the restored work as the story",
-                ),
-                on(format!("revert {change}"), "to undo it"),
+                does(format!("complete {change}"), accept),
+                does(format!("revert {change}"), "to undo it"),
             ];
         }
-        let log = || NextStep {
-            only_shows: true,
-            ..on(format!("log {change}"), "to see what the attempts did")
-        };
         if self.gate.is_some() {
             return Vec::new();
         }
         if self.waiting.is_some() {
             // That process holds the loop.
-            return vec![log()];
+            return vec![self.log()];
         }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
-                steps.push(on(format!("stories {change}"), "to see the list"));
+                vec![does(format!("stories {change}"), "to see the list")]
             }
-            Phase::Ready => {
-                let purpose = match driver {
-                    _ if is_given => "if the agent's session is gone",
-                    Driver::Steps => "to have the agent attempt it",
-                    Driver::Run => "to continue",
-                };
-                steps.push(on(step("next"), purpose));
-                if self.stopped.is_some() && driver == Driver::Steps && !is_given {
-                    steps.push(on(
-                        format!("run {change}"),
-                        "to have it attempt all that are left",
-                    ));
-                }
-                if self.stopped.is_some() {
-                    steps.push(log());
-                }
-            }
+            Phase::Ready => self.steps_when_ready(driver),
             // Another process works on it.
-            Phase::Running if self.running.is_some() => {}
-            Phase::Running => steps.push(on(step("next"), "to continue")),
+            Phase::Running if self.running.is_some() => Vec::new(),
+            Phase::Running => vec![does(self.step("next", driver), "to continue")],
             Phase::Failed => {
-                steps.push(on(step("retry"), "to try again"));
-                steps.extend(diff);
+                let retry = does(self.step("retry", driver), "to try again");
+                [retry].into_iter().chain(self.diff()).collect()
             }
-            Phase::Exhausted => {
-                steps.extend(diff);
-                let more = self.current.as_ref().map_or(0, |current| current.retries) + 1;
-                let more = more.max(self.max_retries.saturating_add(1));
-                let retry = format!("{} --max-retries {more}", step("retry"));
-                steps.push(on(retry, "to try again"));
-                steps.push(on(format!("skip {change}"), "to skip the story"));
-                steps.push(on(format!("finish {change}"), "to close the loop"));
-            }
-            Phase::Complete => {
-                let (cleanup, keep) = match self.strategy {
-                    Strategy::Branch if self.worktree.is_some() => (
-                        "to bring all changes, uncommitted, to where it began",
-                        "to close the loop; its branch and its work tree stay",
-                    ),
-                    Strategy::Branch => (
-                        "to return to the original branch with all changes uncommitted",
-                        "to stay on the loop's branch with its commits",
-                    ),
-                    Strategy::Stash => (
-                        "to close the loop; all changes stay, uncommitted",
-                        "to close the loop and keep its stash entries",
-                    ),
-                };
-                steps.push(on(format!("finish --cleanup {change}"), cleanup));
-                steps.push(on(format!("finish --keep {change}"), keep));
-            }
-            Phase::Finished => steps.push(on(format!("start {change}"), "to begin anew")),
+            Phase::Exhausted => self.steps_when_exhausted(driver),
+            Phase::Complete => self.steps_when_complete(),
+            Phase::Finished => vec![does(format!("start {change}"), "to begin anew")],
+        }
+    }
+
+    fn steps_when_ready(&self, driver: Driver) -> Vec<NextStep> {
+        let is_given = self.is_given();
+        let purpose = match driver {
+            _ if is_given => "if the agent's session is gone",
+            Driver::Steps => "to have the agent attempt it",
+            Driver::Run => "to continue",
+        };
+        let mut steps = vec![does(self.step("next", driver), purpose)];
+        if self.stopped.is_some() && driver == Driver::Steps && !is_given {
+            let all = "to have it attempt all that are left";
+            steps.push(does(format!("run {}", typed(&self.change)), all));
+        }
+        if self.stopped.is_some() {
+            steps.push(self.log());
         }
         steps
+    }
+
+    fn steps_when_exhausted(&self, driver: Driver) -> Vec<NextStep> {
+        let change = &typed(&self.change);
+        let more = self.current.as_ref().map_or(0, |current| current.retries) + 1;
+        let more = more.max(self.max_retries.saturating_add(1));
+        let retry = format!("{} --max-retries {more}", self.step("retry", driver));
+        let steps = [
+            does(retry, "to try again"),
+            does(format!("skip {change}"), "to skip the story"),
+            does(format!("finish {change}"), "to close the loop"),
+        ];
+        self.diff().into_iter().chain(steps).collect()
+    }
+
+    fn steps_when_complete(&self) -> Vec<NextStep> {
+        let change = &typed(&self.change);
+        let (cleanup, keep) = match self.strategy {
+            Strategy::Branch if self.worktree.is_some() => (
+                "to bring all changes, uncommitted, to where it began",
+                "to close the loop; its branch and its work tree stay",
+            ),
+            Strategy::Branch => (
+                "to return to the original branch with all changes uncommitted",
+                "to stay on the loop's branch with its commits",
+            ),
+            Strategy::Stash => (
+                "to close the loop; all changes stay, uncommitted",
+                "to close the loop and keep its stash entries",
+            ),
+        };
+        vec![
+            does(format!("finish --cleanup {change}"), cleanup),
+            does(format!("finish --keep {change}"), keep),
+        ]
+    }
+
+    /// Returns what goes on with the loop, without `git ralph`.
+    fn step(&self, verb: &str, driver: Driver) -> String {
+        let verb = match driver {
+            Driver::Steps => verb,
+            Driver::Run => "run",
+        };
+        let force = if self.is_given() { " --force" } else { "" };
+        format!("{verb} {}{force}", typed(&self.change))
+    }
+
+    /// Returns the command that shows the latest attempt, if there is something to see.
+    fn diff(&self) -> Option<NextStep> {
+        let current = self.current.as_ref()?;
+        let is_over = current.reason.is_some() || self.is_failed();
+        let attempt = current.attempt.filter(|_| is_over)?;
+        let attempt = typed(format!("{}@{attempt}", current.id));
+        let line = format!("diff {} {attempt}", typed(&self.change));
+        Some(shows(line, "to see what was tried"))
+    }
+
+    fn log(&self) -> NextStep {
+        shows(
+            format!("log {}", typed(&self.change)),
+            "to see what the attempts did",
+        )
+    }
+
+    /// Returns whether an agent's session has the story.
+    fn is_given(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.at_work)
     }
 
     fn is_at_rest(&self) -> bool {

@@ -11,7 +11,7 @@ use super::{
     words,
 };
 use crate::events::log::entries_of;
-use crate::events::{Event, What};
+use crate::events::{Event, InForce, What};
 use crate::names::Oid;
 
 /// The content of a loop's events.
@@ -36,8 +36,8 @@ struct Beside {
     reviews: Vec<Review>,
     told: Option<String>,
     begun: Option<Timestamp>,
-    /// The number of environments when it began: the last one is its own.
-    environments: usize,
+    /// The place of its environment among those of the loop.
+    environment: Option<usize>,
 }
 
 type Name = (String, u32);
@@ -65,11 +65,10 @@ pub(super) fn of_events(all: &[Event]) -> History {
             gates,
             reviews,
             told,
-            environments,
+            environment,
             ..
         } = beside.remove(&name).unwrap_or_default();
-        let own = environments.checked_sub(1);
-        let own = own.and_then(|place| history.environments.get_mut(place));
+        let own = environment.and_then(|place| history.environments.get_mut(place));
         let known = agent.clone().zip(entry.attempt.agent_version.clone());
         if let Some((own, (agent, version))) = own.zip(known) {
             let known = AgentVersion { agent, version };
@@ -134,24 +133,13 @@ impl History {
                 settings,
                 ..
             } => {
+                let settings = settings.as_deref();
+                let own =
+                    settings.map(|settings| self.environment_of(story, *attempt, *max_retries, settings));
                 let begun = beside.entry((story.clone(), *attempt)).or_default();
                 begun.agent.clone_from(agent);
                 begun.begun = Some(event.t);
-                let last = self.environments.last();
-                let last = last.map(|last| (last.max_retries, &last.settings));
-                if let Some(settings) = settings
-                    .as_deref()
-                    .filter(|one| last != Some((*max_retries, *one)))
-                {
-                    self.environments.push(Environment {
-                        since: format!("{story}@{attempt}"),
-                        max_retries: *max_retries,
-                        agents: Vec::new(),
-                        settings: settings.clone(),
-                    });
-                }
-                let number = settings.as_ref().map_or(0, |_| self.environments.len());
-                beside.entry((story.clone(), *attempt)).or_default().environments = number;
+                begun.environment = own;
             }
             What::Gate {
                 story,
@@ -229,21 +217,38 @@ impl History {
             }
             _ => {}
         }
-        let Some((kind, text)) = words::of(&event.what) else {
-            return;
-        };
-        let mut happened = happening(event.t, kind, text);
-        match &event.what {
-            What::Waiting { until, .. } => {
-                // Whoever goes on earlier has not waited until then.
-                let end = next.map_or(*until, |next| next.min(*until));
-                happened.duration = Some(end.duration_since(event.t).as_secs_f64().max(0.0));
-            }
-            What::Checkpoint { oid, .. } => happened.checkpoint = Some(oid.clone()),
-            _ => {}
-        }
-        self.events.push(happened);
+        self.events.extend(happened(event, next));
     }
+
+    /// Returns the place of the environment of an attempt, which is a new one if it differs from the last.
+    fn environment_of(&mut self, story: &str, attempt: u32, max_retries: u32, settings: &InForce) -> usize {
+        let last = self.environments.last();
+        if last.is_none_or(|last| (last.max_retries, &last.settings) != (max_retries, settings)) {
+            self.environments.push(Environment {
+                since: format!("{story}@{attempt}"),
+                max_retries,
+                agents: Vec::new(),
+                settings: settings.clone(),
+            });
+        }
+        self.environments.len() - 1
+    }
+}
+
+/// Returns what happened by an event, if people are told of it; `next` is when something else happened.
+fn happened(event: &Event, next: Option<Timestamp>) -> Option<Happening> {
+    let (kind, text) = words::of(&event.what)?;
+    let mut happened = happening(event.t, kind, text);
+    match &event.what {
+        What::Waiting { until, .. } => {
+            // Whoever goes on earlier has not waited until then.
+            let end = next.map_or(*until, |next| next.min(*until));
+            happened.duration = Some(end.duration_since(event.t).as_secs_f64().max(0.0));
+        }
+        What::Checkpoint { oid, .. } => happened.checkpoint = Some(oid.clone()),
+        _ => {}
+    }
+    Some(happened)
 }
 
 fn happening(t: Timestamp, kind: Kind, text: String) -> Happening {

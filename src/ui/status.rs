@@ -18,49 +18,13 @@ use crate::state::Phase;
 /// Formats `git ralph status` of one loop for a terminal with so many columns.
 #[must_use]
 pub fn table(status: &Status, columns: Option<usize>) -> String {
-    let mut text = String::new();
-    let change = &status.change;
-    let from = status.original_branch.as_deref().unwrap_or("a detached HEAD");
-    let place = match status.strategy {
-        Strategy::Branch => format!("on {}, from {from}", status.branch),
-        Strategy::Stash => format!("on {from}, which stays as it is (strategy stash)"),
-    };
-    let _ = writeln!(text, "{} {place}", bold(change.as_str()));
-    if let Some(own) = &status.worktree {
-        let _ = writeln!(text, "work tree {own}");
-    }
-    let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
-    if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let far = narration::far(done, total, &status.skipped);
-        let alone = match status.by_promise_alone {
-            None | Some(0) => String::new(),
-            Some(1) => "; 1 rests on a promise alone".to_owned(),
-            Some(alone) => format!("; {alone} rest on a promise alone"),
-        };
-        let unpromised = match status.without_promise {
-            None | Some(0) => String::new(),
-            Some(many) => format!("; {many} without a promise"),
-        };
-        let _ = writeln!(text, "{far}{alone}{unpromised}");
-    }
-    if status.commits_by_hand > 0 {
-        let _ = writeln!(
-            text,
-            "{} by hand since then",
-            counted(status.commits_by_hand, "commit", "commits")
-        );
-    }
-    if let Some(attempt) = &status.restored {
-        let _ = writeln!(text, "the work of {attempt} is restored in the work tree");
-    }
-    if let Some(problem) = &status.problem {
-        let _ = writeln!(text, "{}", red(problem));
-    }
+    let mut text = place(status);
+    text.push_str(&progress(status));
+    text.push('\n');
     let current = status
         .current
         .as_ref()
         .filter(|_| status.phase != Phase::Finished);
-    text.push('\n');
     match (current, status.phase) {
         (Some(current), phase) => {
             story(&mut text, current, phase, status.max_retries, columns);
@@ -77,6 +41,58 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         // Why none can be told is said above.
         (None, _) => {}
     }
+    text.push_str(&who_is_at_work(status, columns));
+    text.push_str(&summary::next(&status.next_steps(Driver::Steps)));
+    wrap(&text, columns)
+}
+
+/// Formats where the loop is.
+fn place(status: &Status) -> String {
+    let from = status.original_branch.as_deref().unwrap_or("a detached HEAD");
+    let place = match status.strategy {
+        Strategy::Branch => format!("on {}, from {from}", status.branch),
+        Strategy::Stash => format!("on {from}, which stays as it is (strategy stash)"),
+    };
+    let mut text = format!("{} {place}\n", bold(status.change.as_str()));
+    if let Some(own) = &status.worktree {
+        let _ = writeln!(text, "work tree {own}");
+    }
+    let _ = writeln!(text, "last checkpoint {}", status.checkpoint.short());
+    text
+}
+
+/// Formats how far the loop is, and what was found in it.
+fn progress(status: &Status) -> String {
+    let mut text = String::new();
+    if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
+        let far = narration::far(done, total, &status.skipped);
+        let alone = match status.by_promise_alone {
+            None | Some(0) => String::new(),
+            Some(1) => "; 1 rests on a promise alone".to_owned(),
+            Some(alone) => format!("; {alone} rest on a promise alone"),
+        };
+        let unpromised = match status.without_promise {
+            None | Some(0) => String::new(),
+            Some(many) => format!("; {many} without a promise"),
+        };
+        let _ = writeln!(text, "{far}{alone}{unpromised}");
+    }
+    if status.commits_by_hand > 0 {
+        let commits = counted(status.commits_by_hand, "commit", "commits");
+        let _ = writeln!(text, "{commits} by hand since then");
+    }
+    if let Some(attempt) = &status.restored {
+        let _ = writeln!(text, "the work of {attempt} is restored in the work tree");
+    }
+    if let Some(problem) = &status.problem {
+        let _ = writeln!(text, "{}", red(problem));
+    }
+    text
+}
+
+/// Formats what runs, waits, asks or has stopped.
+fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
+    let mut text = String::new();
     if let Some(gate) = &status.gate {
         let process = gate
             .pid
@@ -107,8 +123,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     if let Some(session) = status.session.as_ref().and_then(of_session) {
         let _ = writeln!(text, "  {session}");
     }
-    text.push_str(&summary::next(&status.next_steps(Driver::Steps)));
-    wrap(&text, columns)
+    text
 }
 
 fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u32, columns: Option<usize>) {

@@ -148,53 +148,35 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
             Judgement::new(Verdict::Failed, "the agent gave no reason")
         }
         Heard::Promise(Promise::Failed(reason)) => Judgement::new(Verdict::Failed, reason.clone()),
-        Heard::InSentence => Judgement {
-            wrong_form: true,
-            ..Judgement::new(
-                Verdict::NoSignal,
-                format!("the promise was in the middle of a sentence, not on a line of its own{exit}"),
-            )
-        },
-        Heard::Denied => Judgement {
-            wrong_form: true,
-            ..Judgement::new(
-                Verdict::NoSignal,
-                format!(
-                    "words around the promise can be read as its opposite{exit}; end with a finished sentence, and then the promise as the last line"
-                ),
-            )
-        },
-        Heard::InThoughts => Judgement {
-            wrong_form: true,
-            ..Judgement::new(
-                Verdict::NoSignal,
-                format!("the promise stood in thoughts, not in the message{exit}"),
-            )
-        },
-        Heard::Repeated => Judgement {
-            wrong_form: true,
-            ..Judgement::new(
-                Verdict::NoSignal,
-                format!("the promise stood in a quotation or a diff, not on a line of its own{exit}"),
-            )
-        },
-        Heard::InJson => Judgement::new(
-            Verdict::NoSignal,
-            format!(
-                "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
-            ),
+        heard => no_signal(heard, &exit, &last_line),
+    }
+}
+
+/// Judges an attempt whose agent made no promise, or made it in a form that does not count.
+fn no_signal(heard: &Heard, exit: &str, last_line: &str) -> Judgement {
+    let why = match heard {
+        Heard::InSentence => {
+            format!("the promise was in the middle of a sentence, not on a line of its own{exit}")
+        }
+        Heard::Denied => format!(
+            "words around the promise can be read as its opposite{exit}; end with a finished sentence, and then the promise as the last line"
         ),
-        Heard::Unknown(text) => Judgement {
-            wrong_form: true,
-            ..Judgement::new(
-                Verdict::NoSignal,
-                format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
-            )
-        },
-        Heard::Nothing => Judgement::new(
-            Verdict::NoSignal,
-            format!("the agent promised nothing{exit}{last_line}"),
+        Heard::InThoughts => format!("the promise stood in thoughts, not in the message{exit}"),
+        Heard::Repeated => {
+            format!("the promise stood in a quotation or a diff, not on a line of its own{exit}")
+        }
+        Heard::Unknown(text) => format!("the promise was neither COMPLETE nor FAILED but '{text}'{exit}"),
+        Heard::InJson => format!(
+            "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
         ),
+        Heard::Promise(_) | Heard::Nothing => format!("the agent promised nothing{exit}{last_line}"),
+    };
+    Judgement {
+        wrong_form: matches!(
+            heard,
+            Heard::InSentence | Heard::Denied | Heard::InThoughts | Heard::Repeated | Heard::Unknown(_)
+        ),
+        ..Judgement::new(Verdict::NoSignal, why)
     }
 }
 

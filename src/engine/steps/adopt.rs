@@ -76,18 +76,10 @@ pub async fn adopt<'o>(
         (state.linked, state.original_branch) = (own, None);
     }
     let mut dropped = Vec::new();
-    let (mut events, mut learnings) = (portable.events, portable.learnings);
-    if let Some(here) = &here {
-        let read = |name| std::fs::read(store.file(name)).unwrap_or_default();
-        let (own_events, own_learnings) = (read("events.jsonl"), read("learnings.md"));
-        let text = PublicText::of_loop(&context, here, &own_events);
-        events = joined(&own_events, &travel::events(&own_events, &text), events);
-        learnings = joined(
-            &own_learnings,
-            &travel::learnings(&own_learnings, &text),
-            learnings,
-        );
-    }
+    let (events, learnings) = match &here {
+        Some(here) => with_ours(&context, &store, here, &portable),
+        None => (portable.events.clone(), portable.learnings.clone()),
+    };
     match here {
         // Agent and gates that were named where it began hold there.
         Some(here) if is_known => (state.before, state.settings) = (here.before, here.settings),
@@ -110,17 +102,7 @@ pub async fn adopt<'o>(
         is_known,
     };
     put_files(&store, &events, &learnings)?;
-    take_numbers(
-        &store,
-        change,
-        plan.attempts.iter().map(|kept| kept.name.as_str()),
-    )?;
-    let done = attempts(&store.file("events.jsonl"))?;
-    let done = done
-        .iter()
-        .map(|entry| change.attempt_ref(&entry.attempt.story, entry.attempt.attempt));
-    let done: Vec<String> = done.collect();
-    take_numbers(&store, change, done.iter().map(String::as_str))?;
+    take_numbers_of(&store, change, &plan)?;
     state.intent = Some(Intent::Adopt(plan.clone()));
     store.save(&state)?;
     let head = context.head.clone();
@@ -255,6 +237,30 @@ async fn overtaken(
         });
     }
     Ok(kept)
+}
+
+/// Returns the events and the learnings of the loop here with what came on top of them.
+fn with_ours(context: &Context<'_>, store: &Store, here: &State, came: &Portable) -> (Vec<u8>, Vec<u8>) {
+    let read = |name| std::fs::read(store.file(name)).unwrap_or_default();
+    let (events, learnings) = (read("events.jsonl"), read("learnings.md"));
+    let text = PublicText::of_loop(context, here, &events);
+    let travelled = travel::events(&events, &text);
+    let learned = travel::learnings(&learnings, &text);
+    (
+        joined(&events, &travelled, came.events.clone()),
+        joined(&learnings, &learned, came.learnings.clone()),
+    )
+}
+
+/// Takes the numbers of all attempts that are kept or told of, so that no later attempt has one of them.
+fn take_numbers_of(store: &Store, change: &Change, plan: &AdoptPlan) -> Result<(), Error> {
+    take_numbers(store, change, plan.attempts.iter().map(|kept| kept.name.as_str()))?;
+    let done = attempts(&store.file("events.jsonl"))?;
+    let done: Vec<String> = done
+        .iter()
+        .map(|entry| change.attempt_ref(&entry.attempt.story, entry.attempt.attempt))
+        .collect();
+    take_numbers(store, change, done.iter().map(String::as_str))
 }
 
 /// Returns a file of a loop after a pull: what was here, with all that it says, and what came on top of the part of it that

@@ -83,63 +83,13 @@ pub(super) async fn check(
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     locks::require_free(repo).await?;
-    if let Some(branch) = &context.head.branch {
-        if *branch == change.branch_ref() {
-            let state = Store::new(&repo.common_dir, change).load()?;
-            return Err(match state {
-                Some(mut state) => {
-                    take_commands(&mut state, &context.configuration);
-                    on_finished_branch(context, &state).await
-                }
-                None => StartRefusal::OnLoopBranch(change.branch()).into(),
-            });
-        }
-        if !branch.starts_with("refs/heads/") {
-            return Err(StartRefusal::OddHead(branch.clone()).into());
-        }
-    }
-    let loop_refs = change.ralph_ref("");
+    refuse_head(context, change).await?;
     let refs = match refs {
         Some(refs) => refs,
         None => repo.git.refs(&ALL_REFS).await?,
     };
-    let leftover = match options.settings.strategy {
-        Strategy::Branch => check_branch(change, &refs)?,
-        Strategy::Stash if context.head.oid.is_none() => return Err(StartRefusal::NoCommit.into()),
-        Strategy::Stash => {
-            let tip = Strategy::Stash.tip_ref(change);
-            let found = refs.iter().find(|found| found.name == tip);
-            found.map(|found| found.oid.clone())
-        }
-    };
-    let wanted = wanted(&options.settings, change, &context.below_top);
-    let source = stories::resolve(&repo.top, change.as_str(), &wanted)?;
-    let listing = source.list(&repo.top).await?;
-    if listing.stories.is_empty() {
-        return Err(StoryRefusal::NoStories {
-            source_file: source.path,
-            adapter: source.adapter,
-        }
-        .into());
-    }
-    if options.settings.mark == Mark::Auto && !source.is_by_command() {
-        source.target(&repo.top)?;
-    }
-    match upcoming(&listing, &[]) {
-        Upcoming::Story(_) => {}
-        Upcoming::Blocked(knot) => return Err(StoryRefusal::Blocked(knot).into()),
-        Upcoming::Nothing => {
-            let (done, total) = progress_of(&listing);
-            return Err(StoryRefusal::NothingLeft {
-                change: change.to_string(),
-                done,
-                total,
-                skipped: Vec::new(),
-                live: false,
-            }
-            .into());
-        }
-    }
+    let leftover = leftover(context, change, options.settings.strategy, &refs)?;
+    let (source, listing) = stories_to_do(context, change, &options.settings).await?;
     check_template(context, change, &options.settings, &source, &listing)?;
     held::require_pathspecs(&repo.git, &options.settings).await?;
     unpromised::require_judge(&options.settings)?;
@@ -147,16 +97,8 @@ pub(super) async fn check(
     if let Some(missing) = agent.and_then(|agent| AttemptRefusal::of_missing(&agent.command, &repo.top)) {
         return Err(missing.into());
     }
-    let mut tips: Vec<Oid> = refs
-        .iter()
-        .filter(|found| !found.name.starts_with("refs/ralph/"))
-        .filter_map(|found| found.commit.clone())
-        .collect();
-    if refs.iter().any(|found| found.name == "refs/stash") {
-        tips.extend(repo.stash().await?.into_iter().map(|entry| entry.oid));
-    }
-    tips.sort();
-    tips.dedup();
+    let tips = tips(context, &refs).await?;
+    let loop_refs = change.ralph_ref("");
     Ok(Found {
         source,
         listing,
@@ -169,6 +111,102 @@ pub(super) async fn check(
     })
 }
 
+/// Refuses the branch of the loop itself, and a HEAD on something other than a branch.
+async fn refuse_head(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+    let Some(branch) = &context.head.branch else {
+        return Ok(());
+    };
+    if *branch == change.branch_ref() {
+        let state = Store::new(&context.repo.common_dir, change).load()?;
+        return Err(match state {
+            Some(mut state) => {
+                take_commands(&mut state, &context.configuration);
+                on_finished_branch(context, &state).await
+            }
+            None => StartRefusal::OnLoopBranch(change.branch()).into(),
+        });
+    }
+    if branch.starts_with("refs/heads/") {
+        Ok(())
+    } else {
+        Err(StartRefusal::OddHead(branch.clone()).into())
+    }
+}
+
+/// Returns the tip of what an earlier loop of this name left where the new one puts its commits.
+fn leftover(
+    context: &Context<'_>,
+    change: &Change,
+    strategy: Strategy,
+    refs: &[RefInfo],
+) -> Result<Option<Oid>, Error> {
+    match strategy {
+        Strategy::Branch => check_branch(change, refs),
+        Strategy::Stash if context.head.oid.is_none() => Err(StartRefusal::NoCommit.into()),
+        Strategy::Stash => {
+            let tip = Strategy::Stash.tip_ref(change);
+            let found = refs.iter().find(|found| found.name == tip);
+            Ok(found.map(|found| found.oid.clone()))
+        }
+    }
+}
+
+/// Finds the stories of the change, at least one of which can be attempted and marked.
+async fn stories_to_do(
+    context: &Context<'_>,
+    change: &Change,
+    settings: &Settings,
+) -> Result<(Source, Listing), Error> {
+    let top = &context.repo.top;
+    let wanted = wanted(settings, change, &context.below_top);
+    let source = stories::resolve(top, change.as_str(), &wanted)?;
+    let listing = source.list(top).await?;
+    if listing.stories.is_empty() {
+        return Err(StoryRefusal::NoStories {
+            source_file: source.path,
+            adapter: source.adapter,
+        }
+        .into());
+    }
+    if settings.mark == Mark::Auto && !source.is_by_command() {
+        source.target(top)?;
+    }
+    match upcoming(&listing, &[]) {
+        Upcoming::Story(_) => Ok((source, listing)),
+        Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
+        Upcoming::Nothing => Err(nothing_left(change, &listing)),
+    }
+}
+
+/// Returns the commits of the user's branches, tags and stash.
+async fn tips(context: &Context<'_>, refs: &[RefInfo]) -> Result<Vec<Oid>, Error> {
+    let mut tips: Vec<Oid> = refs
+        .iter()
+        .filter(|found| !found.name.starts_with("refs/ralph/"))
+        .filter_map(|found| found.commit.clone())
+        .collect();
+    if refs.iter().any(|found| found.name == "refs/stash") {
+        let stash = context.repo.stash().await?;
+        tips.extend(stash.into_iter().map(|entry| entry.oid));
+    }
+    tips.sort();
+    tips.dedup();
+    Ok(tips)
+}
+
+/// Returns the error for a change without a story that is left.
+fn nothing_left(change: &Change, listing: &Listing) -> Error {
+    let (done, total) = progress_of(listing);
+    StoryRefusal::NothingLeft {
+        change: change.to_string(),
+        done,
+        total,
+        skipped: Vec::new(),
+        live: false,
+    }
+    .into()
+}
+
 /// Returns the error for a start on the branch of a finished loop: that nothing is left to do, or that a new loop
 /// begins on another branch.
 async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
@@ -177,16 +215,7 @@ async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
         && !listing.stories.is_empty()
         && upcoming(&listing, &[]) == Upcoming::Nothing
     {
-        let (done, total) = progress_of(&listing);
-        let change = state.change.to_string();
-        return StoryRefusal::NothingLeft {
-            change,
-            done,
-            total,
-            skipped: Vec::new(),
-            live: false,
-        }
-        .into();
+        return nothing_left(&state.change, &listing);
     }
     StartRefusal::OnFinishedBranch {
         branch: state.branch.clone(),

@@ -70,6 +70,14 @@ pub(super) async fn begin<'o>(
     };
     transition::apply(&mut open, Intent::Start(plan), known).await?;
     open.view.at_checkpoint = true;
+    tell(&mut open, options, &found, &saved);
+    let is_first = found.earlier.is_empty() && !had_loop;
+    gates_at_start::run_gates(&mut open, options, is_first).await?;
+    Ok(open)
+}
+
+/// Tells what begins, what was saved, and what a person should know before the first attempt.
+fn tell(open: &mut Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     let (done, total) = progress_of(&found.listing);
     open.emit(What::StoryProgress {
         done,
@@ -82,19 +90,16 @@ pub(super) async fn begin<'o>(
             found.source.path, warning.line, warning.message
         ));
     }
-    if let Some(words) = saved.words(change) {
+    if let Some(words) = saved.words(open.change()) {
         open.tell(words);
     }
-    tell_nested(&mut open);
-    tell_agent(&mut open, options);
+    tell_nested(open);
+    tell_agent(open, options);
     if !options.settings.tests.pathspecs.is_empty() && options.settings.verify.is_empty() {
         open.tell(
             "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held",
         );
     }
-    let is_first = found.earlier.is_empty() && !had_loop;
-    gates_at_start::run_gates(&mut open, options, is_first).await?;
-    Ok(open)
 }
 
 /// Makes all the checks of `start` and changes nothing; returns `None` if the loop is live already. `refs` are all refs,

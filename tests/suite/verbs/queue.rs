@@ -39,10 +39,7 @@ fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
     assert_eq!(conflicts("b"), "[\"a\"]");
     assert_eq!(conflicts("c"), "[]");
     let shown = clone.ralph(&["queue", "--conflicts"]).exits(0).stdout;
-    assert!(
-        shown.starts_with("c  1/1  finished   no conflicts\n"),
-        "{shown}"
-    );
+    assert!(shown.starts_with("c  1/1  finished   no conflicts\n"), "{shown}");
 }
 
 #[test]
