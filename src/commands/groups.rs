@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use clap::builder::StyledStr;
-
 /// The groups, each with its verbs.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Begin and end", &["run", "stop", "start", "finish", "abort"]),
@@ -31,7 +29,7 @@ pub fn grouped(command: clap::Command) -> clap::Command {
         let _ = writeln!(list, "\n{header}{group}:{header:#}");
         for verb in *verbs {
             let about = command.find_subcommand(verb).and_then(clap::Command::get_about);
-            let about = about.map(StyledStr::to_string).unwrap_or_default();
+            let about = about.map(|about| about.ansi().to_string()).unwrap_or_default();
             let _ = writeln!(list, "  {verb:<9} {about}");
         }
     }
