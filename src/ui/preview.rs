@@ -6,7 +6,7 @@ use super::stories;
 use super::width::wrap;
 use crate::inspect::stories::{ChosenAgent, Preview};
 use crate::names::id_and_title;
-use crate::settings::{BoxMode, Mark};
+use crate::settings::{BoxMode, Mark, NoSignal};
 
 /// Formats `git ralph start --dry-run` for a terminal with so many columns.
 #[must_use]
@@ -33,6 +33,20 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     }
     if settings.verify.is_empty() {
         line("gates", "none");
+    }
+    for pathspec in &settings.tests.pathspecs {
+        line("tests", pathspec);
+    }
+    if let Some(reviewer) = &settings.review {
+        line("reviewer", reviewer);
+    }
+    if settings.no_signal == NoSignal::Gates {
+        let judges = match (settings.verify.is_empty(), settings.review.is_some()) {
+            (false, true) => "the gates and the reviewer",
+            (false, false) => "the gates",
+            (true, _) => "the reviewer",
+        };
+        line("work without a promise is judged by", judges);
     }
     let limit =
         |limit: Option<jiff::SignedDuration>| limit.map_or("none".to_owned(), |limit| format!("{limit:#}"));

@@ -49,3 +49,34 @@ fn a_step_shows_its_attempt_or_is_refused_as_it_would_be() {
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     sandbox.ralph(&["next", "--dry-run", CHANGE]).exits(1);
 }
+
+#[test]
+fn what_decides_whether_a_story_is_complete_is_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.agent", "sh -c true");
+    let judges = |text: &str, is_shown: bool| {
+        let shown = sandbox.ralph(&["run", CHANGE, "--dry-run"]).exits(0).stdout;
+        assert_eq!(shown.contains(text), is_shown, "{text}: {shown}");
+    };
+    judges("without a promise", false);
+    sandbox.configure("ralph.noSignal", "gates");
+    sandbox
+        .ralph(&["run", CHANGE, "--dry-run"])
+        .exits(1)
+        .says("there is neither a gate nor a reviewer");
+    sandbox.configure("ralph.verify", "make check");
+    judges("work without a promise is judged by: the gates\n", true);
+    sandbox.configure("ralph.review", "second --look");
+    judges(
+        "work without a promise is judged by: the gates and the reviewer\n",
+        true,
+    );
+    judges("reviewer: second --look\n", true);
+    judges("tests: ", false);
+    sandbox.configure("ralph.tests", "tests/");
+    judges("gate: make check\ntests: tests/\nreviewer: ", true);
+    sandbox.git(&["config", "--unset", "ralph.verify"]);
+    judges("work without a promise is judged by: the reviewer\n", true);
+    sandbox.configure("ralph.noSignal", "retry");
+    judges("without a promise", false);
+}
