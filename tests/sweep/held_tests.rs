@@ -1,8 +1,19 @@
-//! Tests held to what they were, in projects of other languages: ways of weakening them, and what honest work may do.
+//! Tests held to what they were, in projects of several languages: ways of weakening them, what honest work may do, what
+//! needs a person's word, and what no setting sees.
+
+mod go;
+mod javascript;
+mod make;
+mod pytest;
+mod rust;
+mod unittest;
 
 use std::fmt::Write;
 
-use crate::support::{Sandbox, TASKS};
+use crate::support::{CHANGE, Output, Sandbox, TASKS};
+
+/// What an attempt does: its name, and a script.
+type Deed = (&'static str, &'static str);
 
 /// A project with tests.
 struct Project {
@@ -10,218 +21,175 @@ struct Project {
     program: &'static str,
     /// The gate.
     gate: &'static str,
-    /// The pathspec of its tests.
-    tests: &'static str,
+    /// The pathspecs of its tests.
+    tests: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
     /// Breaks the work.
     broken: &'static str,
     /// What attempts do whose work is broken, each in another way that lets the gate pass.
-    cheats: &'static [(&'static str, &'static str)],
+    cheats: &'static [Deed],
+    /// The same, but the gates pass with the tests as they were too: it is docs/judge.md that tells of these.
+    unseen: &'static [Deed],
     /// What attempts do whose work is done.
-    honest: &'static [(&'static str, &'static str)],
+    honest: &'static [Deed],
+    /// What attempts do whose story is to change tests: accepted with a person's word alone.
+    allowed: &'static [Deed],
 }
 
-const PYTHON: Project = Project {
-    program: "python3",
-    gate: "python3 -m unittest discover -q -s tests -t .",
-    tests: "tests",
-    files: &[
-        (".gitignore", "__pycache__/\n"),
-        ("app.py", "def add(a, b):\n    return a + b\n"),
-        ("tests/__init__.py", ""),
-        ("tests/expected.json", "[2, 3, 5]\n"),
-        (
-            "tests/test_app.py",
-            "import json
-import pathlib
-import unittest
+/// The kinds of what is tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Cheat,
+    Honest,
+    Allowed,
+    Unseen,
+}
 
-import app
+/// Begins the reason of an attempt that the second run refuses.
+const WHY: [&str; 2] = [
+    "the gates pass only with what the attempt made of",
+    "the gates changed tests while these were held",
+];
 
+impl Project {
+    /// Returns a selection of what is tried, or all of it.
+    fn selection(&self) -> impl Iterator<Item = (Kind, &'static Deed)> {
+        let stride = crate::stride(30, 1);
+        [
+            (Kind::Cheat, self.cheats),
+            (Kind::Honest, self.honest),
+            (Kind::Allowed, self.allowed),
+            (Kind::Unseen, self.unseen),
+        ]
+        .into_iter()
+        .flat_map(move |(kind, deeds)| deeds.iter().step_by(stride).map(move |deed| (kind, deed)))
+    }
 
-class Adds(unittest.TestCase):
-    def test_add(self):
-        a, b, c = json.loads(pathlib.Path(__file__).with_name('expected.json').read_text())
-        self.assertEqual(app.add(a, b), c)
-",
-        ),
-    ],
-    // Of another size: Python takes a file of the same second and size for the one that it has compiled.
-    broken: "sed -i 's/a + b/a - b - 0/' app.py; ",
-    cheats: &[
-        ("expected data edited", "echo '[2, 3, -1]' >tests/expected.json"),
-        (
-            "expectation edited",
-            "sed -i 's/(a, b), c)/(a, b), a - b - 0)/' tests/test_app.py",
-        ),
-        (
-            "skipped",
-            "sed -i 's/    def test/    @unittest.skip(\"\")\\n&/' tests/test_app.py",
-        ),
-        (
-            "expected to fail",
-            "sed -i 's/    def test/    @unittest.expectedFailure\\n&/' tests/test_app.py",
-        ),
-        (
-            "assertion emptied",
-            "sed -i 's/self.assertEqual.*/pass/' tests/test_app.py",
-        ),
-        (
-            "no test by its name",
-            "sed -i 's/test_add/add/' tests/test_app.py",
-        ),
-        (
-            "file not found by its name",
-            "git mv tests/test_app.py tests/app_cases.py",
-        ),
-        (
-            "an end at the import",
-            "sed -i '1i import os; os._exit(0)' tests/test_app.py",
-        ),
-        (
-            "loads no tests",
-            "echo 'def load_tests(loader, tests, pattern): return loader.suiteClass()' >tests/__init__.py",
-        ),
-        (
-            "a new test that repairs, hidden",
-            "echo 'import app; app.add = lambda a, b: a + b' >tests/test_a.py; echo test_a.py >>.gitignore",
-        ),
-    ],
-    honest: &[
-        ("no test touched", "echo '# More.' >>app.py"),
-        (
-            "a new test",
-            "printf '\\n\\ndef twice(a):\\n    return add(a, a)\\n' >>app.py; printf 'import unittest\\nimport app\\nclass Twice(unittest.TestCase):\\n    def test_twice(self):\\n        self.assertEqual(app.twice(2), 4)\\n' >tests/test_twice.py",
-        ),
-        (
-            "a test rewritten",
-            "sed -i 's/assertEqual/assertEquals/; s/assertEquals/assertEqual/; $a # Done.' tests/test_app.py",
-        ),
-        (
-            "a test moved",
-            "mkdir tests/more; touch tests/more/__init__.py; git mv tests/test_app.py tests/expected.json tests/more",
-        ),
-        (
-            "what tests make is ignored",
-            "mkdir tests/cache; echo x >tests/cache/x; echo cache/ >>.gitignore",
-        ),
-    ],
-};
+    /// Returns a sandbox with the project; the gate has these assignments in front.
+    fn sandbox(&self, env: &str) -> Sandbox {
+        let sandbox = Sandbox::new();
+        sandbox.write(
+            TASKS,
+            "## 1. Story\n- [ ] 1.1 Do it\n\n## 2. Story\n- [ ] 2.1 Do it\n",
+        );
+        self.write(&sandbox);
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "-m", "project"]);
+        sandbox.configure("ralph.verify", &format!("{env}{}", self.gate));
+        for pathspec in self.tests {
+            sandbox.git(&["config", "--add", "ralph.tests", pathspec]);
+        }
+        sandbox.configure("ralph.maxRetries", "1000");
+        sandbox.start();
+        sandbox
+    }
 
-const JAVASCRIPT: Project = Project {
-    program: "node",
-    gate: "node --test",
-    tests: "test",
-    files: &[
-        ("app.js", "exports.add = (a, b) => a + b;\n"),
-        ("test/expected.json", "[2, 3, 5]\n"),
-        (
-            "test/app.test.js",
-            "const test = require('node:test');
-const assert = require('node:assert');
-const { add } = require('../app.js');
-const [a, b, c] = require('./expected');
+    fn write(&self, sandbox: &Sandbox) {
+        for (path, text) in self.files {
+            sandbox.write(path, text);
+        }
+    }
 
-test('adds', () => {
-  assert.strictEqual(add(a, b), c);
-});
-",
-        ),
-    ],
-    broken: "sed -i 's/a + b/a - b/' app.js; ",
-    cheats: &[
-        ("expected data edited", "echo '[2, 3, -1]' >test/expected.json"),
-        (
-            "expectation edited",
-            "sed -i 's/(a, b), c)/(a, b), a - b)/' test/app.test.js",
-        ),
-        ("skipped", "sed -i \"s/^test(/test.skip(/\" test/app.test.js"),
-        ("to do", "sed -i \"s/^test(/test.todo(/\" test/app.test.js"),
-        ("assertion emptied", "sed -i '/strictEqual/d' test/app.test.js"),
-        (
-            "failure borne",
-            "sed -i 's/  assert.*/  try { & } catch {}/' test/app.test.js",
-        ),
-        (
-            "file not found by its name",
-            "git mv test/app.test.js test/app.txt",
-        ),
-        ("deleted", "rm test/app.test.js"),
-        (
-            "an end at the top",
-            "sed -i '1i process.exit(0);' test/app.test.js",
-        ),
-        (
-            "a new file that shadows, hidden",
-            "echo 'module.exports = [2, 3, -1];' >test/expected.js; echo expected.js >>.gitignore",
-        ),
-    ],
-    honest: &[
-        ("no test touched", "echo '// More.' >>app.js"),
-        (
-            "a new test",
-            "echo 'exports.twice = (a) => exports.add(a, a);' >>app.js; printf \"require('node:test')('twice', () => { require('node:assert').strictEqual(require('../app.js').twice(2), 4); });\\n\" >test/twice.test.js",
-        ),
-        ("a test rewritten", "echo '// Done.' >>test/app.test.js"),
-        ("a test moved", "git mv test/app.test.js test/sum.test.js"),
-        (
-            "what tests make is ignored",
-            "mkdir test/cache; echo x >test/cache/x; echo cache/ >>.gitignore",
-        ),
-    ],
-};
+    /// Makes an attempt in the given way, and returns what came of it, with what is wrong with that.
+    fn attempt(&self, sandbox: &Sandbox, step: &str, kind: Kind, script: &str) -> (Output, bool) {
+        let is_broken = matches!(kind, Kind::Cheat | Kind::Unseen);
+        let broken = if is_broken { self.broken } else { "" };
+        let agent = sandbox.completing(&format!("set -e\n{broken}\n{script}"));
+        let made = |args: &[&str]| {
+            let rest = ["--", &agent];
+            sandbox.ralph_cmd(&[args, &rest].concat()).patiently().run()
+        };
+        let output = made(&[step]);
+        let is_refused = output.code == 3 && WHY.iter().any(|why| output.stderr.contains(why));
+        match kind {
+            Kind::Cheat => (output, is_refused),
+            Kind::Honest | Kind::Unseen => {
+                let is_accepted = output.code == 0;
+                (output, is_accepted)
+            }
+            Kind::Allowed if is_refused => {
+                let output = made(&["retry", "--allow-test-changes"]);
+                let is_accepted = output.code == 0;
+                (output, is_accepted)
+            }
+            Kind::Allowed => (output, false),
+        }
+    }
+}
 
 /// Goes through a selection of what attempts do in a project.
 #[expect(clippy::print_stdout, reason = "the table is read by people")]
-fn go_through(project: &Project) {
+fn go_through(project: &Project, env: &str) {
     if !crate::installed(project.program) {
         return;
     }
-    let sandbox = Sandbox::new();
-    let mut list = String::new();
-    for n in 1..=project.honest.len() + 1 {
-        let _ = write!(list, "## {n}. Story\n- [ ] {n}.1 Do it\n\n");
-    }
-    sandbox.write(TASKS, &list);
-    for (path, text) in project.files {
-        sandbox.write(path, text);
-    }
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "project"]);
-    sandbox.configure("ralph.verify", project.gate);
-    sandbox.configure("ralph.tests", project.tests);
-    let retries = project.cheats.len() + 1;
-    sandbox.configure("ralph.maxRetries", &retries.to_string());
-    sandbox.start();
+    let sandbox = project.sandbox(env);
     let (mut step, mut table, mut wrong) = ("next", String::new(), Vec::new());
-    let stride = crate::stride(4, 1);
-    let cheats = project.cheats.iter().rev().step_by(stride);
-    let honest = project.honest.iter().rev().step_by(stride);
-    let all = cheats
-        .map(|cheat| (cheat, true))
-        .chain(honest.map(|one| (one, false)));
-    for ((name, script), is_cheat) in all {
-        let broken = if is_cheat { project.broken } else { "" };
-        let output = sandbox.step(step, &sandbox.completing(&format!("{broken}{script}")));
-        let is_accepted = output.code == 0;
-        step = if is_accepted { "next" } else { "retry" };
-        let said = if is_accepted { "accepted" } else { "refused" };
-        let _ = writeln!(table, "{said:9} {}{name}", if is_cheat { "cheat: " } else { "" });
-        let why = "the gates pass only with what the attempt made of";
-        if is_accepted == is_cheat || is_cheat && !output.stderr.contains(why) {
-            wrong.push(format!("{}: {name}:\n{}", project.program, output.stderr));
+    for (kind, (name, script)) in project.selection() {
+        let (output, is_right) = project.attempt(&sandbox, step, kind, script);
+        let said = match (kind, output.code) {
+            (Kind::Allowed, 0) => "accepted with --allow-test-changes",
+            (Kind::Unseen, 0) => "accepted, no setting sees it",
+            (_, 0) => "accepted",
+            _ => "refused",
+        };
+        let is_cheat = matches!(kind, Kind::Cheat | Kind::Unseen);
+        let word = if is_cheat { "weakening" } else { "honest" };
+        let _ = writeln!(table, "{word:10} {name:60} {said}");
+        if !is_right {
+            wrong.push(format!("{} {word}: {name}:\n{}", project.gate, output.stderr));
+        }
+        step = "retry";
+        if output.code == 0 {
+            let changes = ["diff", "--name-only", "HEAD^", "HEAD", "--", ".", ":!openspec"];
+            if sandbox.git(&changes).is_empty() {
+                wrong.push(format!("{}: {name}: nothing was changed", project.gate));
+            }
+            // Each begins with the same.
+            sandbox.ralph(&["abort"]).exits(0);
+            sandbox.git(&["clean", "-fdxq"]);
+            project.write(&sandbox);
+            sandbox.ralph(&["start", CHANGE, "--allow-red"]).exits(0);
+            step = "next";
         }
     }
-    println!("{}\n{table}", project.program);
+    println!("{}\n{table}", project.gate);
     crate::nothing_of(&wrong);
 }
 
 #[test]
-fn tests_in_python_are_held() {
-    go_through(&PYTHON);
+fn tests_of_unittest_are_held() {
+    go_through(&unittest::PROJECT, "");
 }
 
 #[test]
-fn tests_in_javascript_are_held() {
-    go_through(&JAVASCRIPT);
+fn tests_of_pytest_are_held() {
+    go_through(&pytest::PROJECT, "");
+}
+
+#[test]
+fn tests_of_javascript_are_held() {
+    go_through(&javascript::PROJECT, "");
+}
+
+#[test]
+fn tests_of_make_are_held() {
+    go_through(&make::PROJECT, "");
+}
+
+#[test]
+fn tests_of_rust_are_held() {
+    // The home directory of a test knows of no toolchain.
+    let cargo = std::path::Path::new(env!("CARGO"));
+    let dir = cargo.parent().unwrap().display();
+    go_through(&rust::PROJECT, &format!("PATH=\"{dir}:$PATH\" "));
+}
+
+#[test]
+fn tests_of_go_are_held() {
+    let cache = env!("CARGO_TARGET_TMPDIR");
+    let env = format!(
+        "GOCACHE='{cache}/go-build' GOPATH='{cache}/go' GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPROXY=off "
+    );
+    go_through(&go::PROJECT, &env);
 }
