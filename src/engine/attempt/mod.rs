@@ -215,6 +215,13 @@ pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<A
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
+/// Chooses the agent that stands in for one that cannot work, if the settings name one.
+#[must_use]
+pub(crate) fn stand_in(settings: &Settings, top: &Path) -> Option<Agent> {
+    let name = settings.fallback_agent.as_deref()?;
+    Agent::choose(&[], Some(name), &settings.agents, top)
+}
+
 async fn attempt_once(
     open: &mut Loop<'_>,
     step: Step,
@@ -316,7 +323,7 @@ fn require_agent(
     let command = if step == Step::Retry { "retry" } else { "next" };
     let (top, settings) = (&open.context.repo.top, &options.settings);
     let agent = match which {
-        Which::Fallback => Agent::choose(&[], settings.fallback_agent.as_deref(), &settings.agents, top),
+        Which::Fallback => stand_in(settings, top),
         Which::Usual => usual_agent(&open.state, story, &options.agent, settings, top),
     };
     let agent = agent.ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;

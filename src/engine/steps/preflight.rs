@@ -3,8 +3,9 @@
 use std::env;
 use std::ffi::OsString;
 
+use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::attempt::{held, unpromised};
+use crate::engine::attempt::{held, stand_in, unpromised};
 use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -93,8 +94,13 @@ pub(super) async fn check(
     check_template(context, change, &options.settings, &source, &listing)?;
     held::require_pathspecs(&repo.git, &options.settings).await?;
     unpromised::require_judge(&options.settings)?;
+    let missing = |agent: Option<Agent>| AttemptRefusal::of_missing(&agent?.command, &repo.top);
+    let stand_in = stand_in(&options.settings, &repo.top);
+    let has_stand_in = stand_in.is_some() && missing(stand_in).is_none();
     let agent = agent_of(&options.agent, &options.settings, &repo.top);
-    if let Some(missing) = agent.and_then(|agent| AttemptRefusal::of_missing(&agent.command, &repo.top)) {
+    if let Some(missing) = missing(agent)
+        && !has_stand_in
+    {
         return Err(missing.into());
     }
     let tips = tips(context, &refs).await?;

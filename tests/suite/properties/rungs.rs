@@ -62,6 +62,21 @@ fn another_agent_stands_in_for_one_that_cannot_work() {
 }
 
 #[test]
+fn a_loop_whose_agent_is_missing_begins_if_another_stands_in() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.agent", "no-such-agent");
+    sandbox.configure("ralph.fallbackAgent", "no-such-agent-either");
+    sandbox
+        .ralph(&["run", CHANGE])
+        .exits(1)
+        .says("cannot find the agent 'no-such-agent'\n");
+    assert!(!sandbox.top.join(".git/ralph").exists());
+    sandbox.configure("ralph.fallbackAgent", &agent(&sandbox, "second", "complete"));
+    sandbox.ralph(&["run", CHANGE, "--keep"]).exits(0);
+    assert_eq!(agents(&sandbox), "second second second");
+}
+
+#[test]
 fn if_no_agent_can_work_the_run_ends_or_waits() {
     let sandbox = Sandbox::new();
     sandbox.start();
