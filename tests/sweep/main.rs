@@ -24,6 +24,7 @@ mod listing;
 mod matrix;
 mod outside;
 mod property;
+mod rungs;
 mod storm;
 
 /// Whether more than a selection shall be gone through.
