@@ -36,6 +36,12 @@ const WORK: &str =
      rm link; ln -s tool link; echo hid >>.gitignore; echo h >hid; rm -rf src/deep; echo now a file >src/deep
      echo more >>key; chmod 644 key; echo more >>tracked.nb; rmdir empty\n";
 
+/// What a reviewer does that shall only look: edits, a commit, a branch, and a verdict.
+const REVIEWER: &str = "cat >/dev/null; echo spoilt >README.md; rm -rf new; echo spoilt >tool; chmod 600 src/deep
+     echo x >by-reviewer; \"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null add -A
+     GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z \"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null commit -qm spoilt
+     echo y >>by-reviewer; echo '<verdict>ACCEPT</verdict>'";
+
 /// What git does not keep: bytes that a filter drops, permissions, an empty directory.
 const UNKEPT: &str = r"git config filter.strip.clean 'sed /^output/d'; echo '*.nb filter=strip' >.gitattributes
      printf 'code\noutput 8 hours\n' >tracked.nb; echo key >key; chmod 600 key; mkdir empty; chmod 700 empty
@@ -317,6 +323,18 @@ pub const STEPS: &[Step] = &[
             for pathspec in ["README.md", "src", "new", "key", "*.nb"] {
                 sandbox.git(&["config", "--add", "ralph.tests", pathspec]);
             }
+            start(sandbox);
+        },
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: false,
+        done: Status(|status| status["stories_done"] == 1),
+    },
+    Step {
+        name: "reviewed",
+        prepare: |sandbox| {
+            let reviewer = sandbox.agent(REVIEWER);
+            sandbox.configure("ralph.review", &reviewer);
             start(sandbox);
         },
         args: &["next"],
