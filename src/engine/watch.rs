@@ -118,8 +118,8 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     open.view.drop_refs();
     let (record, mut recorder) = open.attempt_record();
     let trash = record.control_trash();
-    let inner = inner.put_back(record.site, who.name(), &trash, &mut recorder)?;
-    let restored = files.restore(record.site, &record.checkpoint, who.name(), &trash, &mut recorder);
+    let inner = inner.put_back(record.site, who.time(), &trash, &mut recorder)?;
+    let restored = files.restore(record.site, &record.checkpoint, who.time(), &trash, &mut recorder);
     if restored.await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
@@ -137,7 +137,7 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         return put_others_back(open, changes, name, who.time()).await;
     }
     let own = open.own_moves.clone();
-    user_refs::tell_others(&changes, &own, who.name(), &mut open.parts().2);
+    user_refs::tell_others(&changes, &own, who.time(), &mut open.parts().2);
     Ok(())
 }
 

@@ -124,7 +124,7 @@ fn what_a_reviewer_changes_is_put_back() {
     for verdict in ["accept", "reject"] {
         let sandbox = reviewed_by(&format!(
             "echo spoilt >new; echo more >mine; git rm -q README.md; rm -rf src; rm .gitignore; git add -A
-            git commit -qm spoilt; echo '*' >.gitignore; echo hidden >hidden; git checkout -q --detach
+            git commit -qm spoilt; echo '*' >.gitignore; git config alias.x y; echo hidden >hidden; git checkout -q --detach
             {verdict}"
         ));
         sandbox.write("kept.log", "ignored\n");
@@ -132,6 +132,7 @@ fn what_a_reviewer_changes_is_put_back() {
         let code = if verdict == "accept" { 0 } else { 3 };
         let output = attempt(&sandbox, "next").exits(code);
         output
+            .says("/.git/config was changed during the review; it is put back")
             .says("the reviewer moved HEAD or the loop's branch, which is put back; its commits are kept: git log ")
             .says("the reviewer changed files, which are put back to what is judged: ");
         sandbox.is_at_checkpoint();
