@@ -189,9 +189,11 @@ fn the_reason_names_the_files_and_shows_the_gate() {
     sandbox.step("next", &agent).exits(3).says(
         "the gates pass only with what the attempt made of tests/list (changed), tests/new (new); with the tests as they \
          were at the last checkpoint, the gate `./check.sh || { echo it is red; exit 3; }` failed (exit code 3)",
-    );
+    )
+    .says("if the story is to change tests, let it: --allow-test-changes");
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
     assert!(prompt.contains("it is red"), "{prompt}");
+    assert!(!prompt.contains("allow-test-changes"), "{prompt}");
     assert_eq!(sandbox.verdict(), "gate_failed");
     let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:tests/list"]);
     assert_eq!(kept, "");

@@ -81,6 +81,7 @@ pub(super) async fn judge(
             "these tests must stay as they were (ralph.testChanges, ralph.newTests): {}",
             named(found.with(Fate::Refused))
         );
+        tell_leave(open);
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
     let mut proof = Proof::default();
@@ -110,6 +111,11 @@ fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
         .map(|file| [file.path.as_slice(), b" (", file.deed.name().as_bytes(), b")"].concat())
         .collect();
     first_few(&names).join(", ")
+}
+
+/// Tells a person how a story may change tests. The agent need not know.
+fn tell_leave(open: &mut Loop<'_>) {
+    open.tell("if the story is to change tests, let it: --allow-test-changes (run, next, retry, complete)");
 }
 
 /// Names the files that are held.
@@ -154,6 +160,7 @@ async fn second_run(
                 None => (why.as_str(), ""),
             };
             let advice = "Make the work pass with these files as they were.";
+            tell_leave(open);
             Err(Judgement::new(
                 Verdict::GateFailed,
                 format!(
