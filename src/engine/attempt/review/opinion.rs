@@ -208,6 +208,109 @@ mod tests {
         assert_eq!(why, "its output ends in the middle");
     }
 
+    /// What each kind of agent prints whose last message is `SAID`, and which saw `OTHER` before.
+    const STREAMS: &[(Format, &str)] = &[
+        (
+            Format::Claude,
+            r#"{"type":"system","subtype":"init","session_id":"s"}
+{"type":"user","message":{"content":[{"type":"tool_result","content":"OTHER"}]}}
+{"type":"result","subtype":"success","is_error":false,"result":"SAID"}"#,
+        ),
+        (
+            Format::Codex,
+            r#"{"type":"thread.started","thread_id":"t"}
+{"type":"item.completed","item":{"type":"command_execution","aggregated_output":"OTHER"}}
+{"type":"item.completed","item":{"type":"agent_message","text":"SAID"}}
+{"type":"turn.completed","usage":{}}"#,
+        ),
+        (
+            Format::Gemini,
+            r#"{"type":"init","session_id":"s"}
+{"type":"message","role":"user","content":"OTHER"}
+{"type":"message","role":"assistant","content":"SAID","delta":true}
+{"type":"result","status":"success","stats":{}}"#,
+        ),
+        (
+            Format::Opencode,
+            r#"{"type":"step_start","sessionID":"s","part":{"messageID":"m"}}
+{"type":"tool_use","part":{"messageID":"m","tool":"bash","state":{"input":{"command":"make"},"output":"OTHER"}}}
+{"type":"step_finish","part":{"reason":"tool-calls"}}
+{"type":"step_start","sessionID":"s","part":{"messageID":"n"}}
+{"type":"text","part":{"messageID":"n","text":"SAID"}}
+{"type":"step_finish","part":{"reason":"stop"}}"#,
+        ),
+        (
+            Format::Copilot,
+            r#"{"type":"session.tools_updated","data":{"model":"m"}}
+{"type":"user.message","data":{"content":"OTHER"}}
+{"type":"assistant.message","data":{"model":"m","content":"SAID","toolRequests":[]}}
+{"type":"result","sessionId":"s","exitCode":0}"#,
+        ),
+        (
+            Format::Qwen,
+            r#"{"type":"system","subtype":"init","qwen_code_version":"0.1"}
+{"type":"user","message":{"content":[{"type":"tool_result","content":"OTHER"}]}}
+{"type":"result","is_error":false,"result":"SAID"}"#,
+        ),
+        (
+            Format::Pi,
+            r#"{"type":"session","version":3,"id":"s"}
+{"type":"message_end","message":{"role":"toolResult","content":[{"type":"text","text":"OTHER"}]}}
+{"type":"message_end","message":{"role":"assistant","stopReason":"stop","content":[{"type":"text","text":"SAID"}]}}
+{"type":"agent_end","messages":[]}"#,
+        ),
+        (
+            Format::Droid,
+            r#"{"type":"system","subtype":"init","session_id":"s","reasoning_effort":"none"}
+{"type":"message","role":"user","text":"OTHER"}
+{"type":"completion","finalText":"SAID"}"#,
+        ),
+        (
+            Format::Goose,
+            r#"{"type":"message","message":{"id":"l","role":"assistant","content":[{"type":"text","text":"OTHER"},{"type":"toolRequest","id":"t","toolCall":{"status":"success","value":{"name":"shell","arguments":{}}}}]}}
+{"type":"message","message":{"id":"m","role":"user","content":[{"type":"toolResponse","id":"t"}]}}
+{"type":"message","message":{"id":"n","role":"assistant","content":[{"type":"text","text":"SAID"}]}}
+{"type":"complete","total_tokens":70}"#,
+        ),
+        (
+            Format::Cline,
+            r#"{"type":"agent_event","event":{"type":"text","text":"OTHER"}}
+{"type":"run_result","text":"SAID","finishReason":"completed"}"#,
+        ),
+        (
+            Format::Openhands,
+            r#"{"source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"OTHER"}]},"kind":"MessageEvent"}
+{"source":"agent","action":{"message":"SAID","kind":"FinishAction"},"tool_name":"finish","kind":"ActionEvent"}
+"#,
+        ),
+    ];
+
+    #[test]
+    fn a_verdict_is_read_in_every_format() {
+        for (format, stream) in STREAMS {
+            let told = |said: &str, other: &str| {
+                let text = stream.replace("SAID", said).replace("OTHER", other);
+                opinion(&Ending::Exited(0), &report(*format, "", &text), None)
+            };
+            let why = "Box 1.2 is done.\\n\\n";
+            assert_eq!(
+                told(&format!("{why}{ACCEPT}"), REJECT),
+                Opinion::Accepted,
+                "{format:?}"
+            );
+            assert_eq!(
+                told(&format!("{why}{REJECT}"), ACCEPT),
+                Opinion::Rejected,
+                "{format:?}"
+            );
+            let none = told("Box 1.2 is done.", ACCEPT);
+            assert!(
+                matches!(&none, Opinion::None(why) if why == "it said none"),
+                "{none:?}"
+            );
+        }
+    }
+
     #[test]
     fn the_end_of_a_reviewer_beats_its_words() {
         let said = report(Format::Auto, "", ACCEPT);
