@@ -26,7 +26,7 @@ pub enum Driver {
 }
 
 /// Returns a command of git-ralph.
-fn does(line: String, purpose: &'static str) -> NextStep {
+fn does(line: &str, purpose: &'static str) -> NextStep {
     NextStep {
         command: format!("git ralph {line}"),
         purpose,
@@ -35,7 +35,7 @@ fn does(line: String, purpose: &'static str) -> NextStep {
 }
 
 /// Returns a command of git-ralph that only shows something.
-fn shows(line: String, purpose: &'static str) -> NextStep {
+fn shows(line: &str, purpose: &'static str) -> NextStep {
     NextStep {
         only_shows: true,
         ..does(line, purpose)
@@ -67,7 +67,7 @@ impl Status {
                 purpose,
                 only_shows: false,
             };
-            let keep = does(format!("finish --keep {change}"), "to close the loop as it is");
+            let keep = does(&format!("finish --keep {change}"), "to close the loop as it is");
             // Without its own work tree, the loop cannot be closed either.
             return match self.worktree {
                 Some(_) if self.work_tree_is_gone => vec![back],
@@ -77,8 +77,8 @@ impl Status {
         if self.restored.is_some() && self.is_at_rest() {
             let accept = "to accept the restored work as the story";
             return vec![
-                does(format!("complete {change}"), accept),
-                does(format!("revert {change}"), "to undo it"),
+                does(&format!("complete {change}"), accept),
+                does(&format!("revert {change}"), "to undo it"),
             ];
         }
         if self.gate.is_some() {
@@ -90,19 +90,19 @@ impl Status {
         }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
-                vec![does(format!("stories {change}"), "to see the list")]
+                vec![does(&format!("stories {change}"), "to see the list")]
             }
             Phase::Ready => self.steps_when_ready(driver),
             // Another process works on it.
             Phase::Running if self.running.is_some() => Vec::new(),
-            Phase::Running => vec![does(self.step("next", driver), "to continue")],
+            Phase::Running => vec![does(&self.step("next", driver), "to continue")],
             Phase::Failed => {
-                let retry = does(self.step("retry", driver), "to try again");
+                let retry = does(&self.step("retry", driver), "to try again");
                 [retry].into_iter().chain(self.diff()).collect()
             }
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
-            Phase::Finished => vec![does(format!("start {change}"), "to begin anew")],
+            Phase::Finished => vec![does(&format!("start {change}"), "to begin anew")],
         }
     }
 
@@ -113,10 +113,10 @@ impl Status {
             Driver::Steps => "to have the agent attempt it",
             Driver::Run => "to continue",
         };
-        let mut steps = vec![does(self.step("next", driver), purpose)];
+        let mut steps = vec![does(&self.step("next", driver), purpose)];
         if self.stopped.is_some() && driver == Driver::Steps && !is_given {
             let all = "to have it attempt all that are left";
-            steps.push(does(format!("run {}", typed(&self.change)), all));
+            steps.push(does(&format!("run {}", typed(&self.change)), all));
         }
         if self.stopped.is_some() {
             steps.push(self.log());
@@ -130,9 +130,9 @@ impl Status {
         let more = more.max(self.max_retries.saturating_add(1));
         let retry = format!("{} --max-retries {more}", self.step("retry", driver));
         let steps = [
-            does(retry, "to try again"),
-            does(format!("skip {change}"), "to skip the story"),
-            does(format!("finish {change}"), "to close the loop"),
+            does(&retry, "to try again"),
+            does(&format!("skip {change}"), "to skip the story"),
+            does(&format!("finish {change}"), "to close the loop"),
         ];
         self.diff().into_iter().chain(steps).collect()
     }
@@ -154,8 +154,8 @@ impl Status {
             ),
         };
         vec![
-            does(format!("finish --cleanup {change}"), cleanup),
-            does(format!("finish --keep {change}"), keep),
+            does(&format!("finish --cleanup {change}"), cleanup),
+            does(&format!("finish --keep {change}"), keep),
         ]
     }
 
@@ -176,12 +176,12 @@ impl Status {
         let attempt = current.attempt.filter(|_| is_over)?;
         let attempt = typed(format!("{}@{attempt}", current.id));
         let line = format!("diff {} {attempt}", typed(&self.change));
-        Some(shows(line, "to see what was tried"))
+        Some(shows(&line, "to see what was tried"))
     }
 
     fn log(&self) -> NextStep {
         shows(
-            format!("log {}", typed(&self.change)),
+            &format!("log {}", typed(&self.change)),
             "to see what the attempts did",
         )
     }
