@@ -6,16 +6,10 @@ use nix::sys::signal::Signal;
 
 use crate::support::{CHANGE, Sandbox, wait_until};
 
-/// Whether boxes work here; says so where not.
-pub fn boxes_work(sandbox: &Sandbox) -> bool {
-    let args = ["--ro-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "true"];
-    crate::installed("bwrap") && sandbox.cmd("bwrap").args(args).run().code == 0
-}
-
 #[test]
 fn work_learnings_output_and_exit_codes_pass() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     sandbox.configure("ralph.box", "require");
@@ -50,7 +44,7 @@ fn work_learnings_output_and_exit_codes_pass() {
 #[test]
 fn a_signal_gives_the_agent_its_time_and_a_kill_leaves_nothing_running() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     sandbox.start();
@@ -111,7 +105,7 @@ fn where_it_does_not_work_on_goes_on_and_require_does_not() {
 #[test]
 fn a_work_tree_around_the_home_directory_has_no_box() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     sandbox.start();
@@ -128,7 +122,7 @@ fn a_work_tree_around_the_home_directory_has_no_box() {
 #[test]
 fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     let home = sandbox.outside("home");
@@ -197,7 +191,7 @@ fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
 #[test]
 fn an_agent_can_replace_its_files_and_only_its_sign_in_stays() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     let home = sandbox.outside("home");
@@ -245,7 +239,7 @@ kill -TERM $PPID; exit 7"
 #[test]
 fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     let odd = sandbox.outside("it's a \"d\u{e9}j\u{e0}\" $x");
@@ -273,7 +267,7 @@ fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
 #[test]
 fn a_git_directory_behind_a_link_can_only_be_read() {
     let sandbox = Sandbox::new();
-    if !boxes_work(&sandbox) {
+    if !sandbox.has_boxes() {
         return;
     }
     let elsewhere = sandbox.outside("elsewhere");
@@ -313,7 +307,7 @@ fn tracker(sandbox: &Sandbox) -> impl Fn() -> Vec<&'static str> {
 #[test]
 fn commands_of_trackers_run_in_the_box_if_that_is_wanted() {
     let first = Sandbox::new();
-    if !boxes_work(&first) {
+    if !first.has_boxes() {
         return;
     }
     for (is_boxed, written) in [(true, &[][..]), (false, &["list", "done", "closed"])] {

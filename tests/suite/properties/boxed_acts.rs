@@ -3,7 +3,6 @@
 use std::fs;
 use std::process::{Child, Command};
 
-use super::boxed::boxes_work;
 use crate::support::Sandbox;
 
 /// What must fail in the box: a name, what a shell does, and what shows outside that it was done. `$OUT` is the directory
@@ -289,7 +288,7 @@ fn done(sandbox: &Sandbox, victim: &Victim) -> Vec<&'static str> {
 #[test]
 fn without_a_box_each_act_is_done() {
     let first = surroundings();
-    if !boxes_work(&first) {
+    if !first.has_boxes() {
         return;
     }
     std::thread::scope(|scope| {
@@ -316,7 +315,7 @@ fn without_a_box_each_act_is_done() {
 #[test]
 fn in_the_box_no_act_is_done_by_agent_gate_hook_or_reviewer() {
     let first = surroundings();
-    if !boxes_work(&first) {
+    if !first.has_boxes() {
         return;
     }
     for who in ["agent", "gate", "hook", "reviewer"] {

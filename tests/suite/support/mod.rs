@@ -3,6 +3,7 @@
 //! Invariants: no command sees the environment of whoever runs the tests; nothing waits without a
 //! deadline; nothing is left running or lying about.
 
+mod boxes;
 mod command;
 pub mod console;
 pub mod copy;

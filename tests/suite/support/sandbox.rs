@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use assert_fs::TempDir;
 use git_ralph::agent::presets;
 
+use super::boxes;
 use super::copy::Copy;
 use super::unprivileged::{self, OtherUser};
 use super::{
@@ -123,6 +124,7 @@ impl Sandbox {
         for dir in ["home", "config", "data", "cache", "state", "notes", "agents"] {
             fs::create_dir(temp.path().join(dir)).unwrap();
         }
+        boxes::require(temp.path());
         Self {
             top: temp.path().join("repo"),
             notes: temp.path().join("notes"),
@@ -182,7 +184,7 @@ impl Sandbox {
             .env("XDG_DATA_HOME", dir("data"))
             .env("XDG_CACHE_HOME", dir("cache"))
             .env("XDG_STATE_HOME", dir("state"))
-            .env("GIT_CONFIG_GLOBAL", dir("no-global-config"))
+            .env("GIT_CONFIG_GLOBAL", dir(boxes::CONFIG))
             .env("GIT_CONFIG_SYSTEM", dir("no-system-config"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("TZ", "UTC")

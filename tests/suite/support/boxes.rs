@@ -1,0 +1,37 @@
+//! Tests in the box: with `GIT_RALPH_TEST_BOX`, the users of all tests want one for every attempt.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use super::Sandbox;
+
+/// The user's own configuration, in the directory of a test; it exists only if boxes are wanted.
+pub const CONFIG: &str = "user-config";
+
+/// Has the user of a test want a box for all that attempts run. What the test has put around the repository can be read
+/// there, and agents write down what they note.
+pub fn require(dir: &Path) {
+    if env::var_os("GIT_RALPH_TEST_BOX").is_none() {
+        return;
+    }
+    let (dir, notes) = (dir.display(), dir.join("notes"));
+    let text = format!(
+        "[ralph]\n\tbox = require\n\tboxCommands = true\n\tboxRead = \"{dir}\"\n\tboxWrite = \"{}\"\n",
+        notes.display()
+    );
+    fs::write(notes.with_file_name(CONFIG), text).unwrap();
+}
+
+impl Sandbox {
+    /// Whether boxes work here; says so where not.
+    #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
+    pub fn has_boxes(&self) -> bool {
+        let args = ["--ro-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "true"];
+        let works = crate::installed("bwrap") && self.cmd("bwrap").args(args).run().code == 0;
+        if !works {
+            eprintln!("no box can be made here: what needs one is left out");
+        }
+        works
+    }
+}
