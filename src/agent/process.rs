@@ -13,6 +13,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
@@ -33,6 +34,9 @@ const READ_SIZE: usize = 64 * 1024;
 const DRAIN: Duration = Duration::from_secs(1);
 /// The interval at which a listener learns that time passes.
 const SECOND: Duration = Duration::from_secs(1);
+
+/// The exit code that stands for the end by a signal, without the signal's number.
+const SIGNALLED: i32 = 128;
 
 /// A program to run, and its limits.
 #[derive(Clone, Debug)]
@@ -70,6 +74,18 @@ pub enum Ending {
     Interrupted(i32),
     /// It could not be started.
     NotStarted(io::Error),
+}
+
+impl Ending {
+    /// Returns the ending of a process of which a box has told the exit code: that of a signal is the one that shells give.
+    fn out_of_box(self) -> Self {
+        match self {
+            Self::Exited(code) if Signal::try_from(code - SIGNALLED).is_ok() => {
+                Self::Killed(code - SIGNALLED)
+            }
+            other => other,
+        }
+    }
 }
 
 /// A process that has ended.
@@ -167,6 +183,7 @@ pub async fn run(
         tee.listener.stopping();
     }
     let asked_to_end = !matches!(ending, Ok(Ending::Exited(_) | Ending::Killed(_)));
+    let ending = ending.map(|ending| if is_boxed { ending.out_of_box() } else { ending });
     let left_running = end_all(&processes, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
     // In a box there is one more, its first process, which ends after all others.
     let left_running = left_running.saturating_sub(usize::from(is_boxed));

@@ -27,11 +27,8 @@ impl Returns {
         Some(format!("{THERE}{}", self.paths.len() - 1))
     }
 
-    /// Returns the command that runs `command` between the copy and its return.
+    /// Returns the command that runs `command`, between the copy and its return if there are files.
     pub(super) fn around(&self, command: &[OsString]) -> Vec<OsString> {
-        if self.paths.is_empty() {
-            return command.to_vec();
-        }
         let (mut before, mut after) = (String::new(), String::new());
         for (number, path) in self.paths.iter().enumerate() {
             let (own, there) = (quoted(path), format!("{THERE}{number}"));
@@ -45,9 +42,14 @@ impl Returns {
                 "[ -s {own} ] && [ \"$(cat {own})\" != \"$(cat {there}.was)\" ] && cat {own} >{there}"
             );
         }
-        let script = format!(
-            "mask=$(umask); umask 077\n{before}umask \"$mask\"\ntrap : HUP INT TERM\n\"$@\"\ncode=$?\n{after}exit \"$code\""
-        );
+        // A shell says by its exit code that a program is missing; bwrap does not.
+        let script = if self.paths.is_empty() {
+            "exec \"$@\"".to_owned()
+        } else {
+            format!(
+                "mask=$(umask); umask 077\n{before}umask \"$mask\"\ntrap : HUP INT TERM\n\"$@\"\ncode=$?\n{after}exit \"$code\""
+            )
+        };
         let mut words: Vec<OsString> = ["sh", "-c", script.as_str(), "sh"]
             .iter()
             .map(OsString::from)
@@ -62,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_stands_around_the_command_only_if_there_are_files() {
+    fn a_shell_stands_around_the_command_and_returns_files() {
         let command = [OsString::from("agent"), OsString::from("-p")];
         let mut returns = Returns::default();
-        assert_eq!(returns.around(&command), command);
+        assert_eq!(returns.around(&command)[2], "exec \"$@\"");
         let there = returns.take(Path::new("/h/it's/auth.json"));
         assert_eq!(there.as_deref(), Some("/dev/shm/git-ralph-0"));
         let words = returns.around(&command);

@@ -119,7 +119,7 @@ mod tests {
         assert!(
             line.ends_with(
                 "--tmpfs /home/u --bind-try /home/u/work /home/u/work --ro-bind-try /home/u/work/.git \
-                 /home/u/work/.git --chdir /home/u/work -- claude -p"
+                 /home/u/work/.git --chdir /home/u/work -- sh -c exec \"$@\" sh claude -p"
             ),
             "{line}"
         );

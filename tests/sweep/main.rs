@@ -16,6 +16,7 @@
 #[path = "../suite/support/mod.rs"]
 mod support;
 
+mod boxed_control;
 mod coverage;
 mod crash;
 mod held_tests;
