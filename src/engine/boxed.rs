@@ -1,6 +1,6 @@
 //! Decides whether a process of the loop runs in a box (`ralph.box`), and makes the box.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Context, Loop};
@@ -9,6 +9,7 @@ use crate::async_cmd::find_program;
 use crate::engine::attempt::learnings;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
+use crate::git::RepoLayout;
 use crate::sandbox::{self, Belongings, Site, Trouble, Walls};
 use crate::settings::{BoxMode, Settings};
 
@@ -19,8 +20,10 @@ pub(crate) enum Inside<'a> {
     Agent(&'a Agent),
     /// The agent that looks at its work.
     Reviewer(&'a Agent),
-    /// Gates, or the command that prepares a work tree.
+    /// Gates, and other commands of the user's.
     Commands,
+    /// The command that prepares a new work tree, in it.
+    Setup(&'a Path),
 }
 
 /// The decision for a process.
@@ -80,19 +83,25 @@ pub(crate) async fn confine(
     if settings.boxing.mode == BoxMode::Off {
         return Ok(Confinement::default());
     }
-    let top = context.repo.top.clone();
-    let (belongings, program) = match inside {
+    let repo = &context.repo;
+    let (belongings, read) = match inside {
         Inside::Agent(agent) | Inside::Reviewer(agent) => (agent.belongings, program_of(agent, context)),
         Inside::Commands => (Belongings::default(), None),
+        // It copies from there what git does not have.
+        Inside::Setup(_) => (Belongings::default(), Some(repo.top.clone())),
+    };
+    let (top, git_dir) = match inside {
+        Inside::Setup(top) => (top, RepoLayout::of_work_tree(top).map(|layout| layout.git_dir)),
+        _ => (repo.top.as_path(), None),
     };
     let planned = sandbox::plan(&Site {
-        top: &top,
-        git_dirs: [&context.repo.git_dir, &context.repo.common_dir],
+        top,
+        git_dirs: [git_dir.as_ref().unwrap_or(&repo.git_dir), &repo.common_dir],
         written,
         more_read: &settings.boxing.read,
         more_written: &settings.boxing.written,
         more_variables: &settings.boxing.variables,
-        program,
+        read,
         belongings,
     });
     let tried = match planned {

@@ -381,7 +381,7 @@ async fn set_up(
     let door = Below::new(git_dir.as_deref().unwrap_or(top));
     let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
     door.make_dir(&dir, 0o700)?;
-    let confined = boxed::confine(context, settings, Inside::Commands, Vec::new()).await?;
+    let confined = boxed::confine(context, settings, Inside::Setup(top), Vec::new()).await?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends what the command has started.
     door.write_private(&dir.join(RUN), &run)?;

@@ -35,8 +35,8 @@ pub struct Site<'a> {
     pub more_written: &'a [String],
     /// The user's `ralph.boxEnv`: names of variables that are seen.
     pub more_variables: &'a [String],
-    /// The program, where it was named by a path.
-    pub program: Option<PathBuf>,
+    /// What else can be read: the program, where it was named by a path, or the work tree that another one is made from.
+    pub read: Option<PathBuf>,
     /// What the agent has in the home directory.
     pub belongings: Belongings,
 }
@@ -83,9 +83,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
             .iter()
             .map(|path| Mount::Read(given_in(path, home.as_deref()))),
     );
-    if let Some(program) = &site.program {
-        mounts.push(Mount::Read(program.clone()));
-    }
+    mounts.extend(site.read.clone().map(Mount::Read));
     if let Ok(ours) = env::current_exe() {
         mounts.push(Mount::Read(ours));
     }

@@ -179,7 +179,7 @@ async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble
         more_read: &wish.read,
         more_written: &wish.written,
         more_variables: &wish.variables,
-        program: None,
+        read: None,
         belongings: Belongings::default(),
     });
     let tried = match planned {

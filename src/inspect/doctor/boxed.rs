@@ -46,7 +46,7 @@ pub(super) async fn examine(
         more_read: &settings.boxing.read,
         more_written: &settings.boxing.written,
         more_variables: &settings.boxing.variables,
-        program: None,
+        read: None,
         belongings: agent.map_or_else(Belongings::default, |agent| agent.belongings),
     });
     let (walls, tried) = match planned {

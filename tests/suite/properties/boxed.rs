@@ -265,6 +265,40 @@ fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
 }
 
 #[test]
+fn the_command_that_prepares_a_work_tree_writes_that_one_alone() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    let own = sandbox.outside("own");
+    sandbox.configure("ralph.box", "require");
+    let setup = r#"cp "$RALPH_MAIN_WORKTREE/.env" . && git log -1 --format=%s >subject
+        for place in "$RALPH_MAIN_WORKTREE" "$(git rev-parse --git-dir)" "$HOME"; do echo evil >"$place/evil"; done
+        mv .git moved; test -s .env"#;
+    sandbox.configure("ralph.worktreeSetup", setup);
+    let place = format!("--worktree={}", own.display());
+    sandbox.ralph(&["start", &place, CHANGE]).exits(0);
+    let text = |name: &str| fs::read_to_string(own.join(name)).unwrap();
+    assert_eq!(
+        (text(".env"), text("subject")),
+        ("SECRET=1\n".to_owned(), "first\n".to_owned())
+    );
+    assert!(own.join(".git").is_file());
+    let places = [
+        sandbox.top.clone(),
+        sandbox.top.join(".git/worktrees/own"),
+        sandbox.outside("home"),
+    ];
+    for place in places {
+        assert!(
+            place.is_dir() && !place.join("evil").exists(),
+            "{}",
+            place.display()
+        );
+    }
+}
+
+#[test]
 fn a_git_directory_behind_a_link_can_only_be_read() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
