@@ -142,7 +142,11 @@ async fn accept(
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if let Some(path) = checkpoint.dirty_submodule(site, &mut recorder).await? {
-        let reason = format!("the submodule {path} was left with uncommitted changes; commit them in it");
+        let advice = match outcome.confined.walls {
+            None => "commit them in it",
+            Some(_) => "in a box nothing can be committed in it (docs/sandbox.md)",
+        };
+        let reason = format!("the submodule {path} was left with uncommitted changes; {advice}");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     refuse_empty_work(open, outcome, settings).await?;

@@ -72,7 +72,7 @@ pub(super) async fn run_agent(
         },
         report: Some(report),
         agent: Some(agent.label()),
-        boxed: confined.words(),
+        confined: confined.clone(),
         tail,
         output: printed(&begun.log, Some(0)),
         litter: agent.litter,
@@ -219,7 +219,7 @@ impl Begun {
             insertions: None,
             deletions: None,
             rests_on: Vec::new(),
-            boxed: outcome.boxed.clone(),
+            boxed: outcome.confined.words(),
             reviewer: review.map(|review| review.reviewer.clone()),
             review_cost_usd: review.and_then(|review| review.cost_usd),
             review_input_tokens: review.and_then(|review| review.input_tokens),
@@ -238,8 +238,8 @@ pub(crate) struct Outcome {
     report: Option<Report>,
     /// The agent's name for people.
     pub agent: Option<String>,
-    /// The box in which it ran, in words; `None` if none was wanted.
-    pub boxed: Option<String>,
+    /// The box in which it ran.
+    pub confined: Confinement,
     /// The last lines of the agent's output.
     pub tail: String,
     /// The part of the log with that output.
@@ -301,7 +301,7 @@ impl Outcome {
             exit_code: None,
             report: None,
             agent: None,
-            boxed: None,
+            confined: Confinement::default(),
             tail: String::new(),
             output: None,
             litter: None,

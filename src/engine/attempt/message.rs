@@ -20,8 +20,8 @@ pub(super) fn body(
         trailers.push(("Ralph-Agent", agent.clone()));
         trailers.push(("Ralph-Duration", format!("{:.0}s", ended.duration)));
     }
-    if let Some(boxed) = &outcome.boxed {
-        trailers.push(("Ralph-Box", boxed.clone()));
+    if let Some(boxed) = outcome.confined.words() {
+        trailers.push(("Ralph-Box", boxed));
     }
     if let Some(cost) = ended.cost_usd {
         trailers.push(("Ralph-Cost", format!("${cost:.2}")));

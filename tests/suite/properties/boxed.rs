@@ -299,6 +299,57 @@ fn the_command_that_prepares_a_work_tree_writes_that_one_alone() {
 }
 
 #[test]
+fn the_git_of_submodules_and_inner_repositories_is_put_back_with_a_box_and_without() {
+    for mode in ["require", "off"] {
+        let sandbox = Sandbox::new();
+        if mode != "off" && !sandbox.has_boxes() {
+            continue;
+        }
+        sandbox.add_submodule();
+        sandbox.git(&["init", "-q", "inner"]);
+        sandbox.start();
+        let agent = sandbox.completing(
+            "echo x >x; git -C inner config core.editor evil; echo evil >inner/.git/hooks/post-checkout
+            (echo evil >.git/modules/lib/hooks/evil; git -C lib config core.editor evil) 2>/dev/null
+            rm lib/.git; git init -q lib; git -C lib config core.editor evil",
+        );
+        let mode = format!("--box={mode}");
+        sandbox
+            .ralph(&["next", &mode, "--", &agent])
+            .exits(0)
+            .says("the .git of lib was replaced during the attempt; it is put back")
+            .says(
+                "inner/.git/config of the repository in inner was changed during the attempt; it is put back",
+            );
+        assert!(sandbox.top.join("lib/.git").is_file(), "{mode}");
+        for dir in ["lib", "inner"] {
+            sandbox
+                .git_cmd(&["-C", dir, "config", "core.editor"])
+                .run()
+                .exits(1);
+        }
+        for hook in ["inner/.git/hooks/post-checkout", ".git/modules/lib/hooks/evil"] {
+            assert!(!sandbox.top.join(hook).exists(), "{mode}: {hook}");
+        }
+    }
+}
+
+#[test]
+fn in_a_box_nothing_can_be_committed_in_a_submodule_and_this_is_told() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.add_submodule();
+    sandbox.start();
+    let agent = sandbox.completing("echo x >lib/a; git -C lib commit -qam x");
+    sandbox
+        .ralph(&["next", "--box", "--", &agent])
+        .exits(3)
+        .says("the submodule lib was left with uncommitted changes; in a box nothing can be committed in it");
+}
+
+#[test]
 fn a_git_directory_behind_a_link_can_only_be_read() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {

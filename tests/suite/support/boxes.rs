@@ -9,18 +9,17 @@ use super::Sandbox;
 /// The user's own configuration, in the directory of a test; it exists only if boxes are wanted.
 pub const CONFIG: &str = "user-config";
 
-/// Has the user of a test want a box for all that attempts run. What the test has put around the repository can be read
-/// there, and agents write down what they note.
+/// Has the user of a test want a box for all that attempts run. What the test has put around the repository can be
+/// written there, because agents and gates make notes in many places; that the rest is hidden has tests of its own.
 pub fn require(dir: &Path) {
     if env::var_os("GIT_RALPH_TEST_BOX").is_none() {
         return;
     }
-    let (dir, notes) = (dir.display(), dir.join("notes"));
     let text = format!(
-        "[ralph]\n\tbox = require\n\tboxCommands = true\n\tboxRead = \"{dir}\"\n\tboxWrite = \"{}\"\n",
-        notes.display()
+        "[ralph]\n\tbox = require\n\tboxCommands = true\n\tboxWrite = \"{}\"\n",
+        dir.display()
     );
-    fs::write(notes.with_file_name(CONFIG), text).unwrap();
+    fs::write(dir.join(CONFIG), text).unwrap();
 }
 
 impl Sandbox {
