@@ -1,6 +1,7 @@
 //! Finds out whether a box works on this machine.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use super::Walls;
 use crate::async_cmd::{self, Command, find_program};
 use crate::error::advice::{Advice, Advise, hint};
 
+/// The switch by which Debian's kernels forbid user namespaces.
+const SWITCH: &str = "/proc/sys/kernel/unprivileged_userns_clone";
 /// The longest time that the trial may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -20,6 +23,9 @@ pub enum Trouble {
     /// The program that makes it fails.
     #[error("bwrap cannot make it: {0}")]
     Refused(String),
+    /// The program that makes it fails where Debian's switch forbids user namespaces.
+    #[error("bwrap cannot make it: {0}")]
+    SwitchedOff(String),
     /// The work tree, which can be written, holds the home directory.
     #[error("the work tree holds the home directory {}", .0.display())]
     HoldsHome(PathBuf),
@@ -32,17 +38,27 @@ impl Advise for Trouble {
                 hint("install it, such as: sudo apt-get install bubblewrap")
             }
             Self::NotInstalled => hint("it works on Linux only; use a container there: docs/sandbox.md"),
-            Self::Refused(words) if words.contains("uid map") => hint(
-                "let it make user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-            ),
-            Self::Refused(words) if words.contains("namespace") => {
+            Self::SwitchedOff(_) => {
                 hint("let it make user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1")
             }
-            Self::Refused(_) => hint("to see for yourself: bwrap --ro-bind / / --unshare-pid true"),
+            Self::Refused(words) => hint(what_helps(words)),
             Self::HoldsHome(_) => {
                 hint("use a repository below it, or go on without: git config ralph.box off")
             }
         }
+    }
+}
+
+/// Returns what helps where bwrap fails with these words.
+fn what_helps(words: &str) -> &'static str {
+    if words.contains("uid map") {
+        "let it make user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
+    } else if words.contains("max_*_namespaces") {
+        "let it make user namespaces: sudo sysctl user.max_user_namespaces=10000"
+    } else if words.contains("namespace") {
+        "the kernel forbids it, or the container that this runs in, which is a box too; to go on without: git config ralph.box off"
+    } else {
+        "to see for yourself: bwrap --ro-bind / / --unshare-pid true"
     }
 }
 
@@ -64,7 +80,35 @@ pub async fn attempt(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
     let words = String::from_utf8_lossy(&output.stderr);
     let line = words.lines().find(|line| !line.trim().is_empty());
     let line = line.map(|line| line.trim_start_matches("bwrap: ").trim().to_owned());
-    Err(Trouble::Refused(
-        line.unwrap_or_else(|| "it does not say why".to_owned()),
-    ))
+    let line = line.unwrap_or_else(|| "it does not say why".to_owned());
+    let switch = fs::read_to_string(SWITCH).unwrap_or_default();
+    Err(if line.contains("namespace") && switch.trim() == "0" {
+        Trouble::SwitchedOff(line)
+    } else {
+        Trouble::Refused(line)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_helps_is_for_the_words_of_bwrap() {
+        for (words, wanted) in [
+            (
+                "setting up uid map: Permission denied",
+                "apparmor_restrict_unprivileged_userns=0",
+            ),
+            (
+                "Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)",
+                "user.max_user_namespaces=",
+            ),
+            ("No permissions to create new namespace", "the container"),
+            ("Can't find source path /x", "bwrap --ro-bind"),
+        ] {
+            let hint = what_helps(words);
+            assert!(hint.contains(wanted), "{words}: {hint}");
+        }
+    }
 }

@@ -215,6 +215,9 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
         AttemptRefusal::NoBox(Trouble::Refused(
             "No permissions to create a new namespace".to_owned(),
         )),
+        AttemptRefusal::NoBox(Trouble::SwitchedOff(
+            "No permissions to create a new namespace".to_owned(),
+        )),
         AttemptRefusal::NoBox(Trouble::Refused("Can't mount proc on /newroot/proc".to_owned())),
         AttemptRefusal::NoBox(Trouble::HoldsHome(path("/home/u"))),
         AttemptRefusal::NothingChanged {
