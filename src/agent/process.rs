@@ -77,7 +77,8 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns the ending of a process of which a box has told the exit code: that of a signal is the one that shells give.
+    /// Returns the ending of a program of which a box has told the exit code: that of a signal is the one that shells give,
+    /// for what they have started.
     fn out_of_box(self) -> Self {
         match self {
             Self::Exited(code) if Signal::try_from(code - SIGNALLED).is_ok() => {
@@ -156,6 +157,7 @@ pub async fn run(
         }
     };
     let is_boxed = job.walls.is_some();
+    let is_shell = job.argv.first().is_some_and(|program| program == "sh");
     let pid = child.id().and_then(|id| i32::try_from(id).ok());
     let processes = AttemptProcesses::started(pid, job.run, others);
     if let Some(pid) = pid {
@@ -183,7 +185,13 @@ pub async fn run(
         tee.listener.stopping();
     }
     let asked_to_end = !matches!(ending, Ok(Ending::Exited(_) | Ending::Killed(_)));
-    let ending = ending.map(|ending| if is_boxed { ending.out_of_box() } else { ending });
+    let ending = ending.map(|ending| {
+        if is_boxed && !is_shell {
+            ending.out_of_box()
+        } else {
+            ending
+        }
+    });
     let left_running = end_all(&processes, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
     // In a box there is one more, its first process, which ends after all others.
     let left_running = left_running.saturating_sub(usize::from(is_boxed));

@@ -247,7 +247,8 @@ impl Store {
     /// Returns whether the process that holds the lock, or held it last, is certainly gone.
     #[must_use]
     pub fn holder_is_gone(&self) -> bool {
-        read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder))
+        // From within a box its process is not seen, but its lock is.
+        read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder)) && !self.is_held()
     }
 
     /// Asks the process that holds the loop to end between two attempts.

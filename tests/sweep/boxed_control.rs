@@ -55,7 +55,7 @@ const AGENTS: &[(&str, &[&str], &str)] = &[
 
 /// Gates that end in many ways.
 const GATES: &[(&str, &str)] = &[
-    ("killed", "kill -KILL $$"),
+    ("what it started was killed", "sh -c 'kill -KILL $$'; exit $?"),
     ("green", "true"),
     ("red", "echo red; exit 3"),
     ("not found", "no-such-program"),

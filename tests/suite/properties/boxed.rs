@@ -335,6 +335,18 @@ fn the_git_of_submodules_and_inner_repositories_is_put_back_with_a_box_and_witho
 }
 
 #[test]
+fn an_agent_that_asks_in_the_box_is_told_that_it_runs() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.start();
+    let agent = sandbox.completing("git ralph status --short >short");
+    sandbox.ralph(&["next", "--box", "--", &agent]).exits(0);
+    assert_eq!(sandbox.read("short"), "ralph: add-login 0/3 story 1 running\n");
+}
+
+#[test]
 fn in_a_box_nothing_can_be_committed_in_a_submodule_and_this_is_told() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
