@@ -2,7 +2,7 @@
 //! steps -- [what …]`. Not a test: it prints ratios of medians, measured in turns on this machine.
 //!
 //! What can be asked for: a number of files (`100`), with ignored ones (`10000+100000`), `agent` (the agent's own git),
-//! `run` (a story of the driver), `startup` and `stream`. Without anything: all but the ignored files.
+//! `run` (a story of the driver), `box` (an attempt in a box), `startup` and `stream`. Without anything: all but the ignored files.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,6 +12,7 @@
 )]
 
 mod agent;
+mod boxed;
 mod driver;
 mod measure;
 mod repository;
@@ -20,7 +21,7 @@ mod steps;
 
 use std::env;
 
-const DEFAULT: [&str; 6] = ["100", "10000", "run", "agent", "startup", "stream"];
+const DEFAULT: [&str; 7] = ["100", "10000", "run", "agent", "box", "startup", "stream"];
 
 fn main() {
     // Cargo itself adds `--bench`.
@@ -34,10 +35,11 @@ fn main() {
             ("startup", ..) => small::startup(),
             ("stream", ..) => small::stream(),
             ("agent", ..) => agent::table(),
+            ("box", ..) => boxed::table(),
             ("run", ..) => driver::table(),
             (_, Ok(files), Ok(ignored)) if files >= 100 => steps::table(files, ignored),
             _ => println!(
-                "not known here: {word} (a number of files from 100 on, run, agent, startup, stream)"
+                "not known here: {word} (a number of files from 100 on, run, agent, box, startup, stream)"
             ),
         }
     }
