@@ -1,6 +1,9 @@
 //! The box (`ralph.box`): that all but what cannot be reached is as without it.
 
 use std::fs;
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
 
 use nix::sys::signal::Signal;
 
@@ -23,7 +26,8 @@ fn work_learnings_output_and_exit_codes_pass() {
     let agent = sandbox.completing(
         "echo done >work; mkdir new; echo x >new/file; chmod +x new/file; ln -s new link2
         echo noted >>\"$RALPH_LEARNINGS\"; test -s \"$RALPH_PROMPT_FILE\" || exit 9
-        git log -1 --format=%s >subject; (setsid sleep 1000 &)",
+        git log -1 --format=%s >subject; (setsid sleep 1000 &)
+        for dir in /tmp /var/tmp /run /dev/shm \"$HOME\"; do echo x >\"$dir/x\" || exit 9; done",
     );
     sandbox
         .ralph(&[
@@ -215,10 +219,11 @@ echo '{{"type":"result","status":"success","stats":{{}}}}'"#
     sandbox.install(
         "codex",
         &format!(
-            r"{replace}
+            r#"{replace}
 test -e $HOME/.codex/state.sqlite && exit 9
+case "$*" in *--dangerously-bypass-approvals-and-sandbox*) ;; *) exit 8 ;; esac
 replace .codex/auth.json
-kill -TERM $PPID; exit 7"
+kill -TERM $PPID; exit 7"#
         ),
     );
     sandbox.configure("ralph.box", "require");
@@ -359,6 +364,33 @@ fn in_a_box_nothing_can_be_committed_in_a_submodule_and_this_is_told() {
         .ralph(&["next", "--box", "--", &agent])
         .exits(3)
         .says("the submodule lib was left with uncommitted changes; in a box nothing can be committed in it");
+}
+
+#[test]
+fn the_network_is_open_and_objects_that_are_elsewhere_are_read() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    let (objects, store) = (sandbox.top.join(".git/objects"), sandbox.outside("store"));
+    fs::rename(&objects, &store).unwrap();
+    fs::create_dir_all(objects.join("info")).unwrap();
+    fs::write(objects.join("info/alternates"), format!("{}\n", store.display())).unwrap();
+    sandbox.start();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (hears, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let caller = listener.accept();
+        hears.send(caller.is_ok())
+    });
+    let agent = sandbox.completing(&format!(
+        "git show main:src/lib.txt >shown && git diff --quiet HEAD
+        git ls-remote git://127.0.0.1:{port}/x 2>&1 || :"
+    ));
+    sandbox.ralph(&["next", "--box", "--", &agent]).exits(0);
+    assert_eq!(sandbox.read("shown"), "one\ntwo\nthree\n");
+    assert_eq!(heard.try_recv(), Ok(true), "nobody has called");
 }
 
 #[test]

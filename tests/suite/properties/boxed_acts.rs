@@ -198,6 +198,22 @@ const ACTS: &[(&str, &str, &str)] = &[
         "cp $OUT/tmp-secret $TOP/20",
         "test -s $TOP/20",
     ),
+    // Whoever can remove it shows that it was there, and leaves nothing.
+    (
+        "a file in /tmp",
+        "echo evil >/tmp/git-ralph-$VICTIM",
+        "rm /tmp/git-ralph-$VICTIM",
+    ),
+    (
+        "a file in /var/tmp",
+        "echo evil >/var/tmp/git-ralph-$VICTIM",
+        "rm /var/tmp/git-ralph-$VICTIM",
+    ),
+    (
+        "a file in /dev/shm",
+        "echo evil >/dev/shm/git-ralph-$VICTIM",
+        "rm /dev/shm/git-ralph-$VICTIM",
+    ),
     (
         "the root of another process",
         "echo evil >/proc/$VICTIM/root$OUT/evil-root",
