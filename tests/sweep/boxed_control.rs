@@ -137,7 +137,7 @@ fn a_program_that_cannot_be_started_costs_no_retry_in_the_box_either() {
 /// Goes through a table in some threads, because most of the time it waits; fails with all that is not as without.
 #[track_caller]
 fn in_parts<T: Sync>(table: &[T], difference: impl Fn(&T) -> Option<String> + Sync) {
-    let table: Vec<&T> = table.iter().step_by(crate::stride(4, 1)).collect();
+    let table: Vec<&T> = table.iter().step_by(crate::stride(4, 2)).collect();
     let found: Mutex<Vec<String>> = Mutex::default();
     thread::scope(|scope| {
         for part in table.chunks(table.len().div_ceil(6)) {

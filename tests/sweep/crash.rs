@@ -42,7 +42,7 @@ fn sweep(step: &'static Step) {
     let has_others = step.name == "prune" || step.is_of_own_work_tree();
     sides.truncate(if has_others { 2 } else { 3 });
     for (seed, when) in sides.into_iter().enumerate() {
-        for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 8)) {
+        for place in selected(bench.git_calls, seed * 5 + step.name.len(), stride(30, 10)) {
             found.extend(bench.killed_at_git(place, when));
         }
     }
@@ -57,7 +57,7 @@ fn sweep_files(step: &'static Step) {
     let mut found = Vec::new();
     let mut seed = step.name.len();
     for (name, count) in bench.file_calls(CHANGES) {
-        for place in selected(count, seed, stride(40, 16)) {
+        for place in selected(count, seed, stride(40, 20)) {
             found.extend(bench.killed_at_call(&name, place));
         }
         seed += count;
@@ -147,17 +147,13 @@ fn killed_at_any_time() {
 #[test]
 fn a_full_disk_loses_nothing() {
     let mut found = Vec::new();
-    let blocks: &[u32] = if whole() {
-        &[0, 1, 2, 3, 4, 6, 8, 16]
-    } else {
-        &[0, 2]
-    };
-    let steps = STEPS.iter().step_by(if whole() { 1 } else { 3 });
-    for step in steps {
+    let sizes: [u32; 8] = [0, 1, 2, 3, 4, 6, 8, 16];
+    for (turn, step) in STEPS.iter().enumerate().step_by(if whole() { 1 } else { 3 }) {
         let bench = Bench::new(step);
-        for blocks in blocks {
+        for place in selected(sizes.len(), turn, stride(4, 2)) {
+            let blocks = sizes[place - 1];
             bench.restore();
-            let output = bench.limited(*blocks).run();
+            let output = bench.limited(blocks).run();
             let place = format!("with files of {blocks} blocks at most (exit {})", output.code);
             found.extend(bench.unclear(&output, &place));
             found.extend(bench.judge(&place));
@@ -200,10 +196,10 @@ fn a_lock_in_the_way_is_told_and_nothing_is_lost() {
         "refs/ralph/add-login/attempts/1/1.lock",
     ];
     let mut found = Vec::new();
-    let steps = STEPS.iter().step_by(if whole() { 1 } else { 4 });
-    for step in steps {
+    for (turn, step) in STEPS.iter().enumerate().step_by(if whole() { 1 } else { 4 }) {
         let bench = Bench::new(step);
-        for lock in locks.iter().skip(usize::from(!whole())) {
+        for place in selected(locks.len(), turn, stride(2, 3)) {
+            let lock = locks[place - 1];
             bench.restore();
             let path = bench.sandbox.top.join(".git").join(lock);
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -50,7 +50,7 @@ fn sweep(name: &str) {
     let number = STATES.iter().position(|state| state.name == name).unwrap();
     let state = &STATES[number];
     let mut found = Vec::new();
-    let step = stride(4 * STATES.len(), 8);
+    let step = stride(4 * STATES.len(), 10);
     for (place, misdeed) in MISDEEDS.iter().enumerate() {
         for complete in [false, true] {
             if (2 * place + usize::from(complete) + number) % step == 0 {
@@ -87,7 +87,7 @@ fn permissions_are_no_obstacle() {
     let mut found = Vec::new();
     let states = ["clean", "mixed", "modes", "subdirectory", "linked_worktree"];
     let states = states.map(|name| STATES.iter().find(|state| state.name == name).unwrap());
-    let step = stride(states.len(), 1);
+    let step = stride(states.len(), 2);
     for (place, misdeed) in CLOSING.iter().enumerate() {
         for (number, state) in states.iter().enumerate() {
             for complete in [false, true] {
@@ -112,7 +112,7 @@ fn a_guard_makes_nothing_worse() {
     let mut found = Vec::new();
     let states = ["hooks", "linked_worktree", "environment", "mixed"];
     let states = states.map(|name| STATES.iter().find(|state| state.name == name).unwrap());
-    let step = stride(8 * states.len(), 2);
+    let step = stride(8 * states.len(), 4);
     for (place, misdeed) in MISDEEDS.iter().enumerate() {
         for (number, state) in states.iter().enumerate() {
             for complete in [false, true] {

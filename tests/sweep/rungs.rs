@@ -112,7 +112,7 @@ fn each_cause_has_its_agents() {
         }
     }
     let mut wrong = Vec::new();
-    for (cause, scripts, rungs, expected) in cells.into_iter().step_by(crate::stride(11, 1)) {
+    for (cause, scripts, rungs, expected) in cells.into_iter().step_by(crate::stride(11, 3)) {
         let (has_retry, has_fallback) = (rungs & 1 == 1, rungs & 2 == 2);
         let found = steps(scripts, has_retry, has_fallback);
         let with = ["neither", "retryAgent", "fallbackAgent", "both"][rungs];
