@@ -100,7 +100,7 @@ impl Outcome {
             )
         } else if let Some(waiting) = &status.waiting {
             let until = waiting.until.strftime("%Y-%m-%d %H:%M:%S UTC");
-            let what = format!("waits for the agent's service until {until}");
+            let what = format!("waits for an agent's service until {until}");
             (WaitsForService, with_reason(&what, waiting.reason.as_deref()))
         } else if let Some(running) = status.running.as_ref().filter(|_| is_held) {
             let text = format!("running: story {}, attempt {}", running.story, running.attempt);

@@ -137,7 +137,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let when = waiting_time(*seconds, &until.to_zoned(TimeZone::system()));
             line(
                 &mut text,
-                &format!("the agent's service cannot answer now; trying again {when}"),
+                &format!("an agent's service cannot answer now; trying again {when}"),
             );
         }
         What::StoryProgress { done, total, skipped } => {

@@ -193,7 +193,7 @@ fn of_wait(waiting: &Waiting, zone: TimeZone) -> String {
     let process = waiting
         .pid
         .map_or_else(String::new, |pid| format!(" (process {pid})"));
-    format!("waiting for the agent's service until {until}{process}")
+    format!("waiting for an agent's service until {until}{process}")
 }
 
 /// Describes an agent's own session, if there is anything to say.

@@ -64,7 +64,7 @@ pub(crate) async fn wait_for_service(
         && backoff.waited.saturating_add(delay) > to_std(longest)
     {
         return Waited::TooLong(format!(
-            "the agent's service is unavailable for another {words}, longer than ralph.maxWait allows: {}",
+            "an agent's service is unavailable for another {words}, longer than ralph.maxWait allows: {}",
             unavailable.reason
         ));
     }
@@ -73,7 +73,7 @@ pub(crate) async fn wait_for_service(
         && now.duration_since(open.state.started) + rounded(delay) > longest
     {
         return Waited::TooLong(format!(
-            "the agent's service is unavailable for another {words}, longer than ralph.maxDuration allows: {}",
+            "an agent's service is unavailable for another {words}, longer than ralph.maxDuration allows: {}",
             unavailable.reason
         ));
     }

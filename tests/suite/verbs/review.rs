@@ -94,7 +94,7 @@ if [ "$n" = 1 ]; then {limit}; {limited}; else {accepts}; fi"#
     sandbox
         .ralph(&["review", "--agent", &once])
         .exits(6)
-        .says("stopped at a limit: the agent's service is unavailable for another")
+        .says("stopped at a limit: an agent's service is unavailable for another")
         .says("longer than ralph.maxWait allows: the reviewer: wait");
     std::fs::remove_file(sandbox.notes.join("count")).unwrap();
     sandbox.configure("ralph.maxWait", "1h");
@@ -106,7 +106,7 @@ if [ "$n" = 1 ]; then {limit}; {limited}; else {accepts}; fi"#
         "{}",
         output.stdout
     );
-    output.says("the agent's service cannot answer now; trying again in ");
+    output.says("an agent's service cannot answer now; trying again in ");
     assert_eq!(sandbox.noted("count"), "2\n");
     assert_eq!(sandbox.ralph(&["log", "--json"]).stdout, log);
     let status = sandbox.status();

@@ -98,7 +98,7 @@ fn while_a_service_is_waited_for_it_says_so_and_advises_no_second_process() {
     let words = sandbox.ralph(&["status"]).exits(0).stdout;
     let line = format!("(process {})\n", waiting["pid"]);
     assert!(
-        words.contains("waiting for the agent's service until ") && words.contains(&line),
+        words.contains("waiting for an agent's service until ") && words.contains(&line),
         "{words}"
     );
     assert!(words.contains("    Weekly limit reached"), "{words}");
