@@ -97,9 +97,8 @@ pub async fn make(
     if !is_free(&top) {
         return Err(in_the_way(change, &top));
     }
-    let git = context.repo.git.clone();
     if let BeginsAt::Branch(branch) = begins_at {
-        let trees = git.work_trees().await?;
+        let trees = context.repo.work_trees().await?;
         let name = format!("refs/heads/{branch}");
         let elsewhere = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && tree.top.exists();
         if let Some(found) = trees.iter().find(elsewhere) {
@@ -110,9 +109,10 @@ pub async fn make(
             .into());
         }
     }
+    let git = &context.repo.git;
     git.add_work_tree(&top, begins_at, &making(change)).await?;
     if let Err(error) = set_up(context, change, &top, settings).await {
-        remove_new(&git, &top, settings).await?;
+        remove_new(&context.repo, &top, settings).await?;
         return Err(error);
     }
     note_made(change, &top)?;
@@ -140,7 +140,7 @@ async fn clear_away(
             .into());
         }
     };
-    drop_empty_parent(&context.repo.git, top, settings).await?;
+    drop_empty_parent(context.repo.main_top().await?.as_deref(), top, settings);
     let place = top.display();
     context.tell(
         change,
@@ -169,7 +169,7 @@ pub(super) async fn prepare(
         return Err(StartRefusal::NoCommitForWorkTree.into());
     };
     let top = directory(context, change, place, settings).await?;
-    let trees = context.repo.git.work_trees().await?;
+    let trees = context.repo.work_trees().await?;
     for tree in &trees {
         let is_ours = |reason: String| tree.locked.as_ref() == Some(&reason);
         match &tree.branch {
@@ -342,7 +342,7 @@ pub(super) async fn go_to_branch<'o>(
     settings: &Settings,
 ) -> Result<Context<'o>, Error> {
     let branch = change.branch_ref();
-    let trees = context.repo.git.work_trees().await?;
+    let trees = context.repo.work_trees().await?;
     let found = trees
         .into_iter()
         .find(|tree| tree.branch.as_deref() == Some(&branch));

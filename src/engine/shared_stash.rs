@@ -92,7 +92,7 @@ async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Erro
     if !repo.git.head_history().await?.contains(made_at) {
         return Ok(false);
     }
-    let trees = repo.git.work_trees().await?;
+    let trees = repo.work_trees().await?;
     let others = trees.iter().filter(|tree| tree.top != repo.top);
     Ok(others.into_iter().all(|tree| tree.head.as_ref() != Some(made_at)))
 }

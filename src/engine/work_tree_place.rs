@@ -35,9 +35,8 @@ pub(super) async fn directory(
     Ok(match place {
         Place::Named(dir) => real(&context.repo.top.join(&context.below_top).join(dir)),
         Place::Configured => {
-            let trees = context.repo.git.work_trees().await?;
-            let main = trees.first().map_or(&context.repo.top, |main| &main.top);
-            configured(main, settings).join(change.as_str())
+            let main = context.repo.main_top().await?;
+            configured(main.as_deref().unwrap_or(&context.repo.top), settings).join(change.as_str())
         }
     })
 }

@@ -120,10 +120,11 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
 ///
 /// # Errors
 /// If git cannot remove it.
-pub(super) async fn remove_new(git: &Git, top: &Path, settings: &Settings) -> Result<(), Error> {
-    git.unlock_work_tree(top).await?;
-    delete(git, top).await?;
-    Ok(drop_empty_parent(git, top, settings).await?)
+pub(super) async fn remove_new(repo: &Repo, top: &Path, settings: &Settings) -> Result<(), Error> {
+    repo.git.unlock_work_tree(top).await?;
+    delete(&repo.git, top).await?;
+    drop_empty_parent(repo.main_top().await?.as_deref(), top, settings);
+    Ok(())
 }
 
 /// Removes an unlocked work tree. A git that was cut off at its very beginning leaves an empty directory.
@@ -136,17 +137,13 @@ async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Removes the configured directory for work trees if nothing is left in it.
-///
-/// # Errors
-/// If git cannot list the work trees.
-pub(super) async fn drop_empty_parent(git: &Git, top: &Path, settings: &Settings) -> Result<(), GitError> {
-    let trees = git.work_trees().await?;
-    let Some(main) = trees.first() else { return Ok(()) };
-    if top.parent() == Some(configured(&main.top, settings).as_path()) {
-        let _ = top.parent().map(remove_named_dir);
+/// Removes the configured directory for work trees if nothing is left in it; `main` is the main work tree.
+pub(super) fn drop_empty_parent(main: Option<&Path>, top: &Path, settings: &Settings) {
+    if let (Some(main), Some(parent)) = (main, top.parent())
+        && parent == configured(main, settings)
+    {
+        let _ = remove_named_dir(parent);
     }
-    Ok(())
 }
 
 /// Compares a work tree with its index, or with HEAD in a new index at `scratch`.

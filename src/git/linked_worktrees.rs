@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::command::{Git, GitError};
+use super::discover::Repo;
+use super::layout::is_same_dir;
 use crate::names::Oid;
 
 /// A work tree of a repository.
@@ -18,7 +20,7 @@ pub struct WorkTreeInfo {
     pub branch: Option<String>,
     /// The reason for which it is locked; `None` if it is not.
     pub locked: Option<String>,
-    /// True if the repository has no work tree there.
+    /// True if the repository has no work tree there: it is bare, or only the work tree itself knows where it is.
     pub is_bare: bool,
 }
 
@@ -31,12 +33,38 @@ pub enum BeginsAt<'a> {
     Branch(&'a str),
 }
 
-impl Git {
-    /// Lists the work trees of the repository, the main one first.
+impl Repo {
+    /// Lists the work trees of the repository, the main one first. Git takes the place of the repository's directory for
+    /// that of the main work tree; seen from there, it is where it is. Seen from elsewhere, git's own directory is no work
+    /// tree.
     ///
     /// # Errors
     /// If git cannot list them.
     pub async fn work_trees(&self) -> Result<Vec<WorkTreeInfo>, GitError> {
+        // Its own may be gone.
+        let mut found = Git::at(&self.common_dir).work_trees().await?;
+        if let Some(main) = found.first_mut() {
+            if is_same_dir(&self.git_dir, &self.common_dir) {
+                main.top.clone_from(&self.top);
+            } else {
+                main.is_bare |= is_same_dir(&main.top, &self.common_dir);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Finds the top directory of the main work tree; that of the repository itself if that is all there is to know.
+    ///
+    /// # Errors
+    /// If git cannot list the work trees.
+    pub async fn main_top(&self) -> Result<Option<PathBuf>, GitError> {
+        let main = self.work_trees().await?.into_iter().next();
+        Ok(main.map(|main| main.top))
+    }
+}
+
+impl Git {
+    async fn work_trees(&self) -> Result<Vec<WorkTreeInfo>, GitError> {
         let bytes = self
             .cmd("worktree", ["list", "--porcelain", "-z"])
             .bytes()

@@ -52,7 +52,8 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     }
     let branch = open.state.begun_on().cloned();
     let name = branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
-    let trees = open.context.repo.git.work_trees().await?;
+    let from = open.state.linked.as_ref().map(|linked| linked.from.as_path());
+    let trees = seen_from(open, from).await?;
     let is_there = |tree: &&WorkTreeInfo| !tree.is_bare && tree.branch == name && tree.top.exists();
     let mut found = trees.iter().filter(is_there);
     match (name.is_some(), found.next(), found.next()) {
@@ -185,6 +186,8 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         Some((repo, _)) => repo.git.clone(),
         None => Git::at(&open.context.repo.common_dir),
     };
+    let trees = seen_from(open, Some(linked.from.as_path())).await?;
+    let main = trees.into_iter().next().map(|main| main.top);
     let removed = async {
         let (site, _, mut recorder) = open.parts();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
@@ -195,7 +198,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     };
     let removed = removed.await;
     if matches!(removed, Ok(Removal::Done(_))) {
-        drop_empty_parent(&outside, &top, &open.context.configuration.settings).await?;
+        drop_empty_parent(main.as_deref(), &top, &open.context.configuration.settings);
     }
     if let Some(linked) = &mut open.state.linked {
         linked.leaving = false;
@@ -228,10 +231,20 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Lists the work trees as they are seen from this one, if it is there.
+async fn seen_from(open: &Loop<'_>, from: Option<&Path>) -> Result<Vec<WorkTreeInfo>, Error> {
+    if let Some(from) = from
+        && let Ok(repo) = work_tree_at(open, from).await
+    {
+        return Ok(repo.work_trees().await?);
+    }
+    Ok(open.context.repo.work_trees().await?)
+}
+
 /// Finds a work tree to go on in: the one from which the loop began, else any other.
 async fn other_work_tree(open: &Loop<'_>, from: &Path) -> Option<(Repo, Head)> {
     let own = open.state.worktree.as_path();
-    let trees = Git::at(&open.context.repo.common_dir).work_trees().await.ok()?;
+    let trees = seen_from(open, Some(from)).await.ok()?;
     let others = trees
         .into_iter()
         .filter(|tree| !tree.is_bare)

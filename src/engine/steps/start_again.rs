@@ -79,7 +79,7 @@ async fn begin_in_own<'o>(
     refuse_done(&context, change, options).await?;
     let store = Store::new(&context.repo.common_dir, change);
     let _alone = store.lock_making()?;
-    let git = context.repo.git.clone();
+    let repo = context.repo.clone();
     let prepared = prepare(&mut context, change, place, &options.settings).await?;
     let top = prepared.top;
     let options = StartOptions {
@@ -89,7 +89,7 @@ async fn begin_in_own<'o>(
     let begun = async { Box::pin(begin(context.at(&top).await?, change, &options, None)).await };
     match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
-            remove_new(&git, &top, &options.settings).await?;
+            remove_new(&repo, &top, &options.settings).await?;
             Err(error)
         }
         begun => begun,

@@ -1,6 +1,6 @@
-//! A bare repository with work trees beside it: nothing is checked out in the repository itself.
+//! A repository whose directory is not the `.git` of its work tree. In a bare one nothing is checked out.
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 #[test]
 fn a_loop_in_a_work_tree_of_a_bare_repository_ends_in_both_ways() {
@@ -30,4 +30,20 @@ fn a_loop_in_a_work_tree_of_a_bare_repository_ends_in_both_ways() {
         );
         assert_eq!(sandbox.read("x"), "x\n");
     }
+}
+
+#[test]
+fn git_s_directory_elsewhere_is_no_work_tree() {
+    let sandbox = Sandbox::new();
+    let elsewhere = sandbox.outside("elsewhere");
+    sandbox.git(&["init", "-q", "--separate-git-dir", elsewhere.to_str().unwrap()]);
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    assert!(sandbox.outside("repo.ralph").join(CHANGE).is_dir());
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says(&format!("all changes are in {}", sandbox.top.display()));
+    assert_eq!(sandbox.read("x"), "x\n");
+    assert!(!sandbox.outside("repo.ralph").exists());
 }
