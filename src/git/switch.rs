@@ -14,6 +14,19 @@ use super::index_file::touched;
 use crate::fs::Below;
 use crate::names::Oid;
 
+impl GitError {
+    /// Returns whether git did not begin to change the work tree, because a file in it is not as it was read.
+    #[must_use]
+    pub fn is_of_changed_files(&self) -> bool {
+        let of_files = [
+            "not uptodate",
+            "would be overwritten",
+            "would lose untracked files",
+        ];
+        matches!(self, Self::Failed { words, .. } if of_files.iter().any(|of| words.contains(of)))
+    }
+}
+
 impl Repo {
     /// Returns whether something is at this path of the work tree.
     #[must_use]

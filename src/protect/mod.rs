@@ -156,9 +156,9 @@ impl Advise for ProtectError {
                 let choices: Vec<String> = choices.collect();
                 hint(format!("{}; then run the same command again", choices.join("; "))).exit(Exit::Person)
             }
-            Self::Blocked(_) => {
-                hint("make that writable (lsattr shows files that are immutable), then run: git ralph revert")
-            }
+            Self::Blocked(_) => hint(
+                "make room, or make that writable (df and lsattr show what is full or immutable), then run: git ralph revert",
+            ),
             Self::Restless(_) => hint("stop what writes there, then run: git ralph revert"),
         }
     }

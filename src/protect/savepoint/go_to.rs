@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use super::Savepoint;
 use crate::events::Notices;
 use crate::fs::Below;
+use crate::git::GitError;
 use crate::git::worktree::{Count, Reading};
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -170,9 +171,14 @@ impl Savepoint {
                 }
             };
             if !matches!(done, Ok(true)) {
+                let is_of_changed_files = done.as_ref().err().is_none_or(GitError::is_of_changed_files);
                 refused = done.err().map(|error| error.to_string());
-                // The switch names no file; the one that is being written is the one that prevents it.
-                changed = repo.not_as_read(&work, &seen).unwrap_or_default();
+                // What git had begun to write when it failed is no change of somebody else.
+                changed = if is_of_changed_files {
+                    repo.not_as_read(&work, &seen).unwrap_or_default()
+                } else {
+                    Vec::new()
+                };
                 permissions::open_directories(site, &known);
                 Below::new(&repo.top).make_accessible(&repo.top);
                 continue;

@@ -83,6 +83,29 @@ fn who_keeps_writing_to_a_file_has_it_named() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_no_file_that_somebody_writes() {
+    let sandbox = Sandbox::new();
+    // Its object is small.
+    let large = "x".repeat(1 << 20);
+    sandbox.write("large", &large);
+    sandbox.start();
+    sandbox.write("large", "changed\n");
+    // What a full disk looks like, for git too.
+    let script = "trap '' XFSZ; ulimit -f 128; exec git ralph revert";
+    sandbox
+        .cmd("sh")
+        .args(["-c", script])
+        .run()
+        .exits(1)
+        .says("the work tree cannot be put back")
+        .says("unable to write file large")
+        .says("make room, or make that writable");
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.read("large"), large);
+}
+
+#[test]
 fn a_ref_that_names_nothing_is_put_back() {
     let nothing = "1234567890123456789012345678901234567890";
     let before = |sandbox: &Sandbox| sandbox.git(&["for-each-ref", "refs/heads/main", "refs/tags"]);
