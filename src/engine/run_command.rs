@@ -46,7 +46,7 @@ pub(crate) async fn run_command(
     mut log: File,
     mut stop: Stop,
 ) -> Result<Passed, Error> {
-    let link = RepoLink::of(&open.context.repo);
+    let link = RepoLink::of(&open.context.repo)?;
     let mut listener = CommandListener {
         change: open.state.change.to_string(),
         observer: &mut *open.context.observer,

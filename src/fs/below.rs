@@ -57,6 +57,18 @@ impl Below {
         self.stat(path).is_ok()
     }
 
+    /// Returns whether a regular file is at this path, and all above it are directories.
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn is_regular(&self, path: &Path) -> Result<bool, FileError> {
+        match self.stat(path) {
+            Ok(found) => Ok(kind(&found) == widened(S_IFREG)),
+            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) => Err(file_error("look at", &self.path(path), error)),
+        }
+    }
+
     /// Returns whether a directory is at this path, and all above it are directories.
     #[must_use]
     pub fn is_dir(&self, path: &Path) -> bool {

@@ -19,8 +19,11 @@ pub use access::{lacks, umask_now};
 pub use below::Below;
 pub use error::{Durability, FileError, file_error};
 pub use named::{append_named, make_named_dir, remove_named, remove_named_dir, write_named, write_through};
-pub use place::{TEMPORARY, is_absent};
-pub use reading::{Links, has_other_names, is_special, open_regular, read_regular, read_regular_text};
+pub use place::{TEMPORARY, is_absent, may_exist};
+pub use reading::{
+    Links, entries_of, has_other_names, has_same_bytes, is_regular, is_special, open_regular, read_regular,
+    read_regular_text,
+};
 
 #[cfg(test)]
 mod tests {

@@ -119,13 +119,22 @@ impl Place<'_> {
     }
 }
 
-/// Returns whether an error says that nothing can be at a path: it, or a directory above it, is not there.
+/// Returns whether an error says that nothing can be at a path: it, or a directory above it, is not there, or is a link to
+/// itself.
 #[must_use]
 pub fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    let is_loop = error.raw_os_error().map(Errno::from_raw) == Some(Errno::ELOOP);
+    is_loop
+        || matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        )
+}
+
+/// Returns whether something may be at a path, or where a link there leads: the system does not say that nothing is.
+#[must_use]
+pub fn may_exist(path: &Path) -> bool {
+    !path.metadata().is_err_and(|error| is_absent(&error))
 }
 
 pub(super) fn outside() -> io::Error {

@@ -14,7 +14,7 @@ use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
-use crate::fs::{Below, Links, file_error, open_regular};
+use crate::fs::{Below, Links, file_error, is_absent, open_regular};
 use crate::names::Oid;
 
 /// Time to wait for another git that holds the index.
@@ -120,6 +120,17 @@ impl Repo {
     pub fn read_index(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         let read = self.known_indexes.read(index, self.oid_length, SystemTime::now());
         read.map_err(|source| file_error("read", index, source).into())
+    }
+
+    /// Reads an index file as [`Repo::read_index`] does; one that is not there is empty.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_index_if_there(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
+        match self.read_index(index) {
+            Err(GitError::File(error)) if is_absent(&error.source) => Ok(Arc::default()),
+            read => read,
+        }
     }
 
     /// Returns the tree that an index claims to hold.

@@ -11,7 +11,7 @@ use super::{
     story_backup, submodules, user_refs, users_index,
 };
 use crate::events::Notices;
-use crate::fs::Below;
+use crate::fs::{Below, may_exist};
 use crate::git::Head;
 use crate::names::Change;
 use crate::stories::Source;
@@ -88,7 +88,7 @@ impl AttemptRecord<'_> {
     pub async fn repair(&self, held: Option<Held>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
-        if !top.exists() {
+        if !may_exist(top) {
             Below::new(top).make_dir(top, 0o777)?;
             notices.tell("the work tree was deleted; its directory is made anew".to_owned());
         }

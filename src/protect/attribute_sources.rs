@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::records::{Paths, Records};
 use super::stat_changes::directories;
 use super::{ProtectError, Site};
-use crate::fs::FileError;
+use crate::fs::{FileError, may_exist};
 use crate::git::index_file::IndexFile;
 
 /// Name of the record of the attributes file of the whole system.
@@ -42,7 +42,7 @@ pub(super) async fn may_convert(
 ) -> Result<bool, ProtectError> {
     let repo = site.repo;
     let of_repository = repo.common_dir.join("info/attributes");
-    if repo.converts || of_repository.exists() || of_user().is_some_and(|file| file.exists()) {
+    if repo.converts || may_exist(&of_repository) || of_user().is_some_and(|file| may_exist(&file)) {
         return Ok(true);
     }
     let records = Records::of(site);
@@ -51,8 +51,8 @@ pub(super) async fn may_convert(
     } else {
         record(site, repo.git.system_attributes().await?)?
     };
-    let exists = |path: &Vec<u8>| Path::new(OsStr::from_bytes(path)).exists();
-    if of_system.iter().any(exists) {
+    let may_exist_at = |path: &Vec<u8>| may_exist(Path::new(OsStr::from_bytes(path)));
+    if of_system.iter().any(may_exist_at) {
         return Ok(true);
     }
     let Some(known) = file.index() else {
@@ -71,7 +71,7 @@ fn has_unlisted_rules(top: &Path, file: &IndexFile) -> bool {
     let mut dirs = directories(file.entries().map(|entry| entry.path));
     dirs.insert(b"");
     let rules = |dir: &[u8]| top.join(OsStr::from_bytes(dir)).join(RULES);
-    dirs.into_iter().any(|dir| rules(dir).symlink_metadata().is_ok())
+    dirs.into_iter().any(|dir| may_exist(&rules(dir)))
 }
 
 /// Returns the user's own attributes file; `core.attributesFile` is a setting, and not considered here.

@@ -8,6 +8,7 @@ use super::own_position::set_aside;
 use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
+use crate::fs::may_exist;
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 
 /// Name of the copy of git's own files in the loop's directory.
@@ -164,7 +165,7 @@ pub(super) fn save(site: Site<'_>) -> Result<ControlFiles, ProtectError> {
 /// Loads the copy from before the attempt, if there is one.
 pub(super) fn load(site: Site<'_>) -> Result<Option<ControlFiles>, ProtectError> {
     let copy = site.file(OWN_FILES);
-    if !copy.exists() {
+    if !may_exist(&copy) {
         return Ok(None);
     }
     Ok(Some(ControlFiles {

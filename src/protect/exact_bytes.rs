@@ -13,7 +13,9 @@ use super::moment::Moment;
 use super::records::make_room;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, Durability, file_error};
+use crate::fs::{
+    Below, Durability, FileError, entries_of, file_error, has_same_bytes, is_regular, may_exist,
+};
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
@@ -50,15 +52,11 @@ impl ExactBytes {
     /// tree.
     async fn smudge(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         // Git has no content to write for a path that a story deleted or removed from the index.
-        let file = repo.read_index(index).unwrap_or_default();
+        let file = repo.read_index_if_there(index)?;
         let is_known = |path: &&Vec<u8>| file.index().is_none_or(|index| index.find(path).is_some());
         // A file that is named twice would be in its own way.
-        let known: BTreeSet<&Vec<u8>> = paths
-            .iter()
-            .filter(is_known)
-            .filter(|path| is_regular(&repo.top, path))
-            .collect();
-        let known: Vec<Vec<u8>> = known.into_iter().cloned().collect();
+        let known: BTreeSet<Vec<u8>> = paths.iter().filter(is_known).cloned().collect();
+        let known = regular(&repo.top, known)?;
         let converted = repo.converted_paths(index, &known).await?;
         self.door.remove(&self.scratch)?;
         Ok(repo.write_copies(index, &converted, &self.scratch).await?)
@@ -82,13 +80,10 @@ impl ExactBytes {
             let name = OsStr::from_bytes(path);
             let (file, kept) = (repo.top.join(name), self.kept.join(name));
             let smudged = self.scratch.join(name);
-            if is_regular(&repo.top, path)
-                && smudged.is_file()
-                && fs::read(&file).ok() != fs::read(&smudged).ok()
-            {
+            if is_regular(&file)? && is_regular(&smudged)? && !has_same_bytes(&file, &smudged)? {
                 make_room(&self.door, &self.kept, path)?;
                 self.door.copy(&file, &kept)?;
-            } else if kept.is_file() {
+            } else if is_regular(&kept)? {
                 self.door.remove_file(&kept)?;
             }
         }
@@ -98,14 +93,14 @@ impl ExactBytes {
     /// Records the bytes of all files anew; `index` describes the work tree.
     pub async fn record_all(&self, site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         self.forget()?;
-        let file = site.repo.read_index(index).unwrap_or_default();
+        let file = site.repo.read_index_if_there(index)?;
         let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
         self.record(site, index, &file, &all).await
     }
 
     /// Restores all kept bytes that differ; returns the paths that it wrote.
     pub fn restore_all(&self, top: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
-        self.restore(top, &self.paths())
+        self.restore(top, &self.paths()?)
     }
 
     /// Forgets the kept bytes.
@@ -116,7 +111,7 @@ impl ExactBytes {
     /// Records the bytes of all files when the loop begins; `index` describes the work tree.
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         let repo = site.repo;
-        let file = repo.read_index(index).unwrap_or_default();
+        let file = repo.read_index_if_there(index)?;
         if !may_convert(site, index, &file).await? {
             return Ok(());
         }
@@ -128,7 +123,7 @@ impl ExactBytes {
 
     /// Copies all kept files to another place.
     fn copy_to(&self, other: &Self) -> Result<(), ProtectError> {
-        for path in self.paths() {
+        for path in self.paths()? {
             let name = OsStr::from_bytes(&path);
             other.door.copy(&self.kept.join(name), &other.kept.join(name))?;
         }
@@ -136,12 +131,11 @@ impl ExactBytes {
     }
 
     /// Returns the paths of all kept files.
-    fn paths(&self) -> Vec<Vec<u8>> {
+    fn paths(&self) -> Result<Vec<Vec<u8>>, ProtectError> {
         let mut found = Vec::new();
         let mut open = vec![PathBuf::new()];
         while let Some(below) = open.pop() {
-            let entries = fs::read_dir(self.kept.join(&below)).into_iter().flatten();
-            for entry in entries.filter_map(Result::ok) {
+            for entry in entries_of(&self.kept.join(&below))? {
                 let path = below.join(entry.file_name());
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     open.push(path);
@@ -150,23 +144,19 @@ impl ExactBytes {
                 }
             }
         }
-        found
+        Ok(found)
     }
 
     /// Restores the kept bytes of those of `paths` that differ; returns the paths that it wrote.
     pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (mut written, below) = (Vec::new(), Below::new(top));
-        if !self.kept.exists() {
+        if !may_exist(&self.kept) {
             return Ok(written);
         }
         for path in paths {
             let name = OsStr::from_bytes(path);
             let (file, kept) = (top.join(name), self.kept.join(name));
-            if below.exists(&file)
-                && is_regular(top, path)
-                && kept.is_file()
-                && fs::read(&file).ok() != fs::read(&kept).ok()
-            {
+            if is_regular(&kept)? && below.is_regular(&file)? && !has_same_bytes(&file, &kept)? {
                 below.copy(&kept, &file)?;
                 // A build must notice the change.
                 let _ = below.touch(&file);
@@ -186,17 +176,24 @@ impl ExactBytes {
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, mut written) = (site.repo, Vec::new());
         let below = Below::new(&repo.top);
-        let file = repo.read_index(index).unwrap_or_default();
+        let file = repo.read_index_if_there(index)?;
         if paths.is_empty() || !may_convert(site, index, &file).await? {
             return Ok(written);
         }
-        let unkept = |path: &&Vec<u8>| !self.kept.join(OsStr::from_bytes(path)).is_file();
-        let unkept: Vec<Vec<u8>> = paths.iter().filter(unkept).cloned().collect();
+        let kept: BTreeSet<Vec<u8>> = regular(&self.kept, paths.iter().cloned())?.into_iter().collect();
+        let unkept: Vec<Vec<u8>> = paths
+            .iter()
+            .filter(|path| !kept.contains(*path))
+            .cloned()
+            .collect();
         self.smudge(repo, index, &unkept).await?;
         for path in unkept {
             let name = OsStr::from_bytes(&path);
             let (file, smudged) = (repo.top.join(name), self.scratch.join(name));
-            if smudged.is_file() && below.is_free(&file) && fs::read(&file).ok() != fs::read(&smudged).ok() {
+            let is_other = |file: &Path| {
+                Ok::<_, FileError>(!below.is_regular(file)? || !has_same_bytes(file, &smudged)?)
+            };
+            if is_regular(&smudged)? && below.is_free(&file) && is_other(&file)? {
                 // The file gets the present time: a build must notice the change.
                 let bytes = fs::read(&smudged).map_err(|error| file_error("read", &smudged, error))?;
                 let mode = file
@@ -211,9 +208,15 @@ impl ExactBytes {
     }
 }
 
-fn is_regular(top: &Path, path: &[u8]) -> bool {
-    let file = top.join(OsStr::from_bytes(path)).symlink_metadata();
-    file.is_ok_and(|file| file.is_file())
+/// Returns those of these paths below a directory at which regular files are.
+fn regular(top: &Path, paths: impl IntoIterator<Item = Vec<u8>>) -> Result<Vec<Vec<u8>>, FileError> {
+    let mut found = Vec::new();
+    for path in paths {
+        if is_regular(&top.join(OsStr::from_bytes(&path)))? {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// Copies files to the trash before they are overwritten, if git has them only in another form. `work` describes the
@@ -226,13 +229,12 @@ pub(super) async fn keep_in_trash(
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
     let top = &site.repo.top;
-    let is_there = |path: &&Vec<u8>| is_regular(top, path);
-    let touched: Vec<Vec<u8>> = touched.iter().filter(is_there).cloned().collect();
+    let touched = regular(top, touched.iter().cloned())?;
     if touched.is_empty() {
         return Ok(());
     }
     let kept = ExactBytes::below(site, trash, RAW);
-    let file = site.repo.read_index(work).unwrap_or_default();
+    let file = site.repo.read_index_if_there(work)?;
     let recorded = kept.record(site, work, &file, &touched).await;
     if let Err(ProtectError::Git(_)) = recorded {
         // A filter that fails gives no answer, and must not prevent the step: all files are kept.
@@ -265,7 +267,7 @@ pub(crate) async fn keep_before_switch(
     trash: &Path,
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
-    let file = site.repo.read_index(work).unwrap_or_default();
+    let file = site.repo.read_index_if_there(work)?;
     if now == target || !may_convert(site, work, &file).await? {
         return Ok(());
     }
@@ -286,7 +288,7 @@ pub(crate) async fn keep_before_removal(
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
     let index = site.repo.index();
-    let file = site.repo.read_index(&index).unwrap_or_default();
+    let file = site.repo.read_index_if_there(&index)?;
     if !may_convert(site, &index, &file).await? {
         return Ok(());
     }
@@ -300,5 +302,5 @@ pub(crate) async fn keep_before_removal(
 /// If a file cannot be read or written.
 pub(crate) fn restore_from_trash(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
     let kept = ExactBytes::below(site, trash, RAW);
-    kept.restore(&site.repo.top, &kept.paths()).map(drop)
+    kept.restore(&site.repo.top, &kept.paths()?).map(drop)
 }

@@ -93,8 +93,8 @@ impl Inner {
             return Ok(None);
         };
         Ok(Some(Self {
-            link: Link::at(&dir.join(".git")),
-            identity: identity(&layout.git_dir),
+            link: Link::at(&dir.join(".git"))?,
+            identity: identity(&layout.git_dir)?,
             files: OwnFiles::read(&layout)?,
             path,
             layout,
@@ -165,12 +165,14 @@ impl Inner {
             Records::of(site).has_only_directories_above(&dot_git) && path.symlink_metadata().is_ok();
         if !is_there {
             // What is gone runs nothing. A submodule comes back with its work tree.
-            let is_same = identity(&self.layout.git_dir) == self.identity;
+            let is_same = identity(&self.layout.git_dir)? == self.identity;
             return Ok(is_same.then(|| self.layout.clone()));
         }
         let now = path.parent().and_then(|dir| layout_at(site, dir));
         // The git directory itself may have moved (git submodule absorbgitdirs).
-        if let Some(now) = now.filter(|now| identity(&now.git_dir) == self.identity) {
+        if let Some(now) = now
+            && identity(&now.git_dir)? == self.identity
+        {
             return Ok(Some(self.moved_to(now.git_dir)));
         }
         // A new repository in the place of the old one, which is gone, gets the old configuration and hooks.
@@ -203,10 +205,12 @@ fn layout_at(site: Site<'_>, dir: &Path) -> Option<RepoLayout> {
     for part in [&mut layout.git_dir, &mut layout.common_dir] {
         *part = part.canonicalize().ok()?;
     }
-    if top != dir.canonicalize().ok()? || identity(&layout.git_dir) == identity(&site.repo.git_dir) {
+    if top != dir.canonicalize().ok()?
+        || identity(&layout.git_dir).ok()? == identity(&site.repo.git_dir).ok()?
+    {
         return None;
     }
-    if identity(&layout.common_dir) == identity(&site.repo.common_dir) {
+    if identity(&layout.common_dir).ok()? == identity(&site.repo.common_dir).ok()? {
         layout.common_dir.clone_from(&layout.git_dir);
     }
     Some(layout)

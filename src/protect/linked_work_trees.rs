@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Site;
 use super::records::{Paths, Records};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, read_regular};
+use crate::fs::{FileError, Links, may_exist, read_regular};
 
 /// Name of the record of those that were there before the attempt.
 const NAME: &str = "linked-work-trees";
@@ -34,7 +34,7 @@ pub(super) fn tell_gone(site: Site<'_>, notices: &mut dyn Notices) -> Result<(),
     }
     for path in records.paths(NAME)? {
         let dir = PathBuf::from(OsString::from_vec(path));
-        if !dir.exists() {
+        if !may_exist(&dir) {
             notices.tell(format!(
                 "the linked work tree {} was removed during the attempt, with what was not committed in it",
                 dir.display()
@@ -53,7 +53,7 @@ fn find(common_dir: &Path) -> Paths {
         let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
         path.parent().map(Path::to_owned)
     });
-    dirs.filter(|dir| dir.exists())
+    dirs.filter(|dir| may_exist(dir))
         .map(|dir| dir.as_os_str().as_bytes().to_vec())
         .collect()
 }

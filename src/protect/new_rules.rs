@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::records::Records;
 use super::{ProtectError, Site};
-use crate::fs::{Durability, Links, read_regular};
+use crate::fs::{Durability, Links, may_exist, read_regular};
 use crate::names::Oid;
 
 /// Name of the copy of the user's own ignore rules from before an attempt.
@@ -66,7 +66,7 @@ pub(crate) async fn hidden_by_new(
     let mut first = Vec::new();
     let copy = copy(site);
     // A session that a person set to work has no copy.
-    let own = if copy.exists() {
+    let own = if may_exist(&copy) {
         Some(copy)
     } else {
         repo.excludes_file().await?

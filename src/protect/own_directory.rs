@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, is_special};
+use crate::fs::{Below, is_special, may_exist};
 
 /// Restores the directory before anything is written to it. What links led to is not touched.
 ///
@@ -20,7 +20,7 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
             door.remove_file(&dir)?;
             removed.push(dir.clone());
         }
-        made |= !dir.exists();
+        made |= !may_exist(&dir);
         door.make_dir(&dir, 0o700)?;
     }
     // `chmod -R` reaches the copies of ignored secrets too.
@@ -31,7 +31,7 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
         removed.extend(door.remove_specials(&records)?);
     }
     for dir in [site.file("attempts"), site.trash()] {
-        made |= !dir.exists();
+        made |= !may_exist(&dir);
         door.make_dir(&dir, 0o700)?;
     }
     if !removed.is_empty() {

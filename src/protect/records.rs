@@ -13,7 +13,7 @@ use super::Site;
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::stat_changes::parents;
-use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular};
+use crate::fs::{Below, Durability, FileError, Links, file_error, may_exist, read_regular};
 use crate::git::GitError;
 
 /// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
@@ -129,7 +129,7 @@ impl Records {
 
     /// Returns whether such a record exists; it is gone if an agent deleted the loop's directory.
     pub fn knows(&self, name: &str) -> bool {
-        self.dir.join(name).exists()
+        may_exist(&self.dir.join(name))
     }
 
     /// Returns whether the permissions of that moment are recorded.

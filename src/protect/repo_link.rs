@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::{ProtectError, Site, own_directory, permissions, pipes, trash};
 use crate::events::Notices;
-use crate::fs::{Below, Durability, FileError, umask_now};
+use crate::fs::{Below, Durability, FileError, file_error, is_absent, umask_now};
 use crate::git::Repo;
 
 /// The directories of a repository and the link to them, as they are at one moment.
@@ -32,13 +32,16 @@ pub(super) enum Link {
 
 impl RepoLink {
     /// Records the link before one of the agent's processes runs.
-    pub fn of(repo: &Repo) -> Self {
-        let dir = |path: &Path| (path.to_owned(), identity(path));
-        Self {
-            dirs: [dir(&repo.git_dir), dir(&repo.common_dir)],
-            link: Link::at(&repo.top.join(".git")),
+    ///
+    /// # Errors
+    /// If the system cannot tell what is there.
+    pub fn of(repo: &Repo) -> Result<Self, FileError> {
+        let dir = |path: &Path| Ok::<_, FileError>((path.to_owned(), identity(path)?));
+        Ok(Self {
+            dirs: [dir(&repo.git_dir)?, dir(&repo.common_dir)?],
+            link: Link::at(&repo.top.join(".git"))?,
             since: SystemTime::now(),
-        }
+        })
     }
 
     /// Detects an agent that moved or deleted `.git`, and restores the link. Must be called first after the agent's
@@ -54,13 +57,15 @@ impl RepoLink {
     fn restore_link(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         // Nothing can be seen behind a directory without permissions.
         permissions::take_back(site, notices);
-        if let Some((dir, _)) = self.dirs.iter().find(|(dir, was)| identity(dir) != *was) {
-            return Err(ProtectError::RepositoryGone(dir.clone()));
+        for (dir, was) in &self.dirs {
+            if identity(dir)? != *was {
+                return Err(ProtectError::RepositoryGone(dir.clone()));
+            }
         }
         own_directory::restore(site, notices)?;
         let top = &site.repo.top;
         let path = top.join(".git");
-        if self.link == Link::None || Link::at(&path) == self.link {
+        if self.link == Link::None || Link::at(&path)? == self.link {
             return Ok(());
         }
         let door = Below::new(top);
@@ -80,12 +85,17 @@ impl RepoLink {
 
 impl Link {
     /// Returns what is at this path.
-    pub fn at(path: &Path) -> Self {
-        match path.symlink_metadata() {
-            Ok(found) if found.is_file() => fs::read(path).map_or(Self::None, Self::File),
-            Ok(found) if found.is_symlink() => fs::read_link(path).map_or(Self::None, Self::Symbolic),
-            _ => Self::None,
-        }
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn at(path: &Path) -> Result<Self, FileError> {
+        let found = match path.symlink_metadata() {
+            Ok(found) if found.is_file() => fs::read(path).map(Self::File),
+            Ok(found) if found.is_symlink() => fs::read_link(path).map(Self::Symbolic),
+            Err(error) if !is_absent(&error) => Err(error),
+            _ => Ok(Self::None),
+        };
+        found.map_err(|error| file_error("read", path, error))
     }
 
     /// Makes it again at this path below a directory.
@@ -98,7 +108,14 @@ impl Link {
     }
 }
 
-/// Returns the device and the inode of a path.
-pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
-    path.metadata().ok().map(|found| (found.dev(), found.ino()))
+/// Returns the device and the inode of a path; `None` if nothing is there.
+///
+/// # Errors
+/// If the system cannot tell.
+pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, FileError> {
+    match path.metadata() {
+        Ok(found) => Ok(Some((found.dev(), found.ino()))),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(file_error("look at", path, error)),
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, Links, TEMPORARY, file_error, read_regular};
+use crate::fs::{Below, FileError, Links, TEMPORARY, file_error, may_exist, read_regular};
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
 
@@ -81,7 +81,7 @@ pub(crate) fn put_back(
     }
     let list = source.path.as_bytes();
     let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
-    if !site.file(BEFORE).exists() && !tracked().contains(list) {
+    if !may_exist(&site.file(BEFORE)) && !tracked().contains(list) {
         put_back_judged(site, source)?;
     }
     put_back_copy(site, source, BEFORE)?;

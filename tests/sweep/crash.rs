@@ -22,6 +22,9 @@ use crate::{nothing_of, stride, whole};
 const CHANGES: &str = "write,pwrite64,copy_file_range,sendfile,rename,renameat,renameat2,unlink,unlinkat,rmdir,fsync,\
      fdatasync,mkdir,mkdirat,chmod,fchmod,fchmodat,utimensat,ftruncate,symlink,symlinkat,link,linkat";
 
+/// System calls by which git-ralph looks at files.
+const LOOKS: &str = "openat,read,statx,newfstatat,getdents64,readlink";
+
 /// How many full disks there are: each has a page more room than the one before.
 const ROOMS: usize = 25;
 
@@ -177,6 +180,27 @@ fn a_disk_without_room_loses_nothing() {
             let place = format!("with {left} KiB left (exit {})", output.code);
             found.extend(bench.unclear(&output, &place));
             found.extend(bench.judge(&place));
+        }
+    }
+    nothing_of(&found);
+}
+
+/// A look at a file that the system refuses (a bad disk, a network that is away, too many open files) shows nothing: it does not
+/// show that nothing is there.
+#[test]
+fn a_look_that_fails_is_no_look_at_nothing() {
+    if !installed("strace") {
+        return;
+    }
+    let mut found = Vec::new();
+    for (turn, step) in STEPS.iter().enumerate().step_by(if whole() { 1 } else { 5 }) {
+        let bench = Bench::new(step);
+        let mut seed = turn;
+        for (name, count) in bench.file_calls(LOOKS) {
+            for place in selected(count, seed, stride(60, 20)) {
+                found.extend(bench.failed_at_call(&name, place, "EIO"));
+            }
+            seed += count;
         }
     }
     nothing_of(&found);

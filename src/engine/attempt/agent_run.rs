@@ -131,7 +131,7 @@ pub(super) async fn run_job(
     open.view.drop_all();
     let mut log = log.try_clone().map_err(process::ProcessError::Log)?;
     let mut stop = open.context.stop.clone();
-    let link = RepoLink::of(&open.context.repo);
+    let link = RepoLink::of(&open.context.repo)?;
     let mut listener = AgentListener {
         change: open.state.change.to_string(),
         observer: &mut *open.context.observer,

@@ -239,6 +239,25 @@ exit $code"#;
         self.judge(&format!("killed at {name} {place} (exit {})", output.code))
     }
 
+    /// Lets the n-th call of a system call fail. It is none of ours if the program has not begun by then,
+    /// and what is told to stay may stay.
+    pub fn failed_at_call(&self, name: &str, place: usize, errno: &str) -> Option<String> {
+        self.restore();
+        let trace = format!("trace={name}");
+        let args = ["-qq", "-o", "/dev/null", "-e", &trace, "-e"];
+        let inject = format!("inject={name}:error={errno}:when={place}");
+        let output = self.traced(&args, &inject, &doomed_program()).run();
+        if output.stderr.contains("error while loading shared libraries") {
+            return None;
+        }
+        if output.stderr.contains("the loop's work tree stays, because") {
+            return None;
+        }
+        let place = format!("{errno} at {name} {place} (exit {})", output.code);
+        self.unclear(&output, &place)
+            .or_else(|| Some(format!("{}\nit said: {}", self.judge(&place)?, output.stderr)))
+    }
+
     fn traced(&self, args: &[&str], last: &str, program: &str) -> Cmd {
         let own: Vec<&str> = self.args.iter().map(String::as_str).collect();
         dated(self.sandbox.cmd("strace"))
