@@ -55,6 +55,13 @@ pub enum OpenRefusal {
         /// True if nothing is there.
         is_gone: bool,
     },
+    /// Git has moved it (git-worktree(1), move), and git-ralph was not told.
+    #[error("the work tree of loop '{change}' was moved to {}", to.display())]
+    WorkTreeMoved {
+        change: String,
+        path: PathBuf,
+        to: PathBuf,
+    },
     /// git-ralph was cut off while it made the work tree of a loop again.
     #[error("the work tree of loop '{change}' is only half made: {}", path.display())]
     WorkTreeHalfMade { change: String, path: PathBuf },
@@ -146,6 +153,11 @@ impl Advise for OpenRefusal {
                 path,
                 is_gone,
             } => hint(make_again(change, path, *is_gone)),
+            Self::WorkTreeMoved { path, to, .. } => hint(format!(
+                "git worktree move -f -f {} {}",
+                typed_path(to),
+                typed_path(path)
+            )),
             Self::WorkTreeHalfMade { change, .. } => hint(format!(
                 "git ralph start {change} --worktree",
                 change = typed(change)

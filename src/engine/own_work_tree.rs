@@ -26,6 +26,7 @@ use crate::fs::{Below, Durability, Links, read_regular_text};
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
+use crate::protect::linked_work_trees;
 use crate::settings::{Settings, to_std};
 use crate::state::{Linked, State, Store};
 
@@ -66,9 +67,24 @@ fn lock_of(top: &Path) -> Option<PathBuf> {
 
 /// Returns whether git-ralph was cut off while it made this work tree.
 fn is_half_made(change: &Change, top: &Path) -> bool {
-    let reason =
-        lock_of(top).and_then(|lock| read_regular_text(&lock, Links::Refused, MOST_OF_A_REASON).ok());
-    reason.is_some_and(|reason| reason.trim_end() == making(change))
+    is_locked(top, &making(change))
+}
+
+/// Returns whether this work tree is locked for this reason.
+fn is_locked(top: &Path, reason: &str) -> bool {
+    let found = lock_of(top).and_then(|lock| read_regular_text(&lock, Links::Refused, MOST_OF_A_REASON).ok());
+    found.is_some_and(|found| found.trim_end() == reason)
+}
+
+/// Returns the error for a loop whose work tree is not in its place, if it is in another one.
+fn moved(repo: &Repo, state: &State) -> Option<OpenRefusal> {
+    let of_loop = reason(&state.change);
+    let mut tops = linked_work_trees(&repo.common_dir);
+    Some(OpenRefusal::WorkTreeMoved {
+        change: state.change.to_string(),
+        path: state.worktree.as_path().to_owned(),
+        to: tops.find(|top| is_locked(top, &of_loop))?,
+    })
 }
 
 /// Notes that a work tree is complete.
@@ -273,6 +289,9 @@ pub(super) async fn make_again(
     if place.exists() {
         return Ok(());
     }
+    if let Some(moved) = moved(&context.repo, state) {
+        return Err(moved.into());
+    }
     context.repo.git.unlock_work_tree(place).await?;
     let refs = context.repo.git.refs(&[&state.tip_ref()]).await?;
     let branch = state.change.branch();
@@ -324,6 +343,9 @@ pub(crate) fn refusal(repo: &Repo, state: &State) -> Option<OpenRefusal> {
         return None;
     }
     let is_gone = place.symlink_metadata().is_err();
+    if is_gone && let Some(moved) = moved(repo, state) {
+        return Some(moved);
+    }
     Some(OpenRefusal::WorkTreeGone {
         change,
         path,

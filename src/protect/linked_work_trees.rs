@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::Site;
@@ -45,15 +45,18 @@ pub(super) fn tell_gone(site: Site<'_>, notices: &mut dyn Notices) -> Result<(),
 }
 
 /// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
-fn find(common_dir: &Path) -> Paths {
+pub(crate) fn linked_work_trees(common_dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten();
     let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST).ok();
-    let links = entries.filter_map(|entry| link(entry.ok()?.path()));
+    let links = entries.filter_map(move |entry| link(entry.ok()?.path()));
     let dirs = links.filter_map(|link| {
         let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
         path.parent().map(Path::to_owned)
     });
     dirs.filter(|dir| may_exist(dir))
-        .map(|dir| dir.as_os_str().as_bytes().to_vec())
-        .collect()
+}
+
+fn find(common_dir: &Path) -> Paths {
+    let dirs = linked_work_trees(common_dir);
+    dirs.map(|dir| dir.into_os_string().into_vec()).collect()
 }

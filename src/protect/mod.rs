@@ -70,6 +70,7 @@ pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
 pub(crate) use inner_git_files::InnerGitFiles;
 pub(crate) use left_work_tree::put_unkept_away;
+pub(crate) use linked_work_trees::linked_work_trees;
 pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
 pub(crate) use moment::Moment;
 pub(crate) use new_rules::{hidden_by_new, record_excludes};

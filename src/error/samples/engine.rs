@@ -69,6 +69,11 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             path: path("/r.ralph/add-login"),
             is_gone: false,
         },
+        OpenRefusal::WorkTreeMoved {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+            to: path("/elsewhere"),
+        },
         OpenRefusal::WorkTreeHalfMade {
             change: change(),
             path: path("/r.ralph/add-login"),

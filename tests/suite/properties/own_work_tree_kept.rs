@@ -1,4 +1,4 @@
-//! Work trees that loops made for themselves and that `start` finds without a loop: nothing in them is deleted.
+//! Work trees that loops made for themselves and that `start` finds without a loop, or elsewhere: nothing in them is deleted.
 
 use std::fs;
 
@@ -87,4 +87,27 @@ fn a_work_tree_that_the_user_locked_is_not_replaced() {
         .says("locked");
     let listed = sandbox.git(&["worktree", "list", "--porcelain"]);
     assert!(listed.contains("locked on a drive"), "{listed}");
+}
+
+#[test]
+fn a_work_tree_that_the_user_moved_is_not_gone() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    fs::write(own.join("edit"), "mine\n").unwrap();
+    let to = sandbox.outside("moved");
+    let (from, to) = (own.to_str().unwrap(), to.to_str().unwrap());
+    sandbox.git(&["worktree", "move", "-f", "-f", from, to]);
+    let command = format!("git worktree move -f -f {to} {from}");
+    let words = format!("the work tree of loop 'add-login' was moved to {to}");
+    for args in [
+        &["next", CHANGE][..],
+        &["finish", CHANGE],
+        &["start", CHANGE, "--worktree"],
+    ] {
+        sandbox.ralph(args).exits(1).says(&words).says(&command);
+    }
+    assert_eq!(sandbox.status()["problem"], words);
+    sandbox.cmd("sh").args(["-c", &command]).run().exits(0);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("edit"), "mine\n");
 }
