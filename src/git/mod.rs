@@ -54,7 +54,7 @@ pub use layout::{LayoutHead, RepoLayout, git_directories, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
 pub use new_objects::is_commit;
 pub use objects::{Described, StagedEntry};
-pub use operations::{clear_operations, operations_in_progress};
+pub use operations::{autostashes, clear_operations, operations_in_progress};
 pub use own_files::{OwnFiles, PutBack, Runs};
 pub use patches::{DiffSize, FileStat};
 pub use path_changes::PathChange;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::Below;
+use crate::fs::{Below, Links, read_regular_text};
+use crate::names::Oid;
 
 /// Files in the git directory, each with the operation that it stands for.
 const MARKERS: &[(&str, &str)] = &[
@@ -25,6 +26,8 @@ const LEFTOVERS: &[&str] = &[
     "AUTO_MERGE",
     "SQUASH_MSG",
     "REBASE_HEAD",
+    // Git applies it at the end of the next merge or commit.
+    "MERGE_AUTOSTASH",
     "BISECT_START",
     "BISECT_NAMES",
     "BISECT_TERMS",
@@ -42,6 +45,33 @@ pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
         .collect();
     found.dedup();
     found
+}
+
+/// Files with the uncommitted changes that git has put aside for an operation (`--autostash`); nothing else keeps them.
+const AUTOSTASHES: &[&str] = &[
+    "MERGE_AUTOSTASH",
+    "rebase-merge/autostash",
+    "rebase-apply/autostash",
+];
+/// Maximum length of such a file, in bytes.
+const MOST: u64 = 1 << 10;
+
+/// Returns the commits of uncommitted changes that git has put aside for the operations in progress.
+///
+/// # Errors
+/// If git cannot tell which of them are there.
+pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
+    let read = |name: &&str| read_regular_text(&repo.git_dir.join(name), Links::Refused, MOST).ok();
+    let named = AUTOSTASHES.iter().filter_map(read);
+    let mut found = Vec::new();
+    for oid in named.filter_map(|text| Oid::parse(text.trim())) {
+        let object = format!("{oid}^{{commit}}");
+        let output = repo.git.cmd("cat-file", ["-e", &object]).any_exit().await?;
+        if output.code == Some(0) {
+            found.push(oid);
+        }
+    }
+    Ok(found)
 }
 
 /// Ends every operation in progress; HEAD, index and files stay as they are.

@@ -17,7 +17,7 @@ use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
 use crate::fs::{Below, Durability, Links, file_error, read_regular_text, umask_now};
 use crate::git::worktree::{Count, Whose};
-use crate::git::{Head, Repo, clear_operations, discover};
+use crate::git::{Head, Repo, autostashes, clear_operations, discover};
 use crate::names::{Oid, short_branch};
 use crate::paths::{is_of_work_tree, percent_decode, percent_encode};
 use crate::refs::{KeptRef, Update};
@@ -155,6 +155,10 @@ impl Savepoint {
             name: kept.to_owned(),
             oid: commit,
         }];
+        to_keep.extend(autostashes(&repo).await?.into_iter().map(|oid| KeptRef {
+            name: format!("{kept}-{}", oid.short()),
+            oid,
+        }));
         let mut updates = Vec::new();
         if let Some(branch) = &was.branch {
             let found = git.refs(&[branch]).await?;

@@ -5,6 +5,7 @@ use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
 use crate::engine::{Loop, users_head};
 use crate::error::Error;
+use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
 use crate::protect::{RefChange, UserRefs, user_refs};
@@ -43,6 +44,12 @@ pub(crate) async fn undo(
     now: Reading,
 ) -> Result<(), Error> {
     let mut kept = keep(open, &undoing, position, &now.tree).await?;
+    for oid in autostashes(&open.context.repo).await? {
+        open.tell(format!(
+            "changes that git had put aside for an unfinished operation are kept: git stash apply {}",
+            oid.short()
+        ));
+    }
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let changes = ref_changes(open).await?;
     let own = std::mem::take(&mut open.own_moves);
@@ -178,6 +185,12 @@ async fn keep(
         kept.push(KeptRef {
             name: format!("{name}-{}", tip.short()),
             oid: tip.clone(),
+        });
+    }
+    for oid in autostashes(repo).await? {
+        kept.push(KeptRef {
+            name: format!("{name}-{}", oid.short()),
+            oid,
         });
     }
     Ok(kept)

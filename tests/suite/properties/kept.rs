@@ -79,3 +79,42 @@ fn a_loop_that_is_begun_again_keeps_what_the_earlier_one_was_anchored_by() {
     let refs = sandbox.git(&["for-each-ref", "--format=%(objectname)", "refs/ralph"]);
     assert!(refs.contains(&anchor), "{refs}");
 }
+
+#[test]
+fn what_git_had_put_aside_for_an_unfinished_operation_is_kept() {
+    let merge = "git merge -q --autostash other";
+    let rebase = "GIT_SEQUENCE_EDITOR='echo break >' git rebase -q --autostash -i HEAD";
+    for operation in [merge, rebase] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["checkout", "-q", "-b", "other"]);
+        sandbox.write("README.md", "other\n");
+        sandbox.git(&["commit", "-qam", "other"]);
+        sandbox.git(&["checkout", "-q", "main"]);
+        sandbox.start();
+        let agent = sandbox.failing(&format!(
+            "echo main >README.md; git commit -qam main; echo aside >>old.txt; {operation} >/dev/null 2>&1
+             ! grep aside old.txt"
+        ));
+        let output = sandbox.step("next", &agent).exits(3);
+        let (_, command) = output.stderr.split_once("git stash apply ").unwrap();
+        let commit = command.split_whitespace().next().unwrap();
+        let refs = sandbox.git(&[
+            "for-each-ref",
+            "--contains",
+            commit,
+            "refs/ralph/add-login/attempts",
+        ]);
+        assert!(!refs.is_empty(), "{operation}");
+        assert!(
+            sandbox
+                .git(&["show", &format!("{commit}:old.txt")])
+                .contains("aside")
+        );
+        sandbox.is_at_checkpoint();
+        // Git has nothing to apply at the end of the next commit.
+        sandbox.write("new", "new\n");
+        sandbox.git(&["add", "new"]);
+        sandbox.git(&["commit", "-qm", "new"]);
+        assert!(!sandbox.read("old.txt").contains("aside"), "{operation}");
+    }
+}
