@@ -18,6 +18,10 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     if open.view.at_checkpoint {
         return Ok(());
     }
+    // It may have detached HEAD, and goes on from there.
+    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
+    }
     users_head::follow(open).await?;
     let mut position = open.position().await?;
     if !position.is_on_branch(&open.state) {
@@ -35,9 +39,6 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
             open.state.branch
         ));
         position.head = own;
-    }
-    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
-        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();

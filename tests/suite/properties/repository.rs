@@ -432,3 +432,19 @@ fn a_users_replacement_stays() {
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     assert_eq!(sandbox.git(&["replace", "-l"]), list);
 }
+
+#[test]
+fn head_stays_in_the_rebase_of_a_person() {
+    let sandbox = Sandbox::started();
+    let rebase = sandbox
+        .git_cmd(&["rebase", "-q", "-i", "HEAD"])
+        .env("GIT_SEQUENCE_EDITOR", "echo break >");
+    rebase.run().exits(0);
+    let agent = sandbox.completing("true");
+    let output = sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("a rebase is in progress");
+    assert!(!output.stderr.contains("put back"), "{}", output.stderr);
+    assert_eq!(sandbox.git_cmd(&["symbolic-ref", "-q", "HEAD"]).run().code, 1);
+}
