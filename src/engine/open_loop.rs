@@ -257,7 +257,7 @@ impl<'o> Loop<'o> {
     pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
         let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
-        Ok(same && operations_in_progress(&self.context.repo).is_empty())
+        Ok(same && operations_in_progress(&self.context.repo).await?.is_empty())
     }
 
     /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.

@@ -130,7 +130,7 @@ impl Position {
         site: Site<'_>,
         state: &State,
     ) -> Result<Result<Parent, String>, Error> {
-        if let Some(operation) = operations_in_progress(site.repo).first() {
+        if let Some(operation) = operations_in_progress(site.repo).await?.first() {
             return Ok(Err(format!(
                 "a git {operation} was left unfinished; finish or abort it before you end"
             )));

@@ -36,15 +36,38 @@ const LEFTOVERS: &[&str] = &[
 ];
 
 /// Returns the operations in progress in this work tree, under git's names for them.
-#[must_use]
-pub fn operations_in_progress(repo: &Repo) -> Vec<&'static str> {
+///
+/// # Errors
+/// If git cannot tell.
+pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, GitError> {
+    let refs = hidden_refs(repo).await?;
+    let is_there = |name: &str| {
+        repo.git_dir.join(name).symlink_metadata().is_ok() || refs.iter().any(|(found, _)| found == name)
+    };
     let mut found: Vec<&'static str> = MARKERS
         .iter()
-        .filter(|(file, _)| repo.git_dir.join(file).symlink_metadata().is_ok())
+        .filter(|(file, _)| is_there(file))
         .map(|(_, name)| *name)
         .collect();
     found.dedup();
-    found
+    Ok(found)
+}
+
+/// Lists those of the files of operations that are refs, with their commits, where only git can read refs (reftable).
+async fn hidden_refs(repo: &Repo) -> Result<Vec<(String, Oid)>, GitError> {
+    if !repo.layout().has_hidden_refs() {
+        return Ok(Vec::new());
+    }
+    let names = MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS).copied();
+    let args = ["--include-root-refs", "--format=%(refname) %(objectname)"];
+    let args = args.into_iter().chain(names);
+    let listed = repo.git.cmd("for-each-ref", args).bytes().await?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let refs = listed.lines().filter_map(|line| {
+        let (name, oid) = line.split_once(' ')?;
+        Some((name.to_owned(), Oid::parse(oid)?))
+    });
+    Ok(refs.collect())
 }
 
 /// Files with the uncommitted changes that git has put aside for an operation (`--autostash`); nothing else keeps them.
@@ -63,8 +86,11 @@ const MOST: u64 = 1 << 10;
 pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
     let read = |name: &&str| read_regular_text(&repo.git_dir.join(name), Links::Refused, MOST).ok();
     let named = AUTOSTASHES.iter().filter_map(read);
+    let named = named.filter_map(|text| Oid::parse(text.trim()));
+    let hidden = hidden_refs(repo).await?.into_iter();
+    let hidden = hidden.filter(|(name, _)| AUTOSTASHES.contains(&name.as_str()));
     let mut found = Vec::new();
-    for oid in named.filter_map(|text| Oid::parse(text.trim())) {
+    for oid in named.chain(hidden.map(|(_, oid)| oid)) {
         let object = format!("{oid}^{{commit}}");
         let output = repo.git.cmd("cat-file", ["-e", &object]).any_exit().await?;
         if output.code == Some(0) {
@@ -77,8 +103,14 @@ pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
 /// Ends every operation in progress; HEAD, index and files stay as they are.
 ///
 /// # Errors
-/// If a file cannot be removed.
-pub fn clear_operations(repo: &Repo) -> Result<(), GitError> {
+/// If a file cannot be removed, or git cannot remove a ref.
+pub async fn clear_operations(repo: &Repo) -> Result<(), GitError> {
+    for (name, _) in hidden_refs(repo).await? {
+        repo.git
+            .cmd("update-ref", ["--no-deref", "-d", &name])
+            .done()
+            .await?;
+    }
     let door = Below::new(&repo.git_dir);
     for name in MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS) {
         let path: PathBuf = repo.git_dir.join(name);

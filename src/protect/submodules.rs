@@ -178,7 +178,7 @@ impl Savepoint {
         }
         git.keep(&to_keep, &why).await?;
         git.update_refs(&updates, &why).await?;
-        clear_operations(&repo)?;
+        clear_operations(&repo).await?;
         repo.switch_work_tree(&work, &now.tree, &target).await?;
         repo.install_index(&work).await?;
         repo.set_head(&stands, &why).await?;

@@ -40,7 +40,7 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
     open.require_live()?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+    if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     if original_now(&open.context.repo, &open.state).await? != open.state.original_head {

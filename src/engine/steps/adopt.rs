@@ -119,7 +119,7 @@ pub async fn adopt<'o>(
 
 /// Refuses to take anything along that is not committed.
 pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Error> {
-    if let Some(operation) = operations_in_progress(&context.repo).first() {
+    if let Some(operation) = operations_in_progress(&context.repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     let args = [

@@ -135,7 +135,7 @@ pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
 async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, Option<Oid>), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+    if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     let original = original_now(&open.context.repo, &open.state).await?;

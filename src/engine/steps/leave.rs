@@ -70,7 +70,7 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
 async fn plan(open: &mut Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(&open.context.repo)?;
+    refuse_operation(&open.context.repo).await?;
     let ours = work_tree_now(open).await?;
     let finished = final_state(&open.context.repo, &open.state, &tip, &ours).await?;
     let into = match target {
@@ -80,8 +80,8 @@ async fn plan(open: &mut Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, E
     Ok(LeavePlan { finished, tip, into })
 }
 
-fn refuse_operation(repo: &Repo) -> Result<(), Error> {
-    match operations_in_progress(repo).first() {
+async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
+    match operations_in_progress(repo).await?.first() {
         Some(operation) => Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into()),
         None => Ok(()),
     }
@@ -89,7 +89,7 @@ fn refuse_operation(repo: &Repo) -> Result<(), Error> {
 
 /// Merges the work of the loop with the HEAD of the target, in the object database.
 async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPlan, Error> {
-    refuse_operation(target)?;
+    refuse_operation(target).await?;
     for other in state::changes(&target.common_dir)? {
         let state = Store::new(&target.common_dir, &other).load_live()?;
         if state.is_some_and(|state| state.worktree.as_path() == target.top) {

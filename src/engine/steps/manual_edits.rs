@@ -19,7 +19,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         return Ok(());
     }
     // It may have detached HEAD, and goes on from there.
-    if let Some(operation) = operations_in_progress(&open.context.repo).first() {
+    if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     users_head::follow(open).await?;

@@ -80,7 +80,7 @@ pub(super) async fn check(
     let repo = &context.repo;
     refuse_home_or_root(context)?;
     refuse_other_loops(context, change)?;
-    if let Some(operation) = operations_in_progress(repo).first() {
+    if let Some(operation) = operations_in_progress(repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
     locks::require_free(repo).await?;

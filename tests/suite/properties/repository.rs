@@ -448,3 +448,33 @@ fn head_stays_in_the_rebase_of_a_person() {
     assert!(!output.stderr.contains("put back"), "{}", output.stderr);
     assert_eq!(sandbox.git_cmd(&["symbolic-ref", "-q", "HEAD"]).run().code, 1);
 }
+
+#[test]
+fn an_unfinished_cherry_pick_is_seen_where_refs_are_in_tables() {
+    let mut sandbox = Sandbox::new();
+    let top = sandbox.outside("tables");
+    let made = sandbox
+        .git_cmd(&["clone", "-q", "--ref-format=reftable", ".", top.to_str().unwrap()])
+        .run();
+    if made.code != 0 {
+        // An older git.
+        return;
+    }
+    sandbox.top = top;
+    sandbox.configure("user.name", "A User");
+    sandbox.configure("user.email", "user@example.org");
+    sandbox.git(&["checkout", "-q", "-b", "other"]);
+    sandbox.write("README.md", "other\n");
+    sandbox.git(&["commit", "-qam", "other"]);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.write("README.md", "main\n");
+    sandbox.git(&["commit", "-qam", "main"]);
+    sandbox.start();
+    let agent =
+        sandbox.completing("git cherry-pick other >/dev/null 2>&1; git checkout -q --theirs .; git add -A");
+    let says = "a git cherry-pick was left unfinished";
+    sandbox.step("next", &agent).exits(3).says(says);
+    let left = sandbox.git_cmd(&["rev-parse", "-q", "--verify", "CHERRY_PICK_HEAD"]);
+    assert_eq!(left.run().code, 1);
+    sandbox.is_at_checkpoint();
+}

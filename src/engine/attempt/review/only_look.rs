@@ -29,7 +29,7 @@ pub(super) async fn begin(open: &mut Loop<'_>) -> Result<Before, Error> {
     let tree = open.read_work_tree().await?.tree;
     let position = open.position().await?;
     let repo = &open.context.repo;
-    let in_operation = !operations_in_progress(repo).is_empty();
+    let in_operation = !operations_in_progress(repo).await?.is_empty();
     let has_index = repo.copy_index(&repo.index(), &open.file("review.index"))?;
     Ok(Before {
         tree,
@@ -44,8 +44,8 @@ pub(super) async fn begin(open: &mut Loop<'_>) -> Result<Before, Error> {
 /// with `name`. Returns the reason if the files cannot be put back.
 pub(super) async fn end(open: &mut Loop<'_>, before: Before, name: &str) -> Result<Option<String>, Error> {
     watch::end_kept(open, before.watch, name).await?;
-    if !before.in_operation && !operations_in_progress(&open.context.repo).is_empty() {
-        clear_operations(&open.context.repo)?;
+    if !before.in_operation && !operations_in_progress(&open.context.repo).await?.is_empty() {
+        clear_operations(&open.context.repo).await?;
         open.tell("the reviewer left a git operation unfinished; it is given up");
     }
     open.view.drop_refs();

@@ -21,7 +21,7 @@ pub(super) async fn go_back(
     let moved =
         position.tip.as_ref() != Some(&checkpoint.commit) || position.head.oid != open.state.loop_head().oid;
     let kept = way.refs.move_with_loop(open, &position.head, way.why).await?;
-    clear_operations(&open.context.repo)?;
+    clear_operations(&open.context.repo).await?;
     let name = kept.first().map_or(name, |kept| kept.name.clone());
     let origin = if open.is_recovering {
         Origin::Files

@@ -24,7 +24,7 @@ pub(super) async fn put_back(open: &mut Loop<'_>, way: &Way<'_>, held: HeldTests
         let updates: Vec<Update> = tip.into_iter().collect();
         open.move_refs(&updates, &position.head, &head, way.why).await?;
     }
-    clear_operations(&open.context.repo)?;
+    clear_operations(&open.context.repo).await?;
     let judged = Savepoint {
         tree: held.tree,
         commit: held.commit.clone(),
