@@ -212,7 +212,9 @@ async fn refuse_empty_work(
 /// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them.
 async fn look_again(open: &mut Loop<'_>, base: &mut Base, after: &str) -> Result<(), Refused> {
     let position = open.position().await?;
-    let operations = operations_in_progress(&open.context.repo).await.map_err(Error::from)?;
+    let operations = operations_in_progress(&open.context.repo)
+        .await
+        .map_err(Error::from)?;
     if position == base.position && operations.is_empty() {
         return Ok(());
     }

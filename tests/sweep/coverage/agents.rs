@@ -95,7 +95,13 @@ pub const ROWS: &[Row] = &[
     (
         "D11",
         "an unfinished rebase, cherry-pick or bisection",
-        &[Misdeed("rebase"), Misdeed("cherry_pick"), Misdeed("bisect")],
+        &[
+            Misdeed("rebase"),
+            Misdeed("cherry_pick"),
+            Misdeed("bisect"),
+            Test("kept::what_git_had_put_aside_for_an_unfinished_operation_is_kept"),
+            Test("repository::an_unfinished_cherry_pick_is_seen_where_refs_are_in_tables"),
+        ],
     ),
     (
         "D12",

@@ -77,11 +77,13 @@ pub const ROWS: &[Row] = &[
     ("C14", "encodings", &[State("stale_settings")]),
     (
         "C15",
-        "a full disk",
+        "a full disk, or one that cannot be read",
         &[
             Test("crash::a_full_disk_loses_nothing"),
             Test("crash::a_disk_without_room_loses_nothing"),
             Test("processes::an_agent_whose_log_cannot_be_written_is_ended"),
+            Test("others::a_file_that_cannot_be_written_is_no_file_that_somebody_writes"),
+            Test("crash::a_look_that_fails_is_no_look_at_nothing"),
         ],
     ),
 ];
