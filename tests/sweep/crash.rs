@@ -197,7 +197,7 @@ fn a_look_that_fails_is_no_look_at_nothing() {
         let bench = Bench::new(step);
         let mut seed = turn;
         for (name, count) in bench.file_calls(LOOKS) {
-            for place in selected(count, seed, stride(120, 40)) {
+            for place in selected(count, seed, stride(300, 200)) {
                 found.extend(bench.failed_at_call(&name, place, "EIO"));
             }
             seed += count;
