@@ -7,6 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -22,7 +23,7 @@ use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::fs::{Below, Durability, Links, read_regular_text};
+use crate::fs::{Below, Durability, Links, file_error, read_regular_text};
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
@@ -88,9 +89,13 @@ fn moved(repo: &Repo, state: &State) -> Option<OpenRefusal> {
 }
 
 /// Notes that a work tree is complete.
+///
+/// # Errors
+/// If its git directory cannot be found or written: it counts as half made then.
 fn note_made(change: &Change, top: &Path) -> Result<(), Error> {
     let Some(layout) = RepoLayout::of_work_tree(top) else {
-        return Ok(());
+        let unknown = io::Error::other("it names no git directory that can be read");
+        return Err(file_error("read", &top.join(".git"), unknown).into());
     };
     let reason = format!("{}\n", reason(change));
     let door = Below::new(&layout.git_dir);

@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 
 use self::bench::{Bench, When};
 use self::steps::{STEPS, Step};
-use crate::{nothing_of, stride, whole};
+use crate::{every, nothing_of, stride, whole};
 
 /// System calls by which git-ralph changes files.
 const CHANGES: &str = "write,pwrite64,copy_file_range,sendfile,rename,renameat,renameat2,unlink,unlinkat,rmdir,fsync,\
@@ -189,15 +189,16 @@ fn a_disk_without_room_loses_nothing() {
 /// show that nothing is there.
 #[test]
 fn a_look_that_fails_is_no_look_at_nothing() {
-    if !installed("strace") {
+    // Which look the n-th one is differs from run to run: it is for a search, not for a gate.
+    if !every() || !installed("strace") {
         return;
     }
     let mut found = Vec::new();
-    for (turn, step) in STEPS.iter().enumerate().step_by(if whole() { 1 } else { 5 }) {
+    for (turn, step) in STEPS.iter().enumerate() {
         let bench = Bench::new(step);
         let mut seed = turn;
         for (name, count) in bench.file_calls(LOOKS) {
-            for place in selected(count, seed, stride(300, 200)) {
+            for place in selected(count, seed, 40) {
                 found.extend(bench.failed_at_call(&name, place, "EIO"));
             }
             seed += count;

@@ -1,5 +1,5 @@
 //! Sweeps: git-ralph killed at every place, and every state of a user's tree with everything an agent
-//! may do to it. Plain `cargo test` takes a small selection, `GIT_RALPH_SWEEP=all` a large one (under ten
+//! may do to it. Plain `cargo test` takes a small selection, `GIT_RALPH_SWEEP=all` a large one (some ten
 //! minutes on two cores), `GIT_RALPH_SWEEP=every` the whole.
 
 #![expect(
@@ -33,12 +33,17 @@ fn whole() -> bool {
     std::env::var_os("GIT_RALPH_SWEEP").is_some()
 }
 
+/// Whether all cases shall be gone through.
+fn every() -> bool {
+    std::env::var_os("GIT_RALPH_SWEEP").is_some_and(|value| value == "every")
+}
+
 /// Every how many-th case is taken: `quick` in plain `cargo test`, `bounded` with `GIT_RALPH_SWEEP=all`,
 /// each one with `GIT_RALPH_SWEEP=every` (half an hour and more).
 fn stride(quick: usize, bounded: usize) -> usize {
     match std::env::var_os("GIT_RALPH_SWEEP") {
         None => quick,
-        Some(value) if value == "every" => 1,
+        Some(_) if every() => 1,
         Some(_) => bounded,
     }
 }

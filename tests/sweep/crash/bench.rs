@@ -179,6 +179,8 @@ exit $code"#;
             // A person has to make room.
             7 => says("error: cannot write"),
             1 => says("error: "),
+            // The attempt failed by it, and is kept.
+            3 => says("(os error "),
             _ => false,
         };
         if !clear && output.code != self.code {

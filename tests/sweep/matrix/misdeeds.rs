@@ -32,6 +32,12 @@ pub const LIMITS: &[Limit] = &[
         why: "the content of ignored directories is not kept",
     },
     Limit {
+        misdeeds: &["delete_all", "delete_hidden", "clean_all"],
+        states: &["ignored_only"],
+        what: &["large.log"],
+        why: "an ignored file of more than 1 MiB is not kept, and named",
+    },
+    Limit {
         misdeeds: &["exclude"],
         states: &[],
         what: &["secretfile", "status"],
