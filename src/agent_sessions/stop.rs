@@ -119,7 +119,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     }
 }
 
-/// What a session has said at the end of its turn, and what was known of it before.
+/// The words of a session at the end of its turn, and what was known of it before.
 struct Turn {
     message: String,
     /// The story that it was given.

@@ -35,7 +35,7 @@ pub struct Site<'a> {
     pub more_written: &'a [String],
     /// The user's `ralph.boxEnv`: names of variables that are seen.
     pub more_variables: &'a [String],
-    /// What else can be read: the program, where it was named by a path, or the work tree that another one is made from.
+    /// One more thing that can be read: the program, where it was named by a path, or the work tree that another one is made from.
     pub read: Option<PathBuf>,
     /// What the agent has in the home directory.
     pub belongings: Belongings,

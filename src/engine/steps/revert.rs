@@ -44,13 +44,12 @@ pub(crate) async fn undo(
     now: Reading,
 ) -> Result<(), Error> {
     let mut kept = keep(open, &undoing, position, &now.tree).await?;
-    for oid in autostashes(&open.context.repo).await? {
-        open.tell(format!(
-            "changes that git had put aside for an unfinished operation are kept: git stash apply {}",
-            oid.short()
-        ));
-    }
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
+    let put_aside = autostashes(&open.context.repo).await?;
+    kept.extend(put_aside.iter().map(|oid| KeptRef {
+        name: format!("{name}-{}", oid.short()),
+        oid: oid.clone(),
+    }));
     let changes = ref_changes(open).await?;
     let own = std::mem::take(&mut open.own_moves);
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
@@ -87,6 +86,12 @@ pub(crate) async fn undo(
         ..Known::fresh()
     };
     transition::take(open, Intent::Revert(plan), known).await?;
+    for oid in put_aside {
+        open.tell(format!(
+            "changes that git had put aside for an unfinished operation are kept: git stash apply {}",
+            oid.short()
+        ));
+    }
     if edited {
         let change = typed(open.change());
         open.tell(format!(
@@ -185,12 +190,6 @@ async fn keep(
         kept.push(KeptRef {
             name: format!("{name}-{}", tip.short()),
             oid: tip.clone(),
-        });
-    }
-    for oid in autostashes(repo).await? {
-        kept.push(KeptRef {
-            name: format!("{name}-{}", oid.short()),
-            oid,
         });
     }
     Ok(kept)

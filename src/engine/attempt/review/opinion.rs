@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(why, "its output ends in the middle");
     }
 
-    /// What each kind of agent prints whose last message is `SAID`, and which saw `OTHER` before.
+    /// The output of each kind of agent whose last message is `SAID`, and which saw `OTHER` before.
     const STREAMS: &[(Format, &str)] = &[
         (
             Format::Claude,
