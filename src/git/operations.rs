@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::{Below, Links, read_regular_text};
+use crate::fs::{Below, Links, file_error, is_absent, read_regular_text};
 use crate::names::Oid;
 
 /// Files in the git directory, each with the operation that it stands for.
@@ -38,17 +38,21 @@ const LEFTOVERS: &[&str] = &[
 /// Returns the operations in progress in this work tree, under git's names for them.
 ///
 /// # Errors
-/// If git cannot tell.
+/// If git or the system cannot tell.
 pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, GitError> {
     let refs = hidden_refs(repo).await?;
-    let is_there = |name: &str| {
-        repo.git_dir.join(name).symlink_metadata().is_ok() || refs.iter().any(|(found, _)| found == name)
-    };
-    let mut found: Vec<&'static str> = MARKERS
-        .iter()
-        .filter(|(file, _)| is_there(file))
-        .map(|(_, name)| *name)
-        .collect();
+    let mut found: Vec<&'static str> = Vec::new();
+    for (file, name) in MARKERS {
+        let path = repo.git_dir.join(file);
+        let is_file = match path.symlink_metadata() {
+            Ok(_) => true,
+            Err(error) if is_absent(&error) => false,
+            Err(error) => return Err(file_error("look at", &path, error).into()),
+        };
+        if is_file || refs.iter().any(|(found, _)| found == file) {
+            found.push(name);
+        }
+    }
     found.dedup();
     Ok(found)
 }
