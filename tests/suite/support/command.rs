@@ -160,9 +160,21 @@ impl Cmd {
         self.env("TERM", "xterm")
     }
 
+    /// The program's place on the `PATH` that it gets. By its name alone the library would look for it in a fork of
+    /// this process, which is large; by its place it needs no copy.
+    fn place(&self) -> OsString {
+        let path = self.env.iter().rfind(|(name, _)| name == "PATH");
+        let Some((_, path)) = path.filter(|_| Path::new(&self.program).components().count() == 1) else {
+            return self.program.clone();
+        };
+        let mut places = std::env::split_paths(path).map(|dir| dir.join(&self.program));
+        let found = places.find(|place| place.is_file());
+        found.map_or_else(|| self.program.clone(), PathBuf::into_os_string)
+    }
+
     /// Starts it in a process group of its own.
     pub fn start(self) -> Running {
-        let mut command = with_signals(&self.program);
+        let mut command = with_signals(&self.place());
         command
             .args(&self.args)
             .current_dir(&self.dir)

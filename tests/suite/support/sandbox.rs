@@ -187,7 +187,8 @@ impl Sandbox {
             .env("GIT_CONFIG_GLOBAL", dir(boxes::CONFIG))
             .env("GIT_CONFIG_SYSTEM", dir("no-system-config"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("TZ", "UTC")
+            // With a name alone, the database of time zones would be listed in each process.
+            .env("TZ", "UTC0")
             .env("TMPDIR", dir("cache"))
     }
 
