@@ -6,9 +6,12 @@ mod javascript;
 mod make;
 mod pytest;
 mod rust;
+mod shell;
 mod unittest;
 
 use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{CHANGE, Output, Sandbox, TASKS};
 
@@ -24,6 +27,10 @@ struct Project {
     /// The pathspecs of its tests.
     tests: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
+    /// Every how many-th of what is tried a bounded sweep takes: some gates take a second.
+    bounded: usize,
+    /// The files that are programs.
+    programs: &'static [&'static str],
     /// Breaks the work.
     broken: &'static str,
     /// What attempts do whose work is broken, each in another way that lets the gate pass.
@@ -54,7 +61,7 @@ const WHY: [&str; 2] = [
 impl Project {
     /// Returns a selection of what is tried, or all of it.
     fn selection(&self) -> impl Iterator<Item = (Kind, &'static Deed)> {
-        let stride = crate::stride(30, 4);
+        let stride = crate::stride(30, self.bounded);
         [
             (Kind::Cheat, self.cheats),
             (Kind::Honest, self.honest),
@@ -87,6 +94,9 @@ impl Project {
     fn write(&self, sandbox: &Sandbox) {
         for (path, text) in self.files {
             sandbox.write(path, text);
+        }
+        for path in self.programs {
+            fs::set_permissions(sandbox.top.join(path), fs::Permissions::from_mode(0o755)).unwrap();
         }
     }
 
@@ -155,6 +165,11 @@ fn go_through(project: &Project, env: &str) {
     }
     println!("{}\n{table}", project.gate);
     crate::nothing_of(&wrong);
+}
+
+#[test]
+fn tests_of_shell_scripts_are_held() {
+    go_through(&shell::PROJECT, "");
 }
 
 #[test]

@@ -17,16 +17,23 @@
 mod support;
 
 mod boxed_control;
+mod broken_refs;
 mod coverage;
 mod crash;
 mod held_tests;
+mod hostile_remote;
 mod killed;
+mod large_output;
 mod listing;
 mod matrix;
 mod outside;
+mod pipes;
+mod planted;
 mod property;
+mod remote_history;
 mod rungs;
 mod storm;
+mod submodules;
 
 /// Whether more than a selection shall be gone through.
 fn whole() -> bool {

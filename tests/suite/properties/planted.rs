@@ -1,8 +1,8 @@
-//! What somebody put in the place of a file of git-ralph's: a link, a pipe, a device. Nothing is waited for, and nothing
-//! elsewhere is touched.
+//! A pipe in the place of a file of git-ralph's: it is replaced, and whoever waits for it can be ended. What is done in
+//! each place is a sweep.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::fcntl::OFlag;
@@ -12,20 +12,6 @@ use nix::unistd::{Pid, mkfifo};
 
 use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
-/// Files of a loop, from the loops' directory on.
-const OWN: &[&str] = &[
-    "add-login.toml",
-    "add-login.lock",
-    "add-login/prompt.md",
-    "add-login/events.jsonl",
-    "add-login/learnings.md",
-    "add-login/refs.toml",
-    "add-login/unversioned/ignored",
-    "add-login/unversioned/directories",
-    "add-login/trash",
-    "add-login/attempts",
-];
-
 fn started() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.start();
@@ -34,99 +20,12 @@ fn started() -> Sandbox {
     sandbox
 }
 
-fn replace(path: &Path, put: impl FnOnce(&Path)) {
-    let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let _ = if is_dir {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
-    put(path);
-}
-
-#[test]
-fn a_link_leads_nowhere() {
-    for name in OWN {
-        let sandbox = started();
-        let elsewhere = sandbox.outside("elsewhere");
-        fs::create_dir(&elsewhere).unwrap();
-        let file = elsewhere.join("file");
-        fs::write(&file, "of the user\n").unwrap();
-        let is_dir = name.ends_with("trash") || name.ends_with("attempts");
-        let target = if is_dir { &elsewhere } else { &file };
-        replace(&sandbox.top.join(".git/ralph").join(name), |path| {
-            symlink(target, path).unwrap();
-        });
-        let agent = sandbox.failing("echo y >f");
-        for args in [
-            &["status"][..],
-            &["log"],
-            &["retry", "--", &agent],
-            &["revert"],
-            &["abort"],
-        ] {
-            sandbox.ralph(args);
-        }
-        assert_eq!(fs::read_to_string(&file).unwrap(), "of the user\n", "{name}");
-        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1, "{name}");
-    }
-}
-
-#[test]
-fn a_pipe_or_a_device_is_not_waited_for() {
-    let pipe = |path: &Path| mkfifo(path, Mode::S_IRWXU).unwrap();
-    let device = |path: &Path| symlink("/dev/zero", path).unwrap();
-    let ways: [&dyn Fn(&Path); 2] = [&pipe, &device];
-    for name in OWN {
-        for way in ways {
-            let sandbox = started();
-            replace(&sandbox.top.join(".git/ralph").join(name), way);
-            let agent = sandbox.failing("echo y >f");
-            // Each must end by itself, in whatever way.
-            for args in [
-                &["status"][..],
-                &["status", "--short"],
-                &["log"],
-                &["retry", "--", &agent],
-            ] {
-                sandbox.ralph(args);
-            }
-        }
-    }
-}
-
-#[test]
-fn an_attempt_leads_no_write_elsewhere_and_blocks_nothing() {
-    for harm in [
-        "rm -rf .git/ralph/add-login/trash .git/ralph/add-login/attempts
-         ln -s ../../../../elsewhere .git/ralph/add-login/trash; ln -s ../../../../elsewhere .git/ralph/add-login/attempts",
-        "rm -rf .git/ralph/add-login; ln -s ../../../elsewhere .git/ralph/add-login",
-        "rm -rf .git/ralph; ln -s ../../elsewhere .git/ralph",
-        "rm -rf .git/ralph/add-login/unversioned; ln -s ../../../../elsewhere .git/ralph/add-login/unversioned",
-        "rm -f .git/ralph/add-login/checkpoint.index; mkfifo .git/ralph/add-login/checkpoint.index",
-        "git pack-refs --all; rm .git/packed-refs; mkfifo .git/packed-refs",
-        "rm .git/index; mkfifo .git/index",
-        "rm .git/refs/heads/main; mkfifo .git/refs/heads/main",
-    ] {
-        let sandbox = Sandbox::new();
-        let elsewhere = sandbox.outside("elsewhere");
-        fs::create_dir(&elsewhere).unwrap();
-        let before = sandbox.files();
-        sandbox.start();
-        let agent = sandbox.failing(&format!("mkfifo pipe; echo x >>README.md; {harm}"));
-        sandbox.step("next", &agent).exits(3);
-        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{harm}");
-        sandbox.ralph(&["abort"]).exits(0);
-        assert_eq!(sandbox.files(), before, "{harm}");
-        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{harm}");
-    }
-}
-
 #[test]
 fn a_planted_prompt_is_replaced() {
     let sandbox = started();
     let prompt = sandbox.top.join(".git/ralph").join(CHANGE).join("prompt.md");
-    replace(&prompt, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
+    fs::remove_file(&prompt).unwrap();
+    mkfifo(&prompt, Mode::S_IRWXU).unwrap();
     let agent = sandbox.completing("echo y >f");
     sandbox.step("retry", &agent).exits(0);
     assert!(prompt.symlink_metadata().unwrap().is_file());
@@ -149,7 +48,8 @@ fn who_blocks_can_still_be_asked_to_stop() {
     let sandbox = started();
     // One of git's own files, which git itself would wait for.
     let refs = sandbox.top.join(".git/packed-refs");
-    replace(&refs, |path| mkfifo(path, Mode::S_IRWXU).unwrap());
+    let _ = fs::remove_file(&refs);
+    mkfifo(&refs, Mode::S_IRWXU).unwrap();
     let agent = sandbox.failing("echo y >f");
     let running = sandbox.direct(&["retry", "--", &agent]).start();
     let _writer = wait_for_a_reader(&refs);

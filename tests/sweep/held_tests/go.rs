@@ -65,6 +65,8 @@ func TestAdd(t *testing.T) {
 ",
         ),
     ],
+    bounded: 4,
+    programs: &[],
     broken: "sed -i 's/a + b/a - b/' app.go",
     cheats: &[
         ("golden file edited", "printf %s -1 >testdata/golden"),

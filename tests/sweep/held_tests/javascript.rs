@@ -46,6 +46,8 @@ test('title', () => {
         ),
         ("test/title.snap", "A"),
     ],
+    bounded: 4,
+    programs: &[],
     broken: "sed -i 's/a + b/a - b/' app.js",
     cheats: &[
         ("expected data edited", "echo '[2, 3, -1]' >test/expected.json"),

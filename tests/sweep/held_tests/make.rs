@@ -37,6 +37,8 @@ same \"$found\" \"$(cat tests/golden)\"
             "same() {\n    [ \"$1\" = \"$2\" ] || { echo \"$1 is not $2\" >&2; exit 1; }\n}\n",
         ),
     ],
+    bounded: 4,
+    programs: &[],
     broken: "sed -i 's/ + / - /' app.sh",
     cheats: &[
         ("golden file updated by its own switch", "UPDATE=1 make -s test"),

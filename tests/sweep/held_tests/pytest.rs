@@ -56,6 +56,8 @@ def test_add(golden, a, b):
             "import title\n\n\ndef test_title():\n    assert title.title('a b') == 'A B'\n",
         ),
     ],
+    bounded: 4,
+    programs: &[],
     broken: "sed -i 's/a + b/a * 0 + b * 0/' app.py",
     cheats: &[
         (

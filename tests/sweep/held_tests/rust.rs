@@ -62,6 +62,8 @@ fn adds() {
 ",
         ),
     ],
+    bounded: 4,
+    programs: &[],
     broken: "sed -i 's/a + b/a - b/' src/lib.rs",
     cheats: &[
         ("expected data edited", "printf %s -1 >tests/expected"),

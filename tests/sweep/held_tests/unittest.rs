@@ -41,6 +41,8 @@ class Titles(unittest.TestCase):
         ),
     ],
     // Of another size: Python takes a file of the same second and size for the one that it has compiled.
+    bounded: 4,
+    programs: &[],
     broken: "sed -i 's/a + b/a - b - 0/' app.py",
     cheats: &[
         ("expected data edited", "echo '[2, 3, -1]' >tests/expected.json"),
