@@ -229,6 +229,36 @@ const ELSEWHERE: [&str; 4] = [
     "fetch first",
 ];
 
+/// The words of git, of curl and of ssh about a connection that broke off, and of a host that is too busy.
+const BROKEN_OFF: [&str; 18] = [
+    "returned error: 429",
+    "returned error: 5",
+    "empty reply",
+    "connection reset",
+    "connection closed",
+    "broken pipe",
+    "recv failure",
+    "send failure",
+    "transfer closed",
+    "partial file",
+    "early eof",
+    "unexpected eof",
+    "disconnect",
+    "hung up unexpectedly",
+    "rpc failed",
+    "expected flush",
+    "bad line length",
+    "timed out",
+];
+
+/// Returns whether a git that only read from a remote did not come to its end for a reason that passes. A host that cannot
+/// be reached at all, that knows no such repository or lets nobody in is no such reason: a person can mend that.
+#[must_use]
+pub fn broke_off(words: &str) -> bool {
+    let words = words.to_lowercase();
+    BROKEN_OFF.iter().any(|known| words.contains(known))
+}
+
 /// Reads the status line about a ref (`git push --porcelain`): `!`, the refs, and a summary with a reason, parted by tabs.
 fn answer(name: &str, status: &str, words: String) -> Pushed {
     let line = status.lines().find_map(|line| {
@@ -276,7 +306,31 @@ fn words_of(said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pushed, answer, words_of};
+    use super::{Pushed, answer, broke_off, words_of};
+
+    #[test]
+    fn what_passes_is_no_answer_of_the_host() {
+        for passes in [
+            "fatal: unable to access 'http://host/x/': Empty reply from server",
+            "fatal: unable to access 'http://host/x/': The requested URL returned error: 503",
+            "error: RPC failed; curl 18 transfer closed with 59 bytes remaining to read\nfatal: expected flush after ref listing",
+            "fatal: the remote end hung up unexpectedly",
+            "Connection closed by 192.0.2.1 port 22\nfatal: Could not read from remote repository.",
+        ] {
+            assert!(broke_off(passes), "{passes}");
+        }
+        for stays in [
+            "fatal: unable to access 'http://host/x/': The requested URL returned error: 403",
+            "fatal: repository 'http://host/x/' not found",
+            "fatal: unable to access 'http://host/x/': Could not resolve host: host",
+            "fatal: could not read Username for 'https://host': terminal prompts disabled",
+            "git@host: Permission denied (publickey).\nfatal: Could not read from remote repository.",
+            "fatal: 'x' does not appear to be a git repository",
+            "fatal: remote error: upload-pack: not our ref 1234",
+        ] {
+            assert!(!broke_off(stays), "{stays}");
+        }
+    }
 
     #[test]
     fn only_a_status_line_of_the_host_refuses() {

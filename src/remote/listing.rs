@@ -98,7 +98,7 @@ impl Server {
     /// # Errors
     /// If the remote cannot be read, or its state is not one.
     pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
-        let (state, branch) = self.places(change).await?;
+        let (state, branch) = self.places_patiently(change).await?;
         let Some(oid) = state else {
             return Ok((None, branch));
         };

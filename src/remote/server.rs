@@ -12,7 +12,7 @@ use super::record::{Record, phase_name};
 use super::refusal::RemoteRefusal;
 use crate::async_cmd::CommandError;
 use crate::error::Error;
-use crate::git::remote::{Move, Pushed, RemoteGit, Together};
+use crate::git::remote::{Move, Pushed, RemoteGit, Together, broke_off};
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 use crate::settings::{Settings, to_std};
@@ -47,6 +47,15 @@ pub(super) enum Answer {
 fn unanswered(limit: Duration) -> String {
     let limit = counted(limit.as_secs(), "second", "seconds");
     format!("it did not answer within {limit}")
+}
+
+/// Returns the places of a state and of a branch among these refs.
+fn places(names: &[String; 2], refs: &[(String, Oid)]) -> (Option<Oid>, Option<Oid>) {
+    let at = |wanted: &String| {
+        let found = refs.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, oid)| oid.clone())
+    };
+    (at(&names[0]), at(&names[1]))
 }
 
 /// A remote that keeps loops.
@@ -133,9 +142,30 @@ impl Server {
         format!("{}{change}/state", self.prefix)
     }
 
+    /// Asks for what changes nothing, and asks again where the connection broke off, each time after a longer pause.
+    async fn ask<T>(ask: impl AsyncFn() -> Result<T, GitError>) -> Result<T, GitError> {
+        let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+        loop {
+            match ask().await {
+                Err(GitError::Failed { words, .. })
+                    if broke_off(&words) && begun.elapsed() + pause < SHORT_PATIENCE => {}
+                answer => return answer,
+            }
+            sleep(pause).await;
+            pause *= 2;
+        }
+    }
+
     /// Lists refs there, by patterns of git-ls-remote(1).
     async fn refs(&self, patterns: &[String]) -> Result<Vec<(String, Oid)>, RemoteRefusal> {
-        let refs = self.git.refs(patterns).await;
+        self.listed(Self::ask(|| self.git.refs(patterns)).await)
+    }
+
+    /// Returns the refs that were listed.
+    fn listed(
+        &self,
+        refs: Result<Vec<(String, Oid)>, GitError>,
+    ) -> Result<Vec<(String, Oid)>, RemoteRefusal> {
         let refs = refs.map_err(|error| self.unreadable(&error))?;
         if refs.len() > MOST_REFS {
             return Err(self.unreadable_for(format!("it lists more than {MOST_REFS} refs")));
@@ -194,18 +224,31 @@ impl Server {
         Ok(oids)
     }
 
-    /// Returns the present places of a loop's state and of its branch on the remote. One round trip.
+    /// Returns the places of a loop's state and of its branch on the remote; asks again where the connection broke off.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(super) async fn places_patiently(
+        &self,
+        change: &Change,
+    ) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
+        let names = self.names(change);
+        Ok(places(&names, &self.refs(&names).await?))
+    }
+
+    /// Returns the present places of a loop's state and of its branch on the remote. One round trip: whoever holds a loop
+    /// has a patience of its own.
     ///
     /// # Errors
     /// If it cannot be read.
     pub async fn places(&self, change: &Change) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
-        let wanted = [self.state_ref(change), change.branch_ref()];
-        let refs = self.refs(&wanted).await?;
-        let at = |wanted: &String| {
-            let found = refs.iter().find(|(name, _)| name == wanted);
-            found.map(|(_, oid)| oid.clone())
-        };
-        Ok((at(&wanted[0]), at(&wanted[1])))
+        let names = self.names(change);
+        Ok(places(&names, &self.listed(self.git.refs(&names).await)?))
+    }
+
+    /// Returns the names of a loop's state and of its branch on the remote.
+    fn names(&self, change: &Change) -> [String; 2] {
+        [self.state_ref(change), change.branch_ref()]
     }
 
     /// Fetches the states of these loops that are not here yet. Returns what git said about those that cannot be fetched:
@@ -232,7 +275,7 @@ impl Server {
                 continue;
             }
             let names: Vec<String> = part.iter().map(|change| self.state_ref(change)).collect();
-            let Err(error) = self.fetching.fetch(&names).await else {
+            let Err(error) = Self::ask(|| self.fetching.fetch(&names)).await else {
                 continue;
             };
             if let [change] = part {

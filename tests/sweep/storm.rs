@@ -1,10 +1,12 @@
 //! A storm over loops on one remote: several workers, most in shallow clones, that are killed, or stopped for longer than
 //! their lease and then wake up. Whatever happens, each story is done once, the states of a loop are one line, each
 //! checkpoint descends from the one before, no clone loses sight of a commit, and in the end nothing is left to do and each
-//! branch has the last checkpoint. In a control group git pushes without
-//! expecting anything, and a run that lost its loop overwrites what another one did.
+//! branch has the last checkpoint. The same holds where a slow host loses requests and answers. In a control group git
+//! pushes without expecting anything, and a run that lost its loop overwrites what another one did.
 //!
 //! `GIT_RALPH_SEED=<number>` does the storm of that seed again; a failure names its seed.
+
+mod http;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,6 +19,8 @@ use nix::sys::signal::Signal;
 use crate::support::Sandbox;
 use crate::{nothing_of, whole};
 
+/// The repository of the remote.
+const REMOTE: &str = "remote.git";
 /// The lease of the workers, in milliseconds.
 const LEASE: u64 = 3000;
 /// Time in which every change must be done.
@@ -51,7 +55,7 @@ impl Storm {
 
     /// Makes the remote, with the changes on its branch.
     fn remote(self, sandbox: &Sandbox) -> PathBuf {
-        let bare = sandbox.outside("remote.git");
+        let bare = sandbox.outside(REMOTE);
         sandbox.git(&["rm", "-rq", "openspec"]);
         for number in 0..self.changes {
             let stories: String = (1..=self.stories)
@@ -80,20 +84,21 @@ impl Storm {
     fn work(
         self,
         sandbox: &Sandbox,
-        bare: &Path,
+        url: &str,
         agent: &str,
         worker: u64,
         begun: Instant,
     ) -> Result<(), String> {
         let clone = sandbox.outside(&format!("worker-{worker}"));
-        let url = format!("file://{}", bare.display());
         let depth = match worker % 3 {
             0 => "--depth=1",
             1 => "--depth=2",
             _ => "--no-tags",
         };
-        sandbox.git(&["clone", "-q", depth, &url, clone.to_str().unwrap()]);
+        let bare = format!("file://{}", sandbox.outside(REMOTE).display());
+        sandbox.git(&["clone", "-q", depth, &bare, clone.to_str().unwrap()]);
         let git = |args: &[&str]| sandbox.git_cmd(args).dir(&clone).run();
+        git(&["remote", "set-url", "origin", url]).exits(0);
         // Work of the user's that is nowhere else.
         git(&["branch", "mine"]).exits(0);
         let own = git(&[
@@ -142,27 +147,28 @@ impl Storm {
                     return if is_whole { Ok(()) } else { Err(fsck.stderr) };
                 }
                 0 | 75 | 137 => {}
+                // A host that says nothing for longer than a lease allows ends a run; whoever began it begins it again.
+                1 if url.starts_with("http:") && output.stderr.contains("cannot read the remote") => {}
                 other => return Err(format!("worker {worker} ended with {other}:\n{}", output.stderr)),
             }
         }
         Err(format!("worker {worker} found no end"))
     }
 
-    /// Lets the workers work; returns what is wrong afterwards.
-    fn rage(self, sandbox: &Sandbox) -> Vec<String> {
-        let bare = self.remote(sandbox);
+    /// Lets the workers work on the remote at `url`; returns what is wrong afterwards.
+    fn rage(self, sandbox: &Sandbox, bare: &Path, url: &str) -> Vec<String> {
         let agent = sandbox.completing("sleep 0.$(($$ % 4)); echo \"$RALPH_STORY\" >>\"work-$RALPH_CHANGE\"");
         let begun = Instant::now();
         let mut wrong: Vec<String> = thread::scope(|scope| {
-            let (bare, agent) = (&bare, &agent);
-            let begin = |worker| scope.spawn(move || self.work(sandbox, bare, agent, worker, begun));
+            let agent = &agent;
+            let begin = |worker| scope.spawn(move || self.work(sandbox, url, agent, worker, begun));
             let workers: Vec<_> = (0..self.workers).map(begin).collect();
             let ends = workers.into_iter().map(|worker| worker.join().unwrap());
             ends.filter_map(Result::err).collect()
         });
         for number in 0..self.changes {
             let change = Self::change(number);
-            if let Err(what) = self.look(sandbox, &bare, &change) {
+            if let Err(what) = self.look(sandbox, bare, &change) {
                 wrong.push(format!("seed {}, {change}: {what}", self.seed));
             }
         }
@@ -260,7 +266,34 @@ fn whatever_happens_to_workers_each_story_is_done_once() {
             stories: if whole() { 4 } else { 3 },
             seed,
         };
-        wrong.extend(storm.rage(&Sandbox::new()));
+        let sandbox = Sandbox::new();
+        let bare = storm.remote(&sandbox);
+        let url = format!("file://{}", bare.display());
+        wrong.extend(storm.rage(&sandbox, &bare, &url));
+    }
+    nothing_of(&wrong);
+}
+
+#[test]
+fn what_a_slow_host_loses_is_neither_lost_nor_done_twice() {
+    let mut wrong = Vec::new();
+    for seed in seeds() {
+        let storm = Storm {
+            workers: if whole() { 4 } else { 2 },
+            changes: if whole() { 3 } else { 1 },
+            stories: if whole() { 4 } else { 2 },
+            seed,
+        };
+        let sandbox = Sandbox::new();
+        let bare = storm.remote(&sandbox);
+        sandbox
+            .git_cmd(&["config", "http.receivepack", "true"])
+            .dir(&bare)
+            .run()
+            .exits(0);
+        let host = http::Served::new(&sandbox.git_program(), bare.parent().unwrap(), seed);
+        wrong.extend(storm.rage(&sandbox, &bare, &host.url(REMOTE)));
+        assert!(host.faults() > 3, "the host had {} faults only", host.faults());
     }
     nothing_of(&wrong);
 }
