@@ -1,10 +1,11 @@
 //! Keeps settings that were added to a configuration file during an attempt when the rest is undone: those that by
 //! themselves make git neither run nor send anything.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use super::command::{Git, GitError};
+use crate::fs::is_regular;
 
 /// A key, and its value if it has one.
 type Setting = (String, Option<String>);
@@ -90,6 +91,32 @@ impl Git {
             self.cmd("config", args).done().await?;
         }
         Ok(())
+    }
+
+    /// Has the repository at `git_dir` name `dir` as its work tree (`core.worktree`), if it names another one: `git mv` has a
+    /// submodule name its new place there. Both paths are whole, and without links.
+    ///
+    /// # Errors
+    /// If git cannot be run, or a file cannot be looked at.
+    pub async fn set_place(&self, git_dir: &Path, dir: &Path) -> Result<(), GitError> {
+        let config = git_dir.join("config");
+        if !is_regular(&config)? {
+            return Ok(());
+        }
+        let settings = self.settings_in(&config).await?;
+        let mut values = settings.into_iter().rev();
+        let place = values.find_map(|(key, value)| (key == "core.worktree").then_some(value?));
+        if place.is_none_or(|place| git_dir.join(place).canonicalize().is_ok_and(|place| place == dir)) {
+            return Ok(());
+        }
+        let place = relative(git_dir, dir);
+        let args = [
+            "--file".as_ref(),
+            config.as_os_str(),
+            "core.worktree".as_ref(),
+            place.as_os_str(),
+        ];
+        self.cmd("config", args).done().await
     }
 
     /// Reads the settings of one file, without included files; returns none if git cannot read it.
@@ -214,6 +241,14 @@ fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &
         is_harmless(key, value) && !remote(key).is_some_and(|name| is_split(&name))
     };
     settings.filter(stays).collect()
+}
+
+/// Returns the path from one directory to another one; both are whole.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let same = from.iter().zip(to.iter()).take_while(|(one, other)| one == other);
+    let same = same.count();
+    let up = from.iter().skip(same).map(|_| OsStr::new(".."));
+    up.chain(to.iter().skip(same)).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::inventory::Kind;
 use super::records::Records;
 use super::repo_link::{Link, identity};
 use super::trash::{free_name, move_away};
-use super::{ProtectError, Site, foreign_filters, inner_repositories};
+use super::{ProtectError, Site, foreign_filters, inner_repositories, submodules};
 use crate::events::Notices;
 use crate::fs::Below;
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
@@ -237,12 +237,17 @@ fn may_have_submodules(site: Site<'_>) -> bool {
     is_there(site.repo.top.join(".gitmodules")) || is_there(site.repo.common_dir.join("modules"))
 }
 
-/// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were.
+/// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
+/// their places are right again.
 ///
 /// # Errors
 /// If the index cannot be read.
 pub(super) async fn tell_unproven(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
     let paths = known(site).await?;
+    for path in &paths {
+        let dir = site.repo.top.join(OsStr::from_bytes(path));
+        submodules::lead_back(site, &dir).await?;
+    }
     if !paths.is_empty() {
         notices.tell(format!(
             "the configuration and the hooks of repositories inside the work tree are as the attempt left them; to look \

@@ -17,7 +17,7 @@ use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
 use crate::fs::{Below, Durability, Links, file_error, read_regular_text, umask_now};
 use crate::git::worktree::{Count, Whose};
-use crate::git::{Head, Repo, autostashes, clear_operations, discover};
+use crate::git::{Head, Repo, autostashes, clear_operations, discover, git_directories};
 use crate::names::{Oid, short_branch};
 use crate::paths::{is_of_work_tree, percent_decode, percent_encode};
 use crate::refs::{KeptRef, Update};
@@ -214,6 +214,7 @@ impl Savepoint {
             let mode = 0o666 & !umask_now();
             door.write(&dir.join(".git"), text.as_bytes(), mode, Durability::Atomic)?;
         }
+        lead_back(site, &dir).await?;
         let Ok((mut repo, head)) = discover(&dir).await else {
             return Ok(None);
         };
@@ -224,6 +225,30 @@ impl Savepoint {
         repo.git = repo.git.with_own_identity(true).with_settings(settings);
         Ok(Some((repo, head)))
     }
+}
+
+/// Has the repository of the submodule in this directory work here again: with another place, or one that is gone, git can
+/// do nothing there, and nothing in the repository around it. Only repositories that git keeps in its own directory are
+/// changed.
+pub(super) async fn lead_back(site: Site<'_>, dir: &Path) -> Result<(), ProtectError> {
+    let whole = |path: &Path| path.canonicalize().ok();
+    let found = || {
+        let (top, layout) = git_directories(dir)?;
+        let (dir, git_dir) = (whole(dir)?, whole(&layout.git_dir)?);
+        let keeping = [&site.repo.common_dir, &site.repo.git_dir].map(|kept| whole(kept));
+        let mut keeping = keeping.into_iter().flatten();
+        let is_kept_by_git = keeping.any(|kept| git_dir.starts_with(kept.join("modules")));
+        (top == dir && is_kept_by_git).then_some((git_dir, dir))
+    };
+    if let Some((git_dir, dir)) = found() {
+        site.repo.git.set_place(&git_dir, &dir).await?;
+    }
+    Ok(())
+}
+
+/// Returns what the `.git` of a directory says, if it is a file.
+fn git_file(dir: &Path) -> Option<String> {
+    read_regular_text(&dir.join(".git"), Links::Refused, 1 << 16).ok()
 }
 
 /// Reads the submodules that are checked out now.
@@ -246,7 +271,7 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
                 path: percent_encode(&path),
                 branch: head.branch,
                 oid,
-                git_file: read_regular_text(&dir.join(".git"), Links::Refused, 1 << 16).ok(),
+                git_file: git_file(&dir),
             });
         }
     }

@@ -3,6 +3,8 @@
 //! After `failed` everything equals the checkpoint, byte for byte. After `complete` the commit is the work
 //! tree without what was ignored at the start. After `finish --cleanup` no file was touched, nothing is
 //! staged, the branch is gone. Nothing outside of the repository is ever written.
+//!
+//! `GIT_RALPH_MISDEED=<name>` tries that one alone, in each state and with both verdicts.
 
 mod in_place;
 pub mod misdeeds;
@@ -45,18 +47,31 @@ struct Case {
     wrong: Vec<String>,
 }
 
+/// Returns the misdeeds that are tried in the state of this number, with the verdict: every `bounded`-th of a bounded sweep,
+/// others in each state.
+fn selection(state: usize, bounded: usize) -> impl Iterator<Item = (&'static Misdeed, bool)> {
+    let only = std::env::var("GIT_RALPH_MISDEED").ok();
+    let step = match only {
+        Some(_) => 1,
+        None => stride(4 * STATES.len(), bounded),
+    };
+    let verdicts = MISDEEDS
+        .iter()
+        .flat_map(|misdeed| [(misdeed, false), (misdeed, true)]);
+    let is_wanted = move |misdeed: &Misdeed| only.as_ref().is_none_or(|only| *only == misdeed.name);
+    verdicts
+        .enumerate()
+        .filter(move |(place, (misdeed, _))| (place + state).is_multiple_of(step) && is_wanted(misdeed))
+        .map(|(_, case)| case)
+}
+
 /// Goes through the misdeeds in one state; a selection of them that differs from state to state.
 fn sweep(name: &str) {
     let number = STATES.iter().position(|state| state.name == name).unwrap();
     let state = &STATES[number];
     let mut found = Vec::new();
-    let step = stride(4 * STATES.len(), 10);
-    for (place, misdeed) in MISDEEDS.iter().enumerate() {
-        for complete in [false, true] {
-            if (2 * place + usize::from(complete) + number) % step == 0 {
-                found.extend(Case::new(Sandbox::new(), state, misdeed, false).judge(complete));
-            }
-        }
+    for (misdeed, complete) in selection(number, 10) {
+        found.extend(Case::new(Sandbox::new(), state, misdeed, false).judge(complete));
     }
     nothing_of(&found);
 }

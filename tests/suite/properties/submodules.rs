@@ -138,6 +138,29 @@ fn a_submodule_that_an_attempt_moves_stays_one_and_what_runs_nothing_stays() {
 }
 
 #[test]
+fn one_that_was_moved_is_back_in_its_place() {
+    for (promise, code) in [("complete", 0), ("echo mine >moved/mine; failed red", 3)] {
+        let sandbox = started();
+        let agent = sandbox.agent(&format!("git mv lib moved; {promise}"));
+        sandbox.step("next", &agent).exits(code);
+        if code == 3 {
+            let kept = sandbox.read(".git/ralph/add-login/trash/1.1/moved/mine");
+            assert_eq!(kept, "mine\n");
+            assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "", "{promise}");
+        }
+        sandbox.ralph(&["abort"]).exits(0);
+        assert!(!sandbox.top.join("moved").exists(), "{promise}");
+        assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "", "{promise}");
+        let place = sandbox.top.join("lib").canonicalize().unwrap();
+        let shown = in_lib(&sandbox, &["rev-parse", "--show-toplevel"]);
+        assert_eq!(shown, place.to_str().unwrap(), "{promise}");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "{promise}");
+        let config = sandbox.read(".git/modules/lib/config");
+        assert!(config.contains("worktree = ../../../lib\n"), "{config}");
+    }
+}
+
+#[test]
 fn a_submodule_whose_repository_moves_into_the_others_keeps_it() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
@@ -168,6 +191,16 @@ fn after_a_kill_a_person_is_told_where_to_look() {
         .exits(0)
         .says("git submodule update --init lib");
     assert!(!sandbox.top.join("lib/.git").exists());
+}
+
+#[test]
+fn after_a_kill_one_whose_place_is_gone_stops_no_git() {
+    let sandbox = started();
+    let agent = sandbox.agent("git -C lib config core.worktree ../../../nowhere; kill -9 $PPID");
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
 }
 
 #[test]

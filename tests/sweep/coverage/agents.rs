@@ -189,7 +189,11 @@ pub const ROWS: &[Row] = &[
             Test("agents::what_the_agent_leaves_running_is_ended"),
         ],
     ),
-    ("D22", "adds a submodule", &[Misdeed("submodule")]),
+    (
+        "D22",
+        "adds or moves a submodule",
+        &[Misdeed("submodule"), Misdeed("submodule_moved")],
+    ),
     (
         "D23",
         "deletes the state of the loop",

@@ -3,11 +3,10 @@
 
 use std::fs;
 
-use super::misdeeds::MISDEEDS;
 use super::states::STATES;
-use super::{CHANGE, Case, was_ignored};
+use super::{CHANGE, Case, selection, was_ignored};
+use crate::nothing_of;
 use crate::support::{Print, Sandbox};
-use crate::{nothing_of, stride};
 
 /// What must be the same at every step: the index, HEAD, and the user's refs, the stash among them.
 pub struct Place {
@@ -112,15 +111,11 @@ fn sweep(name: &str) {
     let number = STATES.iter().position(|state| state.name == name).unwrap();
     let state = &STATES[number];
     let mut found = Vec::new();
-    let step = stride(4 * STATES.len(), 8);
-    for (place, misdeed) in MISDEEDS.iter().enumerate() {
-        for complete in [false, true] {
-            if (2 * place + usize::from(!complete) + number) % step == 0 {
-                let sandbox = Sandbox::new();
-                sandbox.configure("ralph.strategy", "stash");
-                found.extend(Case::new(sandbox, state, misdeed, false).judge(complete));
-            }
-        }
+    // Another verdict than that of the other strategy.
+    for (misdeed, complete) in selection(number + 1, 8) {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.strategy", "stash");
+        found.extend(Case::new(sandbox, state, misdeed, false).judge(complete));
     }
     nothing_of(&found);
 }

@@ -68,10 +68,16 @@ pub const LIMITS: &[Limit] = &[
         why: "a file that lost no more than the right to write it is like the checkpoint's for git",
     },
     Limit {
-        misdeeds: &["stash"],
+        misdeeds: &["stash", "stash_elsewhere"],
         states: &[],
         what: &["refs/stash"],
         why: "entries that an attempt put into the stash stay there, above the user's",
+    },
+    Limit {
+        misdeeds: &["stash_dropped"],
+        states: &["linked_worktree"],
+        what: &["refs/stash"],
+        why: "where another work tree may have taken an entry, it is kept in a ref and named",
     },
 ];
 
@@ -223,6 +229,15 @@ pub const MISDEEDS: &[Misdeed] = &[
     ),
     grave("no_directory", "cd ..; rm -rf repo/src repo/dir"),
     grave("stash", "echo e >>src/f1; g stash -q -u"),
+    harmless("stash_dropped", "echo e >>src/f1; g stash drop -q"),
+    harmless(
+        "stash_elsewhere",
+        "g worktree add -q --detach \"$notes/tree\"; echo t >>\"$notes/tree/README.md\"; g -C \"$notes/tree\" stash -q; echo e >>src/f1",
+    ),
+    harmless(
+        "submodule_moved",
+        "[ ! -e part ] || g mv part moved; echo e >>src/f1",
+    ),
     harmless("tags", "git tag -f v1 HEAD; git tag new; echo e >>src/f1"),
     harmless("bare", "git config core.bare true; echo e >>src/f1"),
     harmless("no_modes", "git config core.fileMode false; chmod +x src/f1"),
