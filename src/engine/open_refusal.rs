@@ -62,6 +62,9 @@ pub enum OpenRefusal {
         path: PathBuf,
         to: PathBuf,
     },
+    /// The repository was moved, and git was not told.
+    #[error("the work tree of loop '{change}' does not find this repository, which was moved: {}", path.display())]
+    WorkTreeCutOff { change: String, path: PathBuf },
     /// git-ralph was cut off while it made the work tree of a loop again.
     #[error("the work tree of loop '{change}' is only half made: {}", path.display())]
     WorkTreeHalfMade { change: String, path: PathBuf },
@@ -158,6 +161,7 @@ impl Advise for OpenRefusal {
                 typed_path(to),
                 typed_path(path)
             )),
+            Self::WorkTreeCutOff { path, .. } => hint(format!("git worktree repair {}", typed_path(path))),
             Self::WorkTreeHalfMade { change, .. } => hint(format!(
                 "git ralph start {change} --worktree",
                 change = typed(change)

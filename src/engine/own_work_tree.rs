@@ -23,7 +23,7 @@ use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::fs::{Below, Durability, Links, file_error, read_regular_text};
+use crate::fs::{Below, Durability, Links, file_error, is_regular, read_regular_text};
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
@@ -86,6 +86,14 @@ fn moved(repo: &Repo, state: &State) -> Option<OpenRefusal> {
         path: state.worktree.as_path().to_owned(),
         to: tops.find(|top| is_locked(top, &of_loop))?,
     })
+}
+
+/// Returns whether a work tree is one of this repository's that does not find it: the repository was moved.
+fn is_cut_off(repo: &Repo, top: &Path) -> bool {
+    let is_file = is_regular(&top.join(".git")).unwrap_or(false);
+    is_file
+        && RepoLayout::of_work_tree(top).is_none()
+        && linked_work_trees(&repo.common_dir).any(|linked| linked == top)
 }
 
 /// Notes that a work tree is complete.
@@ -350,6 +358,9 @@ pub(crate) fn refusal(repo: &Repo, state: &State) -> Option<OpenRefusal> {
     let is_gone = place.symlink_metadata().is_err();
     if is_gone && let Some(moved) = moved(repo, state) {
         return Some(moved);
+    }
+    if is_cut_off(repo, place) {
+        return Some(OpenRefusal::WorkTreeCutOff { change, path });
     }
     Some(OpenRefusal::WorkTreeGone {
         change,

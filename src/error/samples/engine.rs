@@ -74,6 +74,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             path: path("/r.ralph/add-login"),
             to: path("/elsewhere"),
         },
+        OpenRefusal::WorkTreeCutOff {
+            change: change(),
+            path: path("/r.ralph/add-login"),
+        },
         OpenRefusal::WorkTreeHalfMade {
             change: change(),
             path: path("/r.ralph/add-login"),

@@ -111,3 +111,24 @@ fn a_work_tree_that_the_user_moved_is_not_gone() {
     sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
     assert_eq!(sandbox.read("edit"), "mine\n");
 }
+
+#[test]
+fn a_work_tree_whose_repository_was_moved_is_not_given_up() {
+    let mut sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    fs::write(own.join("edit"), "mine\n").unwrap();
+    let to = sandbox.outside("moved");
+    fs::rename(&sandbox.top, &to).unwrap();
+    sandbox.top = to;
+    let command = format!("git worktree repair {}", own.display());
+    for args in [&["next", CHANGE][..], &["start", CHANGE, "--worktree"]] {
+        sandbox
+            .ralph(args)
+            .exits(1)
+            .says("does not find this repository, which was moved")
+            .says(&command);
+    }
+    sandbox.cmd("sh").args(["-c", &command]).run().exits(0);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("edit"), "mine\n");
+}
