@@ -8,8 +8,9 @@ use nix::sys::stat::{Mode, umask};
 
 use super::below::Below;
 use super::error::{FileError, file_error};
+use super::looking::is_special;
 use super::place::widened;
-use super::reading::{has_other_names, is_special};
+use super::reading::has_other_names;
 
 /// Returns the umask: the permissions that new files and directories do not get.
 #[must_use]

@@ -1,7 +1,9 @@
 //! Plain files: writes and copies that are complete or absent, permissions, and errors that name the file.
 //!
 //! Nothing outside of this directory changes files by a path alone (`clippy.toml`): a change goes through a door,
-//! [`Below`], whose directory says how far it may reach.
+//! [`Below`], whose directory says how far it may reach. Nor does anything look at files without saying what it is to it
+//! that they cannot be looked at: [`kind_of`], [`target_of`] and the like pass the error on, those called `may_…` take it
+//! for something, and those called `seen…` for nothing.
 #![expect(
     clippy::disallowed_methods,
     reason = "here is the door that the other modules have to go through"
@@ -10,6 +12,7 @@
 mod access;
 mod below;
 mod error;
+mod looking;
 mod moving;
 mod named;
 mod place;
@@ -18,11 +21,15 @@ mod reading;
 pub use access::{lacks, umask_now};
 pub use below::Below;
 pub use error::{Durability, FileError, file_error};
+pub use looking::{
+    entries_of, is_directory, is_file_or_link, is_regular, is_seen_as_file, is_special, is_there, kind_of,
+    leads_to_file, link_of, may_be_there, may_exist, seen, seen_in, seen_itself, target_of,
+};
 pub use named::{append_named, make_named_dir, remove_named, remove_named_dir, write_named, write_through};
-pub use place::{TEMPORARY, is_absent, may_exist};
+pub use place::{TEMPORARY, is_absent};
 pub use reading::{
-    Links, entries_of, has_other_names, has_same_bytes, is_regular, is_special, open_regular, read_regular,
-    read_regular_text,
+    Links, has_other_names, has_same_bytes, open_regular, read, read_if_there, read_regular,
+    read_regular_text, seen_bytes, seen_text,
 };
 
 #[cfg(test)]

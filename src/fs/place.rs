@@ -131,12 +131,6 @@ pub fn is_absent(error: &io::Error) -> bool {
         )
 }
 
-/// Returns whether something may be at a path, or where a link there leads: the system does not say that nothing is.
-#[must_use]
-pub fn may_exist(path: &Path) -> bool {
-    !path.metadata().is_err_and(|error| is_absent(&error))
-}
-
 pub(super) fn outside() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,

@@ -9,26 +9,34 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
 use super::error::{FileError, file_error, not_regular};
-use super::place::is_absent;
+use super::looking::if_there;
 
-/// Returns whether a path is neither a regular file nor a directory: a link, a pipe, a socket or a device.
-#[must_use]
-pub fn is_special(path: &Path) -> bool {
-    let found = path.symlink_metadata();
-    found.is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-/// Returns whether a regular file is at a path; a link is none.
+/// Reads a file.
 ///
 /// # Errors
-/// If the system cannot tell.
-pub fn is_regular(path: &Path) -> Result<bool, FileError> {
-    match path.symlink_metadata() {
-        Ok(found) => Ok(found.is_file()),
-        // Nothing can be opened by such a path either.
-        Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::InvalidFilename => Ok(false),
-        Err(error) => Err(file_error("look at", path, error)),
-    }
+/// If it cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    fs::read(path).map_err(|error| file_error("read", path, error))
+}
+
+/// Reads a file; returns `None` if it is not there.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    if_there("read", path, fs::read(path))
+}
+
+/// Reads a file that can be seen.
+#[must_use]
+pub fn seen_bytes(path: &Path) -> Option<Vec<u8>> {
+    fs::read(path).ok()
+}
+
+/// Reads a file that can be seen and is text.
+#[must_use]
+pub fn seen_text(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
 }
 
 /// Returns whether two files have the same bytes.
@@ -36,19 +44,7 @@ pub fn is_regular(path: &Path) -> Result<bool, FileError> {
 /// # Errors
 /// If one of them cannot be read.
 pub fn has_same_bytes(one: &Path, other: &Path) -> Result<bool, FileError> {
-    let read = |path: &Path| fs::read(path).map_err(|error| file_error("read", path, error));
     Ok(read(one)? == read(other)?)
-}
-
-/// Lists what is in a directory; nothing if it is not there.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn entries_of(dir: &Path) -> Result<Vec<fs::DirEntry>, FileError> {
-    match fs::read_dir(dir).and_then(Iterator::collect) {
-        Err(error) if !is_absent(&error) => Err(file_error("read", dir, error)),
-        entries => Ok(entries.unwrap_or_default()),
-    }
 }
 
 /// Returns whether a file has several names: another may be outside, and somebody else's.

@@ -1,0 +1,191 @@
+//! Looking at what is at a path. Only the system's word that nothing is there counts as that; any other error is passed on.
+//!
+//! The functions whose names begin with `seen` are for those to whom what cannot be looked at is the same as nothing.
+
+use std::fs::{self, DirEntry, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::{FileError, file_error};
+use super::place::is_absent;
+
+/// Returns what is at a path, a link there itself; `None` if nothing is.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn kind_of(path: &Path) -> Result<Option<Metadata>, FileError> {
+    if_there("look at", path, path.symlink_metadata())
+}
+
+/// Returns what is at a path, or where a link there leads; `None` if nothing is.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn target_of(path: &Path) -> Result<Option<Metadata>, FileError> {
+    if_there("look at", path, path.metadata())
+}
+
+/// Returns whether something is at a path, even a link that leads nowhere.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn is_there(path: &Path) -> Result<bool, FileError> {
+    Ok(kind_of(path)?.is_some())
+}
+
+/// Returns whether a directory is at a path; a link is none.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn is_directory(path: &Path) -> Result<bool, FileError> {
+    Ok(kind_of(path)?.is_some_and(|found| found.is_dir()))
+}
+
+/// Returns whether a regular file is at a path, or where a link there leads.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn leads_to_file(path: &Path) -> Result<bool, FileError> {
+    Ok(target_of(path)?.is_some_and(|found| found.is_file()))
+}
+
+/// Returns whether a regular file or a link is at a path.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn is_file_or_link(path: &Path) -> Result<bool, FileError> {
+    Ok(kind_of(path)?.is_some_and(|found| found.is_file() || found.is_symlink()))
+}
+
+/// Returns whether a regular file is at a path; a link is none.
+///
+/// # Errors
+/// If the system cannot tell.
+pub fn is_regular(path: &Path) -> Result<bool, FileError> {
+    match kind_of(path) {
+        // Nothing can be opened by such a path either.
+        Err(error) if error.source.kind() == io::ErrorKind::InvalidFilename => Ok(false),
+        found => Ok(found?.is_some_and(|found| found.is_file())),
+    }
+}
+
+/// Returns whether a path is neither a regular file nor a directory: a link, a pipe, a socket or a device.
+#[must_use]
+pub fn is_special(path: &Path) -> bool {
+    seen_itself(path).is_some_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Returns whether something may be at a path, or where a link there leads: the system does not say that nothing is.
+#[must_use]
+pub fn may_exist(path: &Path) -> bool {
+    !matches!(target_of(path), Ok(None))
+}
+
+/// Returns whether something may be at a path, even a link that leads nowhere.
+#[must_use]
+pub fn may_be_there(path: &Path) -> bool {
+    !matches!(kind_of(path), Ok(None))
+}
+
+/// Returns where a link leads.
+///
+/// # Errors
+/// If it cannot be read, or is no link.
+pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
+    fs::read_link(path).map_err(|error| file_error("read", path, error))
+}
+
+/// Lists what is in a directory; nothing if it is not there.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn entries_of(dir: &Path) -> Result<Vec<DirEntry>, FileError> {
+    let entries = fs::read_dir(dir).and_then(Iterator::collect);
+    Ok(if_there("read", dir, entries)?.unwrap_or_default())
+}
+
+/// Returns what can be seen at a path, or where a link there leads.
+#[must_use]
+pub fn seen(path: &Path) -> Option<Metadata> {
+    path.metadata().ok()
+}
+
+/// Returns what can be seen at a path, a link there itself.
+#[must_use]
+pub fn seen_itself(path: &Path) -> Option<Metadata> {
+    path.symlink_metadata().ok()
+}
+
+/// Returns whether a regular file is seen at a path, or where a link there leads.
+#[must_use]
+pub fn is_seen_as_file(path: &Path) -> bool {
+    seen(path).is_some_and(|found| found.is_file())
+}
+
+/// Lists what can be seen in a directory.
+pub fn seen_in(dir: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+    fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok)
+}
+
+pub(super) fn if_there<T>(
+    what: &'static str,
+    path: &Path,
+    found: io::Result<T>,
+) -> Result<Option<T>, FileError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(error) => Err(file_error(what, path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::fs::{read_if_there, seen_bytes};
+
+    #[test]
+    fn only_what_the_system_says_is_not_there_is_absent() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        fs::write(at("file"), "1").unwrap();
+        symlink("none", at("nowhere")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        for absent in ["none", "file/below", "loop/below"] {
+            let path = at(absent);
+            assert!(
+                !is_there(&path).unwrap() && target_of(&path).unwrap().is_none(),
+                "{absent}"
+            );
+            assert!(!may_be_there(&path) && !may_exist(&path), "{absent}");
+            assert!(entries_of(&path).unwrap().is_empty() && read_if_there(&path).unwrap().is_none());
+        }
+        for link in ["nowhere", "loop"] {
+            let path = at(link);
+            assert!(
+                is_there(&path).unwrap() && target_of(&path).unwrap().is_none(),
+                "{link}"
+            );
+            assert!(may_be_there(&path) && !may_exist(&path), "{link}");
+        }
+        // The system refuses such a name, whatever is there.
+        let refused = at(&"n".repeat(256));
+        let refusals = [
+            is_there(&refused).unwrap_err(),
+            target_of(&refused).unwrap_err(),
+            entries_of(&refused).unwrap_err(),
+            read_if_there(&refused).unwrap_err(),
+        ];
+        for error in refusals {
+            assert!(error.path == refused && !is_absent(&error.source), "{error}");
+        }
+        assert!(may_be_there(&refused) && may_exist(&refused));
+        assert!(
+            seen(&refused).is_none() && seen_itself(&refused).is_none() && seen_bytes(&refused).is_none()
+        );
+        assert!(seen_in(&refused).next().is_none() && !is_seen_as_file(&refused));
+        assert!(is_seen_as_file(&at("file")) && leads_to_file(&at("file")).unwrap());
+    }
+}
