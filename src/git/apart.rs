@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::command::{Git, GitError, split_z};
 use super::discover::Repo;
-use crate::fs::{Below, Durability, file_error};
+use crate::fs::{Below, Durability, file_error, seen_in};
 
 /// Such a repository; it is removed when this is dropped.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Repo {
 /// Removes what killed processes left. Nothing depends on it, so no error matters.
 fn remove_left(git_dir: &Path) {
     let door = Below::new(git_dir);
-    for entry in std::fs::read_dir(git_dir).into_iter().flatten().flatten() {
+    for entry in seen_in(git_dir) {
         let name = entry.file_name();
         let modified = entry.metadata().and_then(|found| found.modified());
         let age = modified.ok().and_then(|modified| modified.elapsed().ok());

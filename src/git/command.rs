@@ -12,7 +12,7 @@ use super::waits::{READS, waited_for};
 use crate::async_cmd::{self, Bounds, Command, CommandError, Output};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
-use crate::fs::FileError;
+use crate::fs::{FileError, kind_of};
 use crate::names::Oid;
 use crate::names::typed_path;
 
@@ -322,12 +322,9 @@ impl Git {
 /// Returns whether the file system at the top of a work tree certainly distinguishes upper and lower case:
 /// there the repository has one name only.
 fn tells_cases(top: &Path) -> bool {
-    let file = |name: &str| {
-        let metadata = top.join(name).symlink_metadata().ok()?;
-        Some((metadata.dev(), metadata.ino()))
-    };
-    let repository = file(".git");
-    repository.is_some() && file(".GIT") != repository
+    let file =
+        |name: &str| kind_of(&top.join(name)).map(|found| found.map(|found| (found.dev(), found.ino())));
+    matches!((file(".git"), file(".GIT")), (Ok(Some(one)), Ok(other)) if other != Some(one))
 }
 
 /// One git command about to run.

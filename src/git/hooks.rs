@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::discover::Repo;
-use crate::fs::{Links, read_regular_text};
+use crate::fs::{Links, may_be_there, read_regular_text};
 
 /// Path of git-ralph's own hooks directory below the common git directory; for repositories with `core.hooksPath`.
 pub const OWN_DIRECTORY: &str = "ralph/.hooks";
@@ -64,9 +64,6 @@ impl Hooks {
     /// Returns whether git may find a hook of this name; `false` means that there certainly is none.
     #[must_use]
     pub fn may_be(&self, repo: &Repo, name: &str) -> bool {
-        self.is_configured(name)
-            || self
-                .file(repo, name)
-                .is_none_or(|file| file.symlink_metadata().is_ok())
+        self.is_configured(name) || self.file(repo, name).is_none_or(|file| may_be_there(&file))
     }
 }

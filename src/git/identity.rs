@@ -1,10 +1,12 @@
 //! Finds the names and addresses that git puts into a commit (git-commit-tree(1), "COMMIT INFORMATION").
 
 use std::env;
-use std::fs;
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+
+use crate::fs::seen_bytes;
 
 /// A name and an address, as far as they are configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,7 +104,7 @@ impl Signers {
 
 /// Returns the time zone of the system (tzset(3)). Its name is not needed, and looking for it means to list all zones.
 fn local_zone() -> TimeZone {
-    let read = || TimeZone::tzif("local", &fs::read("/etc/localtime").ok()?).ok();
+    let read = || TimeZone::tzif("local", &seen_bytes(Path::new("/etc/localtime"))?).ok();
     match env::var_os("TZ") {
         None => read().unwrap_or_else(TimeZone::system),
         Some(_) => TimeZone::system(),

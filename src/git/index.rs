@@ -14,7 +14,9 @@ use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
-use crate::fs::{Below, Links, file_error, is_absent, open_regular};
+use crate::fs::{
+    Below, FileError, Links, entries_of, file_error, is_absent, may_exist, open_regular, target_of,
+};
 use crate::names::Oid;
 
 /// Time to wait for another git that holds the index.
@@ -26,10 +28,8 @@ const LOCK_POLL: Duration = Duration::from_millis(50);
 /// # Errors
 /// If the copy cannot be made.
 fn copy(from: &Path, door: &Below, to: &Path) -> Result<bool, GitError> {
-    let metadata = match fs::metadata(from) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(source) => return Err(file_error("read", from, source).into()),
+    let Some(metadata) = target_of(from)? else {
+        return Ok(false);
     };
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
     let mut source = open_regular(from, Links::Followed).map_err(|e| file_error("read", from, e))?;
@@ -88,18 +88,25 @@ impl Entries {
         hidden
     }
 
-    fn put_flagged(&mut self, path: &[u8], assumed: bool, skipped: bool, exists: impl Fn() -> bool) {
+    fn put_flagged(
+        &mut self,
+        path: &[u8],
+        assumed: bool,
+        skipped: bool,
+        exists: impl Fn() -> Result<bool, FileError>,
+    ) -> Result<(), FileError> {
         if assumed {
             self.assumed.push(path.to_vec());
         }
         if skipped {
-            let place = if exists() {
+            let place = if exists()? {
                 &mut self.skipped
             } else {
                 &mut self.sparse
             };
             place.push(path.to_vec());
         }
+        Ok(())
     }
 }
 
@@ -152,12 +159,12 @@ impl Repo {
     /// If the index cannot be read.
     pub async fn index_entries(&self, index: &Path) -> Result<Entries, GitError> {
         match self.read_index(index)?.index() {
-            Some(parsed) => Ok(self.entries_of(parsed)),
+            Some(parsed) => Ok(self.flagged_in(parsed)?),
             None => self.listed_entries(index).await,
         }
     }
 
-    fn entries_of(&self, index: Index<'_>) -> Entries {
+    fn flagged_in(&self, index: Index<'_>) -> Result<Entries, FileError> {
         let mut entries = Entries::default();
         for entry in index.entries() {
             let path = entry.path;
@@ -166,10 +173,10 @@ impl Repo {
             } else if entry.mode == GITLINK {
                 entries.submodules.push(path.to_vec());
             } else {
-                entries.put_flagged(path, entry.assumed, entry.skipped, || self.exists(path));
+                entries.put_flagged(path, entry.assumed, entry.skipped, || self.exists(path))?;
             }
         }
-        entries
+        Ok(entries)
     }
 
     async fn listed_entries(&self, index: &Path) -> Result<Entries, GitError> {
@@ -193,7 +200,7 @@ impl Repo {
                 entries.submodules.push(path.to_vec());
             } else {
                 let skipped = tag.eq_ignore_ascii_case(&b's');
-                entries.put_flagged(path, tag.is_ascii_lowercase(), skipped, || self.exists(path));
+                entries.put_flagged(path, tag.is_ascii_lowercase(), skipped, || self.exists(path))?;
             }
         }
         Ok(entries)
@@ -216,8 +223,12 @@ impl Repo {
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         let file = self.read_index(index)?;
         let is_known = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
-        let mut new = paths.to_vec();
-        new.retain(|path| self.exists(path) && !is_known(path));
+        let mut new = Vec::new();
+        for path in paths.iter().filter(|path| !is_known(path)) {
+            if self.exists(path)? {
+                new.push(path.clone());
+            }
+        }
         if new.is_empty() {
             return Ok(());
         }
@@ -326,8 +337,8 @@ impl Repo {
         discard(&door, to)?;
         // Only git-ralph works on it, but a git that was killed may have left its lock.
         let lock = lock_of(to);
-        if lock.exists() {
-            wait_while(|| lock.exists()).await;
+        if may_exist(&lock) {
+            wait_while(|| may_exist(&lock)).await;
             discard(&door, &lock)?;
         }
         let known = self.read_index(from).ok();
@@ -356,12 +367,8 @@ impl Repo {
     /// Converts an index with a shared file (`core.splitIndex`) to a complete one: a private index must not depend on a
     /// file that the real one may drop. Returns whether it could be read.
     async fn unsplit(&self, index: &Path) -> Result<bool, GitError> {
-        let shared = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
-        let is_split = fs::read_dir(&self.git_dir)
-            .map_err(|source| file_error("read", &self.git_dir, source))?
-            .filter_map(Result::ok)
-            .any(shared);
-        if !is_split {
+        let shared = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("sharedindex.");
+        if !entries_of(&self.git_dir)?.iter().any(shared) {
             return Ok(true);
         }
         let args = ["-q", "--no-split-index"];
@@ -429,8 +436,9 @@ async fn open_lock(door: &Below, path: &Path) -> Result<File, GitError> {
 }
 
 fn write_copy(lock: &mut File, index: &Path) -> io::Result<()> {
-    let modified = fs::metadata(index)?.modified()?;
-    io::copy(&mut open_regular(index, Links::Followed)?, lock)?;
+    let mut source = open_regular(index, Links::Followed)?;
+    let modified = source.metadata()?.modified()?;
+    io::copy(&mut source, lock)?;
     lock.sync_all()?;
     lock.set_modified(modified)
 }

@@ -12,6 +12,8 @@ use super::checksum::seal;
 use super::command::GitError;
 use super::discover::Repo;
 
+use crate::fs::seen_itself;
+
 /// Length of the times of an entry, in bytes: the change time and the modification time, each in seconds and nanoseconds.
 const TIMES: usize = 16;
 
@@ -40,7 +42,7 @@ impl Repo {
             let Some(start) = parsed.start_of(path) else {
                 return Ok(false);
             };
-            let Ok(file) = self.top.join(OsStr::from_bytes(path)).symlink_metadata() else {
+            let Some(file) = seen_itself(&self.top.join(OsStr::from_bytes(path))) else {
                 return Ok(false);
             };
             // The inode, the owner, the group and the size; git normalizes the mode, and may leave out the device.

@@ -14,7 +14,10 @@ use nix::unistd::geteuid;
 
 use super::ref_file::is_own;
 use super::{Git, loose};
-use crate::fs::{Links, read_regular, read_regular_text};
+use crate::fs::{
+    Links, entries_of, is_seen_as_file, may_be_there, may_exist, read_regular, read_regular_text, seen,
+    seen_itself,
+};
 use crate::names::Oid;
 
 /// Maximum length of HEAD, a ref or a link to a directory, in bytes.
@@ -89,10 +92,7 @@ impl RepoLayout {
     /// Returns whether git would block forever in a directory: it opens anything called HEAD, even a pipe.
     #[must_use]
     pub fn is_waited_for(dir: &Path) -> bool {
-        let blocks = |head: PathBuf| {
-            let kind = head.metadata().map(|found| found.file_type());
-            kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir())
-        };
+        let blocks = |head: PathBuf| seen(&head).is_some_and(|found| !found.is_file() && !found.is_dir());
         let mut dirs = dir.ancestors();
         dirs.any(|dir| blocks(dir.join("HEAD")) || blocks(dir.join(".git/HEAD")) || blocks(dir.join(".git")))
     }
@@ -113,19 +113,20 @@ impl RepoLayout {
         let (top, layout) = Self::above(dir)?;
         let git_dir = layout.git_dir.canonicalize().ok()?;
         let common_dir = layout.common_dir.canonicalize().ok()?;
-        let device = |path: &Path| Some(path.metadata().ok()?.dev());
-        // A directory with this file may be a git directory itself.
+        let device = |path: &Path| Some(seen(path)?.dev());
+        let is_dir = |path: PathBuf| seen(&path).is_some_and(|found| found.is_dir());
+        // A directory with one of these may be a git directory itself, or have one.
         let real = dir.canonicalize().ok()?;
         let mut below = real.ancestors().take_while(|dir| *dir != top);
         let is_whole = device(dir)? == device(&top)?
-            && !below.any(|dir| dir.join("HEAD").symlink_metadata().is_ok())
+            && !below.any(|dir| may_be_there(&dir.join("HEAD")) || may_be_there(&dir.join(".git")))
             && [&top, &top.join(".git"), &git_dir, &common_dir]
                 .into_iter()
                 .all(|path| is_ours(path))
-            && common_dir.join("objects").is_dir()
-            && common_dir.join("config").is_file()
-            && common_dir.join("refs").is_dir()
-            && !common_dir.join("reftable").exists();
+            && is_dir(common_dir.join("objects"))
+            && is_seen_as_file(&common_dir.join("config"))
+            && is_dir(common_dir.join("refs"))
+            && !may_exist(&common_dir.join("reftable"));
         let layout = Self { git_dir, common_dir };
         is_whole.then_some((top, layout))
     }
@@ -137,7 +138,7 @@ impl RepoLayout {
     }
 
     fn of(git_dir: PathBuf) -> Option<Self> {
-        let head = git_dir.join("HEAD").symlink_metadata().ok()?;
+        let head = seen_itself(&git_dir.join("HEAD"))?;
         if !head.is_file() && !head.is_symlink() {
             return None;
         }
@@ -148,7 +149,7 @@ impl RepoLayout {
     /// Returns whether the refs are stored in a form that only git can read.
     #[must_use]
     pub fn has_hidden_refs(&self) -> bool {
-        self.common_dir.join("reftable").is_dir()
+        may_exist(&self.common_dir.join("reftable"))
     }
 
     /// Reads HEAD from its file alone.
@@ -208,7 +209,7 @@ impl RepoLayout {
     /// contain it, and nobody is about to remove it from them.
     #[must_use]
     pub fn is_only_unpacked(&self, name: &str, old: &str) -> bool {
-        self.packed(name).as_deref() == Some(old) && !self.common_dir.join("packed-refs.lock").exists()
+        self.packed(name).as_deref() == Some(old) && !may_exist(&self.common_dir.join("packed-refs.lock"))
     }
 
     /// Returns whether the history of `new` contains `old`; asks git unless a few loose commits show it, or show that it
@@ -229,9 +230,8 @@ impl RepoLayout {
     /// Returns whether the repository has no other work tree than this one (gitrepository-layout(5), `worktrees`).
     #[must_use]
     pub fn is_only_work_tree(&self) -> bool {
-        let others = std::fs::read_dir(self.common_dir.join("worktrees"));
-        let has_others = others.is_ok_and(|mut others| others.next().is_some());
-        self.git_dir == self.common_dir && !has_others
+        let others = entries_of(&self.common_dir.join("worktrees"));
+        self.git_dir == self.common_dir && others.is_ok_and(|others| others.is_empty())
     }
 
     /// Returns the path of the stash's reflog; the path is empty if the stash has no file of its own.
@@ -262,7 +262,8 @@ pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     real.as_deref().unwrap_or(dir).ancestors().find_map(|top| {
         let git_dir = top.join(git_dir_at(&top.join(".git"))?);
         let common_dir = common_dir_of(&git_dir);
-        let is_one = common_dir.join("objects").is_dir() && common_dir.join("refs").is_dir();
+        let is_dir = |name: &str| seen(&common_dir.join(name)).is_some_and(|found| found.is_dir());
+        let is_one = is_dir("objects") && is_dir("refs");
         is_one.then(|| (top.to_owned(), RepoLayout { git_dir, common_dir }))
     })
 }
@@ -271,15 +272,14 @@ pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
 fn is_ours(path: &Path) -> bool {
     let we = geteuid().as_raw();
     let sudo = || env::var("SUDO_UID").ok()?.parse::<u32>().ok();
-    path.symlink_metadata()
-        .is_ok_and(|found| found.uid() == we || we == 0 && sudo() == Some(found.uid()))
+    seen_itself(path).is_some_and(|found| found.uid() == we || we == 0 && sudo() == Some(found.uid()))
 }
 
 /// Returns whether two paths name one directory.
 #[must_use]
 pub fn is_same_dir(one: &Path, other: &Path) -> bool {
-    match (one.metadata(), other.metadata()) {
-        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+    match (seen(one), seen(other)) {
+        (Some(one), Some(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         _ => false,
     }
 }
@@ -291,7 +291,7 @@ fn from_environment(name: &str) -> Option<PathBuf> {
 
 /// Returns a git directory, or the one named by a file in its place.
 fn git_dir_at(path: &Path) -> Option<PathBuf> {
-    if path.is_dir() {
+    if seen(path).is_some_and(|found| found.is_dir()) {
         return Some(path.to_owned());
     }
     let text = read_regular(path, Links::Followed, MOST).ok()?;
@@ -346,5 +346,29 @@ mod tests {
         fs::write(main.join("HEAD"), format!("{oid}\n")).unwrap();
         assert_eq!(found.head(), LayoutHead::Detached(oid.to_owned()));
         assert_eq!(RepoLayout::above(&temp.path().join("elsewhere")), None);
+    }
+
+    #[test]
+    fn nothing_is_certain_where_something_cannot_be_looked_at() {
+        let temp = tempfile::tempdir().unwrap();
+        let git_dir = temp.path().join(".git");
+        for dir in ["objects", "refs"] {
+            fs::create_dir_all(git_dir.join(dir)).unwrap();
+        }
+        fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(git_dir.join("config"), "").unwrap();
+        let below = temp.path().join("below");
+        fs::create_dir(&below).unwrap();
+        let (_, layout) = RepoLayout::certainly_above(&below).unwrap();
+        assert!(layout.is_only_work_tree());
+        // Git may find a repository there.
+        fs::create_dir(below.join(".git")).unwrap();
+        assert_eq!(RepoLayout::certainly_above(&below), None);
+        let refused = temp.path().join("n".repeat(256));
+        let layout = RepoLayout {
+            git_dir: refused.clone(),
+            common_dir: refused,
+        };
+        assert!(!layout.is_only_work_tree() && layout.has_hidden_refs());
     }
 }

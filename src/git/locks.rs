@@ -1,7 +1,6 @@
 //! Finds git's locks, tells whether another git process runs, so that a lock may not be stale, and removes stale ones.
 //! Takes no lock itself.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::command::GitError;
@@ -9,6 +8,7 @@ use super::discover::Repo;
 use super::index::{lock_of, wait_while};
 use super::layout::path_in;
 use super::stamp::Stamp;
+use crate::fs::{entries_of, may_exist, read_if_there, seen_in, seen_itself};
 use crate::processes::{Program, Table, ourselves, program};
 
 /// Number of moments for which a lock that another work tree may hold is waited for.
@@ -24,7 +24,7 @@ pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
         repo.common_dir.join("config.lock"),
     ];
     locks.extend(of_pseudorefs(&repo.git_dir));
-    locks.retain(|lock| lock.exists());
+    locks.retain(|lock| may_exist(lock));
     locks.dedup();
     locks
 }
@@ -32,8 +32,7 @@ pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
 /// Lists the locks of HEAD and the like, such as `ORIG_HEAD` and `AUTO_MERGE`: refs with upper-case names beside it
 /// (gitglossary(7), "pseudoref").
 fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(git_dir).into_iter().flatten();
-    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let paths = seen_in(git_dir).map(|entry| entry.path());
     let is_one = |path: &PathBuf| {
         let stem = path.file_stem().map(|stem| stem.as_encoded_bytes().to_vec());
         let is_name = |stem: Vec<u8>| stem.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_');
@@ -72,7 +71,7 @@ pub async fn require_free(repo: &Repo) -> Result<(), GitError> {
 /// them. Returns those that were not. Of the shared ones, gits take one after the other, and each waits for its turn: a
 /// lock of the same name that another git has taken since does not count.
 pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
-    let stamp = |lock: &Path| lock.symlink_metadata().ok().map(|found| Stamp::of(&found));
+    let stamp = |lock: &Path| seen_itself(lock).map(|found| Stamp::of(&found));
     let found: Vec<(&PathBuf, Stamp)> = locks
         .iter()
         .filter_map(|lock| Some((lock, stamp(lock)?)))
@@ -111,18 +110,15 @@ pub async fn remove_stale(repo: &Repo, found: &[PathBuf]) -> Result<usize, GitEr
     Ok(stuck.len())
 }
 
-/// Lists the top directories of all work trees of a repository, from git's files alone.
-fn all_tops(repo: &Repo) -> Vec<PathBuf> {
-    let linked = fs::read_dir(repo.common_dir.join("worktrees"))
-        .into_iter()
-        .flatten();
-    let links = linked.filter_map(Result::ok).filter_map(|entry| {
-        let link = fs::read(entry.path().join("gitdir")).ok()?;
-        Some(entry.path().join(path_in(&link)))
-    });
-    let main = repo.common_dir.clone();
-    let dirs = links.chain([main]);
-    dirs.filter_map(|dir| dir.parent().map(Path::to_owned)).collect()
+/// Lists the top directories of all work trees of a repository, from git's files alone; `None` if they cannot be read.
+fn all_tops(repo: &Repo) -> Option<Vec<PathBuf>> {
+    let mut dirs = vec![repo.common_dir.clone()];
+    for entry in entries_of(&repo.common_dir.join("worktrees")).ok()? {
+        let link = read_if_there(&entry.path().join("gitdir")).ok()?;
+        dirs.extend(link.map(|link| entry.path().join(path_in(&link))));
+    }
+    let tops = dirs.iter().filter_map(|dir| dir.parent());
+    Some(tops.map(Path::to_owned).collect())
 }
 
 /// Returns whether another git process works in this work tree, or `everywhere` in a work tree of the repository;
@@ -134,7 +130,7 @@ pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
         .map(|place| real(place))
         .into();
     if everywhere {
-        places.extend(all_tops(repo).iter().map(|top| real(top)));
+        places.extend(all_tops(repo)?.iter().map(|top| real(top)));
     }
     // `git ralph` is itself a git process that waits for this one.
     let ours = table.lineage();
@@ -171,6 +167,8 @@ fn real(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[tokio::test]
@@ -235,5 +233,16 @@ mod tests {
         assert_eq!(judged(std::slice::from_ref(&elsewhere)), Some(false));
         assert_eq!(judged(&[elsewhere.clone(), unseen.clone()]), None);
         assert_eq!(judged(&[unseen, elsewhere, here]), Some(true));
+    }
+
+    #[tokio::test]
+    async fn work_trees_that_cannot_be_read_are_not_none() {
+        let dir = tempfile::tempdir().unwrap();
+        duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
+        let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
+        assert_eq!(all_tops(&repo).unwrap().len(), 1);
+        // Nothing but a file can be read.
+        fs::create_dir_all(repo.common_dir.join("worktrees/w/gitdir")).unwrap();
+        assert_eq!(all_tops(&repo), None);
     }
 }

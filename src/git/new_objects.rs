@@ -1,7 +1,6 @@
 //! Makes new objects without a process: commits, and trees of a few files. They are written as git writes loose objects
 //! (gitformat-loose(5)): whole, synced, and under their final name at once.
 
-use std::fs::{self};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -13,8 +12,7 @@ use sha2::Sha256;
 use super::command::{Git, GitError};
 use super::discover::Repo;
 use super::identity::Signers;
-use crate::fs::Below;
-use crate::fs::file_error;
+use crate::fs::{Below, read};
 use crate::names::Oid;
 
 /// An object that may not exist yet.
@@ -98,7 +96,7 @@ impl Repo {
     /// # Errors
     /// If the file cannot be read or objects cannot be written.
     pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
-        let bytes = fs::read(file).map_err(|source| file_error("read", file, source))?;
+        let bytes = read(file)?;
         // Object ids do not compress, and trying takes long for a large index.
         self.store(&[(name, &bytes)], Compression::none()).await
     }

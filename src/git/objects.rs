@@ -6,6 +6,7 @@ use super::command::{Git, GitError, failure, split_z};
 use super::discover::Repo;
 use super::foreign::FOREIGN;
 use super::loose;
+use crate::fs::is_seen_as_file;
 use crate::names::Oid;
 
 /// An index entry that differs from a tree; mode `000000` means that it is not there.
@@ -199,7 +200,7 @@ impl Repo {
         let objects = self.common_dir.join("objects");
         let has_file = |oid: &Oid| {
             let (dir, name) = oid.as_str().split_at(2);
-            objects.join(dir).join(name).is_file()
+            is_seen_as_file(&objects.join(dir).join(name))
         };
         let asked: String = oids
             .iter()

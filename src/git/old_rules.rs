@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::{Git, GitError, failure, joined_z, split_z};
 use super::discover::Repo;
-use crate::fs::{Below, Durability};
+use crate::fs::{Below, Durability, is_file_or_link};
 use crate::names::Oid;
 use crate::paths::is_of_work_tree;
 
@@ -30,11 +30,11 @@ impl Repo {
         for dir in nested {
             let inner = Git::at_top(&self.top.join(OsStr::from_bytes(&dir)));
             let listed = inner.cmd("ls-files", ["-z", "-c", "-o"]).fields().await?;
-            let listed = listed.into_iter().map(|file| [dir.as_slice(), &file].concat());
-            files.extend(listed.filter(|path| {
-                let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-                found.is_ok_and(|found| found.is_file() || found.is_symlink())
-            }));
+            for path in listed.into_iter().map(|file| [dir.as_slice(), &file].concat()) {
+                if is_file_or_link(&self.top.join(OsStr::from_bytes(&path)))? {
+                    files.push(path);
+                }
+            }
         }
         Ok(files)
     }

@@ -1,10 +1,8 @@
 //! Operations that git leaves in progress: merges, rebases, cherry-picks, reverts, bisects.
 
-use std::path::PathBuf;
-
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::{Below, Links, file_error, is_absent, read_regular_text};
+use crate::fs::{Below, Links, is_there, read_regular_text};
 use crate::names::Oid;
 
 /// Files in the git directory, each with the operation that it stands for.
@@ -44,12 +42,7 @@ pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, Gi
     let mut found: Vec<&'static str> = Vec::new();
     for (file, name) in MARKERS {
         let path = repo.git_dir.join(file);
-        let is_file = match path.symlink_metadata() {
-            Ok(_) => true,
-            Err(error) if is_absent(&error) => false,
-            Err(error) => return Err(file_error("look at", &path, error).into()),
-        };
-        if is_file || refs.iter().any(|(found, _)| found == file) {
+        if is_there(&path)? || refs.iter().any(|(found, _)| found == file) {
             found.push(name);
         }
     }
@@ -117,10 +110,7 @@ pub async fn clear_operations(repo: &Repo) -> Result<(), GitError> {
     }
     let door = Below::new(&repo.git_dir);
     for name in MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS) {
-        let path: PathBuf = repo.git_dir.join(name);
-        if path.symlink_metadata().is_ok() {
-            door.remove(&path)?;
-        }
+        door.remove(&repo.git_dir.join(name))?;
     }
     Ok(())
 }

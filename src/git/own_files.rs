@@ -2,7 +2,6 @@
 //! exclude and attribute rules, sparse-checkout patterns, hooks, the place of the common directory.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::command::GitError;
 use super::hooks::OWN_DIRECTORY;
 use super::layout::RepoLayout;
-use crate::fs::{Below, Durability, FileError, file_error};
+use crate::fs::{Below, Durability, FileError, entries_of, file_error, is_directory, kind_of, link_of, read};
 
 /// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
 /// nothing behind a link is read, written or removed.
@@ -205,15 +204,15 @@ impl OwnFiles {
     }
 
     fn take(&mut self, name: &Path, path: &Path) -> Result<(), GitError> {
-        let Ok(metadata) = path.symlink_metadata() else {
+        let Some(metadata) = kind_of(path)? else {
             return Ok(());
         };
         let entry = if metadata.is_symlink() {
-            Entry::Link(fs::read_link(path).map_err(|error| file_error("read", path, error))?)
+            Entry::Link(link_of(path)?)
         } else if metadata.is_file() {
             Entry::File {
                 mode: metadata.permissions().mode() & 0o7777,
-                bytes: fs::read(path).map_err(|error| file_error("read", path, error))?,
+                bytes: read(path)?,
             }
         } else {
             Entry::Other
@@ -225,12 +224,11 @@ impl OwnFiles {
     /// Records a directory and the files in it, without git's sample hooks, which never run, and without git's list of
     /// refs for dumb servers, which git rewrites at any time.
     fn take_dir(&mut self, name: &Path, dir: &Path) -> Result<(), GitError> {
-        if !dir.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        if !is_directory(dir)? {
             return self.take(name, dir);
         }
         self.0.insert(name.to_owned(), Entry::Directory);
-        let entries = fs::read_dir(dir).map_err(|error| file_error("read", dir, error))?;
-        for entry in entries.filter_map(Result::ok) {
+        for entry in entries_of(dir)? {
             let (path, name) = (entry.path(), name.join(entry.file_name()));
             let sample = path.extension().is_some_and(|extension| extension == "sample");
             if !sample && !name.ends_with("info/refs") {
@@ -277,5 +275,21 @@ fn put(door: &Below, path: &Path, entry: &Entry) -> Result<(), FileError> {
         Entry::Directory => door.make_dir(path, 0o777),
         // Git cannot have used such a thing.
         Entry::Other => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_looked_at_are_not_recorded_as_missing() {
+        let temp = tempfile::tempdir().unwrap();
+        let layout = |dir: PathBuf| RepoLayout {
+            git_dir: dir.clone(),
+            common_dir: dir,
+        };
+        assert!(OwnFiles::read(&layout(temp.path().join("none"))).is_ok());
+        assert!(OwnFiles::read(&layout(temp.path().join("n".repeat(256)))).is_err());
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::fs::{Below, Durability, FileError, Links, read_regular_text};
+use crate::fs::{Below, Durability, FileError, Links, read_regular_text, seen};
 use crate::names::Oid;
 
 /// Maximum length of a ref's file or log that is read, in bytes.
@@ -45,7 +45,7 @@ impl RefFile {
             {
                 return Self::Missing;
             }
-            Err(_) if path.is_dir() => return Self::Missing,
+            Err(_) if seen(path).is_some_and(|found| found.is_dir()) => return Self::Missing,
             Err(_) => return Self::Damaged,
         };
         match text.strip_prefix("ref:") {

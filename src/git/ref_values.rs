@@ -2,13 +2,12 @@
 //! is not an ordinary ref is left to git.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use super::command::GitError;
 use super::discover::{Head, Repo};
 use super::ref_file::{RefFile, is_own};
-use crate::fs::{Links, read_regular};
+use crate::fs::{Links, entries_of, may_exist, read_regular, seen_itself};
 use crate::names::Oid;
 
 /// Maximum length of all packed refs, in bytes.
@@ -61,7 +60,7 @@ impl Repo {
 /// Reads HEAD; returns `None` if only git can tell.
 fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<Head> {
     let path = git_dir.join("HEAD");
-    if !path.symlink_metadata().ok()?.is_file() {
+    if !seen_itself(&path)?.is_file() {
         return None;
     }
     match RefFile::read(&path) {
@@ -79,7 +78,7 @@ fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<H
 
 /// Reads all refs; returns `None` if only git can tell what they are.
 fn read_all(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
-    if common_dir.join("reftable").exists() {
+    if may_exist(&common_dir.join("reftable")) {
         return None;
     }
     let mut found = Loose {
@@ -114,8 +113,7 @@ struct Loose {
 impl Loose {
     /// Adds those below a directory; returns `None` if something is not an ordinary ref.
     fn read_dir(&mut self, dir: &Path, prefix: &str) -> Option<()> {
-        for entry in fs::read_dir(dir).ok()? {
-            let entry = entry.ok()?;
+        for entry in entries_of(dir).ok()? {
             let file_name = entry.file_name().into_string().ok()?;
             let name = format!("{prefix}/{file_name}");
             let kind = entry.file_type().ok()?;
@@ -204,6 +202,8 @@ fn is_plain(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::git::{Git, discover};
 

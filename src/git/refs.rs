@@ -1,10 +1,10 @@
 //! Refs: reading many at once, moving many in one transaction, and HEAD.
 
-use std::fs;
 use std::path::Path;
 
 use super::command::{Git, GitError};
 use super::discover::{Head, Repo};
+use crate::fs::{is_seen_as_file, may_be_there, seen, seen_bytes};
 use crate::names::Oid;
 use crate::refs::{KeptRef, Update, free_names};
 
@@ -24,12 +24,13 @@ pub struct RefInfo {
 /// Returns whether this is a repository without a work tree of its own: git reports it as the place where the branch of
 /// its HEAD is checked out.
 fn is_bare(path: &Path) -> bool {
-    let is_repository = |dir: &Path| dir.join("HEAD").is_file() && dir.join("objects").is_dir();
+    let is_dir = |dir: &Path| seen(dir).is_some_and(|found| found.is_dir());
+    let is_repository = |dir: &Path| is_seen_as_file(&dir.join("HEAD")) && is_dir(&dir.join("objects"));
     let link = path.join(".git");
-    if link.symlink_metadata().is_err() {
+    if !may_be_there(&link) {
         return is_repository(path);
     }
-    let config = fs::read(link.join("config")).unwrap_or_default();
+    let config = seen_bytes(&link.join("config")).unwrap_or_default();
     let mut lines = config.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     is_repository(&link) && lines.any(|line| matches!(line, b"bare = true" | b"bare=true" | b"bare"))
 }

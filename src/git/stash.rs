@@ -4,7 +4,7 @@
 
 use super::command::{Git, GitError, failure};
 use super::discover::Repo;
-use crate::fs::{Links, file_error, read_regular};
+use crate::fs::{Links, file_error, may_exist, read_regular};
 use crate::names::Oid;
 
 /// Number of times that the list may change while an entry is being dropped.
@@ -29,7 +29,7 @@ impl Repo {
     /// # Errors
     /// If the list cannot be read.
     pub async fn stash(&self) -> Result<Vec<StashEntry>, GitError> {
-        if self.common_dir.join("reftable").exists() {
+        if may_exist(&self.common_dir.join("reftable")) {
             return self.git.stash_list().await;
         }
         let log = self.layout().stash_log();

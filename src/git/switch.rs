@@ -4,14 +4,13 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::command::{GitError, joined_z};
 use super::discover::Repo;
 use super::index_file::touched;
-use crate::fs::Below;
+use crate::fs::{Below, FileError, entries_of, is_there, kind_of, seen_itself};
 use crate::names::Oid;
 
 impl GitError {
@@ -29,41 +28,49 @@ impl GitError {
 
 impl Repo {
     /// Returns whether something is at this path of the work tree.
-    #[must_use]
-    pub fn exists(&self, path: &[u8]) -> bool {
-        self.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn exists(&self, path: &[u8]) -> Result<bool, FileError> {
+        is_there(&self.top.join(OsStr::from_bytes(path)))
     }
 
     /// Finds what prevents a new file at this path: the first of its parent directories that is not a directory (a
     /// symlink is not one), or an entry at the path itself.
-    #[must_use]
-    pub fn first_in_the_way(&self, path: &[u8]) -> Option<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn first_in_the_way(&self, path: &[u8]) -> Result<Option<Vec<u8>>, FileError> {
         let slashes = path
             .iter()
             .enumerate()
             .filter(|(_, b)| **b == b'/')
             .map(|(at, _)| at);
         for end in slashes {
-            let dir = path.get(..end)?;
-            match self.top.join(OsStr::from_bytes(dir)).symlink_metadata() {
-                Ok(metadata) if metadata.is_dir() => {}
-                Ok(_) => return Some(dir.to_vec()),
-                Err(_) => return None,
+            let dir = &path[..end];
+            match kind_of(&self.top.join(OsStr::from_bytes(dir)))? {
+                Some(found) if found.is_dir() => {}
+                Some(_) => return Ok(Some(dir.to_vec())),
+                None => return Ok(None),
             }
         }
-        self.exists(path).then(|| path.to_vec())
+        Ok(self.exists(path)?.then(|| path.to_vec()))
     }
 
     /// Finds what prevents these changes to the work tree: at each added path, an existing entry that the same changes
     /// do not remove. A directory is removed if everything in it is.
-    #[must_use]
-    pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Vec<Vec<u8>> {
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Result<Vec<Vec<u8>>, FileError> {
         let of = |wanted: u8| changes.iter().filter(move |(status, _)| *status == wanted);
         let going: HashSet<&[u8]> = of(b'D').map(|(_, path)| path.as_slice()).collect();
-        of(b'A')
-            .filter_map(|(_, path)| self.first_in_the_way(path))
-            .filter(|path| !goes(&self.top.join(OsStr::from_bytes(path)), path, &going))
-            .collect()
+        let mut found = Vec::new();
+        for (_, path) in of(b'A') {
+            found.extend(self.first_in_the_way(path)?);
+        }
+        found.retain(|path| !goes(&self.top.join(OsStr::from_bytes(path)), path, &going));
+        Ok(found)
     }
 
     /// Changes the work tree from `now` (the tree that `index` was read into) to `target`, writing only what differs;
@@ -133,12 +140,15 @@ impl Repo {
     /// such a file for the one in the index, and does not write it (`git checkout-index`, even with `-f`).
     fn touched_in_their_second(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         let file = self.read_index(index)?;
-        let is_in_second = |path: &&Vec<u8>| {
+        let mut found = Vec::new();
+        for path in paths {
             let entry = file.index().and_then(|index| index.find(path));
-            let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            entry.is_some_and(|entry| now.is_ok_and(|now| entry.touched.0 == touched(&now).0))
-        };
-        Ok(paths.iter().filter(is_in_second).cloned().collect())
+            let now = kind_of(&self.top.join(OsStr::from_bytes(path)))?;
+            if entry.is_some_and(|entry| now.is_some_and(|now| entry.touched.0 == touched(&now).0)) {
+                found.push(path.clone());
+            }
+        }
+        Ok(found)
     }
 
     /// Returns those of these paths that changed since the work tree was read into `index`; a path that was absent then
@@ -152,17 +162,20 @@ impl Repo {
         let Some(read) = file.index() else {
             return Ok(paths.cloned().collect());
         };
-        let is_as_read = |path: &&Vec<u8>| {
-            let path = *path;
-            let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            match (read.find(path), now) {
-                (Some(entry), Ok(now)) => entry.touched == touched(&now),
+        let mut changed = Vec::new();
+        for path in paths {
+            let now = kind_of(&self.top.join(OsStr::from_bytes(path)))?;
+            let is_as_read = match (read.find(path), now) {
+                (Some(entry), Some(now)) => entry.touched == touched(&now),
                 // An entry in the way was moved with everything in it.
-                (Some(_), Err(_)) => true,
-                (None, now) => now.is_err() || self.first_in_the_way(path).is_some_and(|way| way != *path),
+                (_, None) => true,
+                (None, Some(_)) => self.first_in_the_way(path)?.is_some_and(|way| way != *path),
+            };
+            if !is_as_read {
+                changed.push(path.clone());
             }
-        };
-        Ok(paths.filter(|path| !is_as_read(path)).cloned().collect())
+        }
+        Ok(changed)
     }
 
     /// Removes a file of the work tree, if it is there, and the directories that are then empty.
@@ -229,13 +242,10 @@ fn goes(file: &Path, path: &[u8], going: &HashSet<&[u8]>) -> bool {
     if going.contains(path) {
         return true;
     }
-    let is_dir = file.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
-    let Ok(entries) = fs::read_dir(file) else {
-        return false;
-    };
+    let is_dir = seen_itself(file).is_some_and(|found| found.is_dir());
     is_dir
-        && entries.into_iter().all(|entry| {
-            entry.is_ok_and(|entry| {
+        && entries_of(file).is_ok_and(|entries| {
+            entries.into_iter().all(|entry| {
                 let below = [path, b"/", entry.file_name().as_bytes()].concat();
                 goes(&entry.path(), &below, going)
             })

@@ -1,14 +1,14 @@
 //! Knows which gits change nothing, and finds what a git would never come to the end of. Git opens whatever has the name of
 //! one of its files: the open of a pipe that nobody writes to never ends, and a device never comes to its end.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Read;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use crate::fs::{Links, read_regular_text};
+use crate::fs::{Links, read_regular_text, seen, seen_in, seen_itself};
 
 /// The files of a work tree that git opens in any directory, or at its top.
 pub const RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
@@ -58,17 +58,17 @@ const READ_WHOLE: [&str; 11] = [
 pub fn endless_file(dir: &Path) -> Option<PathBuf> {
     let top = dir
         .ancestors()
-        .find(|top| top.join(".git").symlink_metadata().is_ok())?;
+        .find(|top| seen_itself(&top.join(".git")).is_some())?;
     let dot_git = top.join(".git");
     let files = READ_WHOLE.iter().map(|name| dot_git.join(name));
     [dot_git.clone()].into_iter().chain(files).find(|file| {
-        let kind = file.metadata().map(|found| found.file_type());
+        let kind = seen(file).map(|found| found.file_type());
         // The null device is empty.
         let is_empty = || {
             file.canonicalize()
                 .is_ok_and(|target| target == Path::new("/dev/null"))
         };
-        kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device()) && !is_empty()
+        kind.is_some_and(|kind| kind.is_char_device() || kind.is_block_device()) && !is_empty()
     })
 }
 
@@ -77,7 +77,7 @@ pub fn endless_file(dir: &Path) -> Option<PathBuf> {
 pub(super) fn waited_for(dir: &Path) -> Option<PathBuf> {
     let top = dir
         .ancestors()
-        .find(|top| top.join(".git").symlink_metadata().is_ok());
+        .find(|top| seen_itself(&top.join(".git")).is_some());
     let top = top.unwrap_or(dir);
     if is_waited_for(&top.join(".git")) {
         return Some(top.join(".git"));
@@ -92,7 +92,7 @@ pub(super) fn waited_for(dir: &Path) -> Option<PathBuf> {
     let mut open: Vec<(PathBuf, bool)> = of_git.map(|dir| (dir, true)).collect();
     open.push((top.to_owned(), false));
     while let Some((dir, is_gits)) = open.pop() {
-        for entry in fs::read_dir(&dir).into_iter().flatten().filter_map(Result::ok) {
+        for entry in seen_in(&dir) {
             let Ok(kind) = entry.file_type() else { continue };
             let name = entry.file_name();
             if kind.is_dir() {
@@ -120,7 +120,7 @@ fn is_waited_for(path: &Path) -> bool {
         let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         options.custom_flags(flags.bits()).open(path)
     };
-    if !path.metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+    if !seen(path).is_some_and(|found| found.file_type().is_fifo()) {
         return false;
     }
     // Without a reader, a pipe cannot be opened to write; without a writer, it is at its end.

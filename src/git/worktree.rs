@@ -2,6 +2,7 @@
 //! are exactly the user's.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,7 +12,7 @@ use super::discover::Repo;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use crate::error::advice::{Advice, Advise, hint};
-use crate::fs::Below;
+use crate::fs::{Below, is_file_or_link, kind_of};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -280,12 +281,9 @@ impl Repo {
     /// Adds the bytes of a file as they are; returns whether git could store them.
     async fn add_unconverted(&self, index: &Path, path: &[u8]) -> Result<bool, GitError> {
         let file = self.top.join(OsStr::from_bytes(path));
-        let Ok(found) = file.symlink_metadata() else {
+        let Some(found) = kind_of(&file)?.filter(Metadata::is_file) else {
             return Ok(false);
         };
-        if !found.is_file() {
-            return Ok(false);
-        }
         let args = ["-w", "--no-filters", "--"].map(OsStr::new);
         let args = args.into_iter().chain([file.as_os_str()]);
         let blob = self.git.cmd("hash-object", args).oid().await?;
@@ -402,14 +400,13 @@ impl Repo {
         let nested = super::Git::at_top(&dir);
         let args = ["-z", "-c", "-o", "--exclude-standard"];
         let files = nested.cmd("ls-files", args).fields().await?;
-        Ok(files
-            .into_iter()
-            .filter(|file| {
-                let metadata = dir.join(OsStr::from_bytes(file)).symlink_metadata();
-                metadata.is_ok_and(|m| m.is_file() || m.is_symlink())
-            })
-            .map(|file| [path, b"/", &file].concat())
-            .collect())
+        let mut found = Vec::new();
+        for file in files.into_iter().map(|file| [path, b"/", &file].concat()) {
+            if is_file_or_link(&self.top.join(OsStr::from_bytes(&file)))? {
+                found.push(file);
+            }
+        }
+        Ok(found)
     }
 
     /// Applies `git update-index` with these modes to the given paths.

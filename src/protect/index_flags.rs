@@ -54,8 +54,12 @@ impl Records {
 /// the index that describes it.
 pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let repo = site.repo;
-    let mut again = Records::of(site).sparse(moment)?;
-    again.retain(|path| repo.exists(path));
+    let mut again = Vec::new();
+    for path in Records::of(site).sparse(moment)? {
+        if repo.exists(&path)? {
+            again.push(path);
+        }
+    }
     for path in &again {
         // The savepoint has the same content, so nothing is lost.
         repo.remove_file(path)?;

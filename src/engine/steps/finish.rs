@@ -220,7 +220,7 @@ async fn merge_with_original(
             .into());
         }
     };
-    let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?);
+    let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?)?;
     if !in_the_way.is_empty() {
         return Err(RepositoryRefusal::InTheWay {
             of: format!("the new commits of {branch}"),

@@ -10,7 +10,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, lock, target_index, work_tree_at, work_tree_now};
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
 use crate::error::Error;
-use crate::fs::Durability;
+use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
@@ -54,7 +54,7 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     let name = branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
     let from = open.state.linked.as_ref().map(|linked| linked.from.as_path());
     let trees = seen_from(open, from).await?;
-    let is_there = |tree: &&WorkTreeInfo| !tree.is_bare && tree.branch == name && tree.top.exists();
+    let is_there = |tree: &&WorkTreeInfo| !tree.is_bare && tree.branch == name && may_exist(&tree.top);
     let mut found = trees.iter().filter(is_there);
     match (name.is_some(), found.next(), found.next()) {
         (true, Some(only), None) => work_tree_at(open, &only.top).await,
@@ -131,7 +131,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
             .into());
         }
     };
-    let in_the_way = target.in_the_way(&git.diff_trees(&from, &merged).await?);
+    let in_the_way = target.in_the_way(&git.diff_trees(&from, &merged).await?)?;
     if !in_the_way.is_empty() {
         return Err(RepositoryRefusal::InTheWay {
             of: format!("the work of the loop in {}", target.top.display()),
@@ -191,7 +191,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     let removed = async {
         let (site, _, mut recorder) = open.parts();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
-        if top.exists() {
+        if target_of(&top)?.is_some() {
             keep_before_removal(site, &bytes, &mut recorder).await?;
         }
         remove_final(&outside, &top, (&site.own_door(), &trash)).await
@@ -223,7 +223,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
             top.display()
         )),
     }
-    if let Some((repo, head)) = back.filter(|_| !top.exists()) {
+    if let Some((repo, head)) = back.filter(|_| !may_exist(&top)) {
         (open.context.repo, open.context.head) = (repo, head);
         open.context.below_top = PathBuf::new();
         open.view.drop_all();

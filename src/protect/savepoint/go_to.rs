@@ -287,7 +287,7 @@ impl Savepoint {
                 .any(|(status, gone)| *status == b'A' && gone == path)
         };
         for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
-            if let Some(in_the_way) = site.repo.first_in_the_way(path)
+            if let Some(in_the_way) = site.repo.first_in_the_way(path)?
                 && !goes(&in_the_way)
             {
                 self.clear_out_of_the_way(site, &in_the_way, trash, notices)?;
