@@ -18,6 +18,7 @@ use nix::sys::stat::FileStat;
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::error::{Durability, FileError, file_error};
+use super::looking::if_there;
 use super::place::{Missing, Place, chmod, is_absent, kind, outside, remove_all, sync, walk, widened};
 
 /// A directory below which files are changed. The directory itself is where its path leads; all paths are relative to it,
@@ -52,9 +53,11 @@ impl Below {
     }
 
     /// Returns whether something is at this path, and all above it are directories.
-    #[must_use]
-    pub fn exists(&self, path: &Path) -> bool {
-        self.stat(path).is_ok()
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn exists(&self, path: &Path) -> Result<bool, FileError> {
+        Ok(self.stat_if_there(path)?.is_some())
     }
 
     /// Returns whether a regular file is at this path, and all above it are directories.
@@ -62,11 +65,8 @@ impl Below {
     /// # Errors
     /// If the system cannot tell.
     pub fn is_regular(&self, path: &Path) -> Result<bool, FileError> {
-        match self.stat(path) {
-            Ok(found) => Ok(kind(&found) == widened(S_IFREG)),
-            Err(error) if is_absent(&error) => Ok(false),
-            Err(error) => Err(file_error("look at", &self.path(path), error)),
-        }
+        let found = self.stat_if_there(path)?;
+        Ok(found.is_some_and(|found| kind(&found) == widened(S_IFREG)))
     }
 
     /// Returns whether a directory is at this path, and all above it are directories.
@@ -317,6 +317,10 @@ impl Below {
 
     fn stat(&self, path: &Path) -> io::Result<FileStat> {
         self.place(path, Missing::Fail)?.stat()
+    }
+
+    fn stat_if_there(&self, path: &Path) -> Result<Option<FileStat>, FileError> {
+        if_there("look at", &self.path(path), self.stat(path))
     }
 
     /// Takes it as done if it is not there, or cannot be, since no directory is above it.

@@ -67,7 +67,7 @@ impl AttemptRecord<'_> {
             control: control_files::save(self.site)?,
             filters: foreign_filters::known(self.site)?,
             inner: InnerGitFiles::read(self.site).await?,
-            submodules: submodules::Files::read(self.site),
+            submodules: submodules::Files::read(self.site)?,
         };
         users_index::take(self.site)?;
         refs.record(self.site.dir)?;

@@ -8,7 +8,7 @@ use super::own_position::set_aside;
 use super::trash::free_name;
 use super::{ProtectError, Savepoint, Site, hidden_files};
 use crate::events::Notices;
-use crate::fs::may_exist;
+use crate::fs::{is_there, leads_to_file, may_exist};
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 
 /// Name of the copy of git's own files in the loop's directory.
@@ -73,7 +73,7 @@ impl ControlFiles {
         let names = unproven.iter().map(|runs| runs.name.clone()).collect();
         let differed = self.files.restore(
             &site.repo.layout(),
-            (&site.door(trash), &free_name(trash)),
+            (&site.door(trash), &free_name(trash)?),
             &names,
         )?;
         for PutBack { path, instead } in &differed {
@@ -115,9 +115,10 @@ impl ControlFiles {
             repo.common_dir.join("info/exclude"),
         );
         for PutBack { path, instead } in differed {
-            let Some(instead) = instead.as_ref().filter(|file| file.is_file()) else {
+            let Some(instead) = instead else { continue };
+            if !leads_to_file(instead)? {
                 continue;
-            };
+            }
             if *path == config {
                 let kept = repo.git.keep_harmless_settings(instead, path).await?;
                 if !kept.is_empty() {
@@ -187,10 +188,11 @@ pub(super) async fn mend_index(
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
     let (real, saved) = (site.repo.index(), checkpoint.index(site));
-    if real.symlink_metadata().is_err() || (real.is_file() && site.repo.is_intact(&real)) {
+    let is_file = leads_to_file(&real)?;
+    if !is_there(&real)? || (is_file && site.repo.is_intact(&real)) {
         return Ok(());
     }
-    if !real.is_file() {
+    if !is_file {
         set_aside(site, &real, &site.trash().join("damaged"))?;
     }
     if site.repo.is_intact(&saved) {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,8 @@ use super::records::make_room;
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{
-    Below, Durability, FileError, entries_of, file_error, has_same_bytes, is_regular, may_exist,
+    Below, Durability, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, read,
+    target_of,
 };
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
@@ -195,10 +195,8 @@ impl ExactBytes {
             };
             if is_regular(&smudged)? && below.is_free(&file) && is_other(&file)? {
                 // The file gets the present time: a build must notice the change.
-                let bytes = fs::read(&smudged).map_err(|error| file_error("read", &smudged, error))?;
-                let mode = file
-                    .metadata()
-                    .map_or(0o644, |found| found.permissions().mode() & 0o777);
+                let bytes = read(&smudged)?;
+                let mode = target_of(&file)?.map_or(0o644, |found| found.permissions().mode() & 0o777);
                 below.write(&file, &bytes, mode, Durability::Atomic)?;
                 written.push(path);
             }
@@ -246,7 +244,7 @@ pub(super) async fn keep_in_trash(
     } else {
         recorded?;
     }
-    if kept.kept.exists() {
+    if is_there(&kept.kept)? {
         notices.tell(format!(
             "bytes that git would not give back are kept in {}",
             kept.kept.display()

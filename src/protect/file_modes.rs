@@ -8,9 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::moment::Moment;
+use super::permissions::look_with_permissions;
 use super::records::{IGNORES_MODES, MODES, Records};
 use super::stat_changes::directories;
-use crate::fs::{Below, FileError, umask_now};
+use crate::fs::{Below, FileError, kind_of, umask_now};
 use crate::paths::is_of_work_tree;
 
 /// Permissions by path; for files including the set-id and sticky bits.
@@ -23,13 +24,13 @@ impl Records {
         if !self.knows_modes(Moment::Checkpoint) {
             return Ok(());
         }
-        let modes = self.odd_modes(self.modes(Moment::Checkpoint)?, touched);
+        let modes = self.odd_modes(self.modes(Moment::Checkpoint)?, touched)?;
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
     /// Records the permissions of these paths, and of their directories, at that moment.
     pub(super) fn record_all_modes(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
-        self.save_modes(moment, &self.odd_modes(Modes::new(), paths))
+        self.save_modes(moment, &self.odd_modes(Modes::new(), paths)?)
     }
 
     /// Restores the permissions of that moment for these paths alone.
@@ -47,7 +48,7 @@ impl Records {
     /// Restores the permissions of a path, if it is there: its own among the unusual ones, else the usual ones.
     fn restore_mode(&self, path: &[u8], odd: &Modes, usual: &Usual, below: &Below) -> Result<(), FileError> {
         let file = self.top.join(OsStr::from_bytes(path));
-        let Ok(metadata) = file.symlink_metadata() else {
+        let Some(metadata) = look_with_permissions(&self.top, &file, kind_of)? else {
             return Ok(());
         };
         let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
@@ -86,20 +87,20 @@ impl Records {
     }
 
     /// Updates the permissions of `paths` and of their directories in `modes`: only unusual ones stay.
-    fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Modes {
+    fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Result<Modes, FileError> {
         let usual = self.usual();
         let dirs = directories(paths.iter().map(Vec::as_slice));
         for path in paths.iter().map(Vec::as_slice).chain(dirs) {
-            let metadata = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            match metadata {
-                Ok(metadata) if !metadata.is_symlink() => match usual.unusual(&metadata) {
+            let found = kind_of(&self.top.join(OsStr::from_bytes(path)))?;
+            match found.filter(|found| !found.is_symlink()) {
+                Some(found) => match usual.unusual(&found) {
                     Some(mode) => modes.insert(path.to_vec(), mode),
                     None => modes.remove(path),
                 },
-                _ => modes.remove(path),
+                None => modes.remove(path),
             };
         }
-        modes
+        Ok(modes)
     }
 
     fn modes(&self, moment: Moment) -> Result<Modes, FileError> {
@@ -178,10 +179,10 @@ pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
 
 /// Sets the permissions of a file of the work tree, unless it is behind a link, or has several names.
 pub(super) fn set_mode(below: &Below, file: &Path, mode: u32) -> Result<(), FileError> {
-    let Ok(found) = file.symlink_metadata() else {
+    let Some(found) = kind_of(file)? else {
         return Ok(());
     };
-    if mode_of(&found) == mode || !below.exists(file) {
+    if mode_of(&found) == mode || !below.exists(file)? {
         return Ok(());
     }
     let kept = if found.is_dir() {

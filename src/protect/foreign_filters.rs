@@ -9,7 +9,7 @@ use std::path::Path;
 use super::records::{Paths, Records};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Links, read_regular};
+use crate::fs::{Links, is_there, leads_to_file, read_regular};
 use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
@@ -112,7 +112,7 @@ fn line(key: &str, value: &str) -> Vec<u8> {
 /// Lists the repositories that the index leads git into, including nested ones; relative to the top.
 pub(super) async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let repo = site.repo;
-    if !repo.index().is_file() {
+    if !leads_to_file(&repo.index())? {
         return Ok(Vec::new());
     }
     let mut open = match repo.index_entries(&repo.index()).await {
@@ -123,7 +123,7 @@ pub(super) async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitErro
     let mut found = Vec::new();
     while let Some(path) = open.pop() {
         let dir = repo.top.join(OsStr::from_bytes(&path));
-        if dir.join(".git").symlink_metadata().is_err() {
+        if !is_there(&dir.join(".git"))? {
             continue;
         }
         open.extend(

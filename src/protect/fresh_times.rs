@@ -9,6 +9,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use crate::fs::seen_itself;
+
 /// Modification times before files are restored: seconds, nanoseconds and inode, by path.
 #[derive(Debug, Default)]
 pub(super) struct Times(BTreeMap<Vec<u8>, (i64, i64, u64)>);
@@ -45,7 +47,7 @@ impl Times {
 }
 
 fn time_of(top: &Path, path: &[u8]) -> Option<(i64, i64, u64)> {
-    let found = top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
+    let found = seen_itself(&top.join(OsStr::from_bytes(path)))?;
     found
         .is_file()
         .then(|| (found.mtime(), found.mtime_nsec(), found.ino()))

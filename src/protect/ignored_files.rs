@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,9 @@ use super::records::{Records, make_room};
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, file_error};
+use crate::fs::{
+    Below, FileError, entries_of, is_directory, is_regular, is_there, kind_of, link_of, seen_itself,
+};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 
@@ -37,7 +39,7 @@ impl Records {
         let mut modes = before.clone();
         modes.retain(|path, _| now.kind_of(path).is_none() && start.kind_of(path).is_some());
         for small in choose(&self.top, now, &start) {
-            if self.copy(&small)? {
+            if self.take_copy(&small)? {
                 let parts = small.parts.into_iter();
                 modes.extend(parts.map(|(path, is)| (path, mode_of(&is))));
             }
@@ -45,7 +47,7 @@ impl Records {
         // An older copy of a directory is not its state before the attempt.
         for path in before.keys().filter(|path| !modes.contains_key(*path)) {
             let copy = self.copy_of(path);
-            if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            if is_directory(&copy)? {
                 self.door.remove(&copy)?;
             }
         }
@@ -61,7 +63,7 @@ impl Records {
     }
 
     /// Copies a file, or a directory with everything in it; returns whether all of it could be copied.
-    fn copy(&self, small: &Small) -> Result<bool, FileError> {
+    fn take_copy(&self, small: &Small) -> Result<bool, FileError> {
         for (path, is) in &small.parts {
             match self.copy_part(path, is) {
                 // A file that git-ralph cannot read, the agent cannot read either; and it may be in use.
@@ -80,8 +82,7 @@ impl Records {
             let wanted: BTreeSet<&[u8]> = small.parts.iter().map(|(path, _)| path.as_slice()).collect();
             let mut open = vec![small.path().to_vec()];
             while let Some(dir) = open.pop() {
-                let entries = fs::read_dir(self.copy_of(&dir)).into_iter().flatten();
-                for entry in entries.filter_map(Result::ok) {
+                for entry in entries_of(&self.copy_of(&dir))? {
                     let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
                     if !wanted.contains(path.as_slice()) {
                         self.door.remove(&entry.path())?;
@@ -97,7 +98,7 @@ impl Records {
     fn copy_part(&self, path: &[u8], is: &Metadata) -> Result<(), FileError> {
         let from = self.top.join(OsStr::from_bytes(path));
         let to = self.copy_of(path);
-        let copy = to.symlink_metadata().ok();
+        let copy = kind_of(&to)?;
         if is.is_dir() {
             if !copy.is_some_and(|copy| copy.is_dir()) {
                 make_room(&self.door, &self.dir.join("files"), path)?;
@@ -111,9 +112,9 @@ impl Records {
                 && (is.is_symlink() || copy.modified().ok() == is.modified().ok())
         });
         if is.is_symlink() {
-            if !same || fs::read_link(&from).ok() != fs::read_link(&to).ok() {
+            let link = link_of(&from)?;
+            if !same || link != link_of(&to)? {
                 make_room(&self.door, &self.dir.join("files"), path)?;
-                let link = fs::read_link(&from).map_err(|error| file_error("read", &from, error))?;
                 self.door.link(&link, &to)?;
             }
         } else if !same {
@@ -142,7 +143,7 @@ impl Records {
             .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
         for (path, item) in unkept {
             let copies = match item.kind {
-                Kind::IgnoredDirectory | Kind::SelfIgnored => self.copies_in(path, &modes),
+                Kind::IgnoredDirectory | Kind::SelfIgnored => self.copies_in(path, &modes)?,
                 _ => Vec::new(),
             };
             let is_gone = self.is_gone(path);
@@ -160,9 +161,15 @@ impl Records {
         }
         let is_whole = gone.without.is_empty();
         for copies in directories {
-            let mut files = copies.iter().filter(|path| !self.copy_of(path).is_dir());
-            let is_made =
-                files.clone().any(|path| is_built(path)) || files.all(|path| self.is_empty_copy(path));
+            let mut found = Vec::new();
+            for path in &copies {
+                found.push((path, self.copy(path)?));
+            }
+            let mut files = found
+                .iter()
+                .filter(|(_, copy)| !copy.as_ref().is_some_and(Metadata::is_dir));
+            let is_made = files.clone().any(|(path, _)| is_built(path))
+                || files.all(|(_, copy)| is_empty_file(copy.as_ref()));
             if is_whole || !is_made {
                 self.put_back_directory(&copies, &modes)?;
             } else {
@@ -170,14 +177,16 @@ impl Records {
             }
         }
         for path in inventory.files() {
-            if !is_whole && self.is_gone(path) && (is_built(path) || self.is_empty_copy(path)) {
-                if self.copy_of(path).is_file() {
+            let copy = self.copy(path)?;
+            let is_file = copy.as_ref().is_some_and(Metadata::is_file);
+            if !is_whole && self.is_gone(path) && (is_built(path) || is_empty_file(copy.as_ref())) {
+                if is_file {
                     gone.held_back.push(path.clone());
                 }
                 continue;
             }
-            let now = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-            if now.is_ok_and(|now| !now.is_file()) && self.copy_of(path).is_file() {
+            let now = || kind_of(&self.top.join(OsStr::from_bytes(path)));
+            if is_file && now()?.is_some_and(|now| !now.is_file()) {
                 gone.replaced.push((path.clone(), self.copy_of(path)));
                 continue;
             }
@@ -194,23 +203,23 @@ impl Records {
     }
 
     /// Returns the directory and everything copied with it, in order; nothing if any of it is lost.
-    fn copies_in<'m>(&self, dir: &[u8], modes: &'m Modes) -> Vec<&'m Vec<u8>> {
+    fn copies_in<'m>(&self, dir: &[u8], modes: &'m Modes) -> Result<Vec<&'m Vec<u8>>, FileError> {
         let below = [dir, b"/"].concat();
         let parts = modes.range(dir.to_vec()..).map(|(path, _)| path);
         let parts = parts.take_while(|path| path.starts_with(dir));
         let parts: Vec<_> = parts
             .filter(|path| path.as_slice() == dir || path.starts_with(&below))
             .collect();
-        let is_whole = parts.first().is_some_and(|first| first.as_slice() == dir)
-            && parts
-                .iter()
-                .all(|path| self.copy_of(path).symlink_metadata().is_ok());
-        if is_whole { parts } else { Vec::new() }
+        let mut is_whole = parts.first().is_some_and(|first| first.as_slice() == dir);
+        for path in &parts {
+            is_whole = is_whole && self.copy(path)?.is_some();
+        }
+        Ok(if is_whole { parts } else { Vec::new() })
     }
 
-    fn is_empty_copy(&self, path: &[u8]) -> bool {
-        let copy = self.copy_of(path).symlink_metadata();
-        copy.is_ok_and(|copy| copy.is_file() && copy.len() == 0)
+    /// Returns what the copy of a path is, if there is one.
+    fn copy(&self, path: &[u8]) -> Result<Option<Metadata>, FileError> {
+        kind_of(&self.copy_of(path))
     }
 
     fn put_back_directory(&self, copies: &[&Vec<u8>], modes: &Modes) -> Result<(), FileError> {
@@ -219,29 +228,27 @@ impl Records {
             if !self.has_only_directories_above(path) {
                 return Ok(());
             }
-            if copy.is_symlink() {
-                let link = fs::read_link(&copy).map_err(|error| file_error("read", &copy, error))?;
-                Below::new(&self.top).link(&link, &to)?;
-            } else if copy.is_dir() {
-                Below::new(&self.top).make_dir(&to, 0o777)?;
-            } else {
-                self.put_back_file(path, modes)?;
+            match kind_of(&copy)? {
+                Some(found) if found.is_symlink() => Below::new(&self.top).link(&link_of(&copy)?, &to)?,
+                Some(found) if found.is_dir() => Below::new(&self.top).make_dir(&to, 0o777)?,
+                _ => self.put_back_file(path, modes)?,
             }
         }
         // A directory may not be writable for its owner.
-        for path in copies.iter().rev().filter(|path| self.copy_of(path).is_dir()) {
-            self.set_mode(path, modes)?;
+        for path in copies.iter().rev() {
+            if is_directory(&self.copy_of(path))? {
+                self.set_mode(path, modes)?;
+            }
         }
         Ok(())
     }
 
     fn put_back_file(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
         let (to, copy) = (self.top.join(OsStr::from_bytes(path)), self.copy_of(path));
-        let kept = copy.symlink_metadata();
-        if !kept.is_ok_and(|kept| kept.is_file()) || !self.has_only_directories_above(path) {
+        if !is_regular(&copy)? || !self.has_only_directories_above(path) {
             return Ok(());
         }
-        if to.symlink_metadata().is_err() {
+        if !is_there(&to)? {
             Below::new(&self.top).copy(&copy, &to)?;
         }
         self.set_mode(path, modes)
@@ -272,6 +279,10 @@ impl Records {
     }
 }
 
+fn is_empty_file(found: Option<&Metadata>) -> bool {
+    found.is_some_and(|found| found.is_file() && found.len() == 0)
+}
+
 /// Ignored paths and nested repositories that were gone when the work tree was restored.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
@@ -295,7 +306,7 @@ impl Gone {
                 "what git does not track is gone from its place, and there is no copy to put back: {}",
                 first_few(&self.for_good).join(", ")
             );
-            if trash.exists() {
+            if seen_itself(trash).is_some() {
                 told.push_str(&format!("; what was moved along may be in {}", trash.display()));
             }
             notices.tell(told);
@@ -346,7 +357,7 @@ pub(super) fn tell_deleted(site: Site<'_>, notices: &mut dyn Notices) -> Result<
         first_few(&deleted).join(", ")
     );
     let copies: Vec<PathBuf> = deleted.iter().map(|path| records.copy_of(path)).collect();
-    match copies.iter().find(|copy| copy.symlink_metadata().is_ok()) {
+    match copies.iter().find(|copy| seen_itself(copy).is_some()) {
         Some(only) if copies.len() == 1 => told.push_str(&format!("; a copy is {}", only.display())),
         Some(_) => told.push_str(&format!(
             "; copies of small files are in {}",

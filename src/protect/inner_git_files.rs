@@ -13,7 +13,7 @@ use super::repo_link::{Link, identity};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site, foreign_filters, inner_repositories, submodules};
 use crate::events::Notices;
-use crate::fs::Below;
+use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there};
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
 use crate::paths::first_few;
 
@@ -77,7 +77,10 @@ impl PutBackIn {
     pub async fn settle(self, site: Site<'_>) -> Result<(), ProtectError> {
         for PutBack { path, instead } in self.0 {
             let is_config = path.file_name().is_some_and(|name| name == "config");
-            if let Some(instead) = instead.filter(|file| is_config && file.is_file()) {
+            if let Some(instead) = instead
+                && is_config
+                && leads_to_file(&instead)?
+            {
                 let git = &site.repo.git;
                 git.keep_harmless_settings(&instead, &path).await?;
                 git.keep_place(&instead, &path, &site.repo.top).await?;
@@ -111,12 +114,15 @@ impl Inner {
         let shown = String::from_utf8_lossy(&self.path);
         let trash = trash.join("inner").join(OsStr::from_bytes(&self.path));
         let layout = self.put_link_back(site, (who, &shown), &trash, notices)?;
-        let Some(layout) = layout.filter(is_in_its_place) else {
+        let Some(layout) = layout else {
             return Ok(Vec::new());
         };
+        if !is_in_its_place(&layout)? {
+            return Ok(Vec::new());
+        }
         let door = site.door(&trash);
         let restore = || {
-            let place = free_name(&trash);
+            let place = free_name(&trash)?;
             self.files.restore(&layout, (&door, &place), &BTreeSet::new())
         };
         let differed = restore().or_else(|_| {
@@ -161,9 +167,7 @@ impl Inner {
     ) -> Result<Option<RepoLayout>, ProtectError> {
         let dot_git = [&self.path[..], b"/.git"].concat();
         let path = site.repo.top.join(OsStr::from_bytes(&dot_git));
-        let is_there =
-            Records::of(site).has_only_directories_above(&dot_git) && path.symlink_metadata().is_ok();
-        if !is_there {
+        if !Records::of(site).has_only_directories_above(&dot_git) || !is_there(&path)? {
             // What is gone runs nothing. A submodule comes back with its work tree.
             let is_same = identity(&self.layout.git_dir)? == self.identity;
             return Ok(is_same.then(|| self.layout.clone()));
@@ -176,10 +180,10 @@ impl Inner {
             return Ok(Some(self.moved_to(now.git_dir)));
         }
         // A new repository in the place of the old one, which is gone, gets the old configuration and hooks.
-        if self.link == Link::None && path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        if self.link == Link::None && is_directory(&path)? {
             return Ok(path.canonicalize().ok().map(|path| self.moved_to(path)));
         }
-        let place = free_name(&trash.join("dot-git"));
+        let place = free_name(&trash.join("dot-git"))?;
         move_away(site, &path, &place)?;
         let is_back = self.link != Link::None;
         self.link.make(&site.door(&path), &path)?;
@@ -193,9 +197,13 @@ impl Inner {
 }
 
 /// Returns whether the git directories are there: their paths had no links, and a link may lead anywhere.
-fn is_in_its_place(layout: &RepoLayout) -> bool {
-    let is_there = |dir: &Path| dir.is_dir() && dir.canonicalize().is_ok_and(|found| found == *dir);
-    is_there(&layout.git_dir) && is_there(&layout.common_dir)
+fn is_in_its_place(layout: &RepoLayout) -> Result<bool, FileError> {
+    for dir in [&layout.git_dir, &layout.common_dir] {
+        if !is_directory(dir)? || dir.canonicalize().is_ok_and(|found| found != *dir) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the git directories of the repository whose top is `dir`. Of a linked work tree of the repository itself, only
@@ -233,8 +241,7 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
 
 /// Returns whether the index may have a submodule, without reading it.
 fn may_have_submodules(site: Site<'_>) -> bool {
-    let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-    is_there(site.repo.top.join(".gitmodules")) || is_there(site.repo.common_dir.join("modules"))
+    may_be_there(&site.repo.top.join(".gitmodules")) || may_be_there(&site.repo.common_dir.join("modules"))
 }
 
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only

@@ -11,14 +11,14 @@ use super::records::Records;
 use super::stat_changes::tracked_directories;
 use super::trash::put_away;
 use crate::events::Notices;
-use crate::fs::FileError;
+use crate::fs::{FileError, is_there};
 
 /// Name of the record of those that were there at a moment.
 const NAME: &str = "inner-repositories";
 
 /// Records the existing ones; `index` tells which files are tracked.
 pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), FileError> {
-    let (records, found) = (Records::of(site), find(site, index).into_iter().collect());
+    let (records, found) = (Records::of(site), find(site, index)?.into_iter().collect());
     let name = moment.name(NAME);
     if records.knows(&name) && records.paths(&name)? == found {
         return Ok(());
@@ -50,7 +50,7 @@ pub(super) fn clear(
         return Ok(Vec::new());
     };
     let before = records.paths(&name)?;
-    let made: Vec<Vec<u8>> = find(site, &site.repo.index())
+    let made: Vec<Vec<u8>> = find(site, &site.repo.index())?
         .into_iter()
         .filter(|path| !before.contains(path))
         .collect();
@@ -66,11 +66,14 @@ pub(super) fn clear(
 }
 
 /// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
-fn find(site: Site<'_>, index: &Path) -> Vec<Vec<u8>> {
+fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, FileError> {
     let repo = site.repo;
-    let dirs = tracked_directories(repo, index).into_iter();
-    let inner = dirs.map(|dir| [dir.as_slice(), b"/.git"].concat());
-    inner
-        .filter(|path| repo.top.join(OsStr::from_bytes(path)).symlink_metadata().is_ok())
-        .collect()
+    let mut found = Vec::new();
+    for dir in tracked_directories(repo, index) {
+        let inner = [dir.as_slice(), b"/.git"].concat();
+        if is_there(&repo.top.join(OsStr::from_bytes(&inner)))? {
+            found.push(inner);
+        }
+    }
+    Ok(found)
 }

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use super::permissions::look_with_permissions;
 use super::stat_changes::parents;
-use crate::fs::{Links, read_regular};
+use crate::fs::{FileError, Links, entries_of, kind_of, read_regular, seen, seen_itself};
 use crate::git::{GitError, Repo};
 use crate::paths::is_of_work_tree;
 
@@ -168,8 +168,8 @@ impl Inventory {
 
     /// Adds a path below `top`.
     pub fn insert(&mut self, top: &Path, path: &[u8], kind: Kind) {
-        let found = top.join(OsStr::from_bytes(path)).symlink_metadata();
-        let identity = found.ok().and_then(|found| Identity::of(&found));
+        let found = seen_itself(&top.join(OsStr::from_bytes(path)));
+        let identity = found.and_then(|found| Identity::of(&found));
         self.0.insert(bare(path).to_vec(), Item { kind, identity });
     }
 
@@ -231,46 +231,49 @@ impl Inventory {
 
     /// Sorts the paths that git calls untracked below `top`, including whole directories: known ones stay, and a
     /// directory that contained something known is examined further.
-    pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Leftovers {
+    ///
+    /// # Errors
+    /// If one of them cannot be looked at: what is in it may be known.
+    pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Result<Leftovers, FileError> {
         let mut left = Leftovers::default();
         let mut open: Vec<Vec<u8>> = Vec::new();
         for path in untracked {
-            match self.found(top, path) {
+            match self.found(top, path)? {
                 Found::Known => {}
                 Found::Holding => open.push(bare(path).to_vec()),
                 Found::New => left.new.push(path.clone()),
             }
         }
         while let Some(dir) = open.pop() {
-            let entries = fs::read_dir(top.join(OsStr::from_bytes(&dir)));
-            for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+            for entry in look_with_permissions(top, &top.join(OsStr::from_bytes(&dir)), entries_of)? {
                 let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
-                match self.found(top, &path) {
+                match self.found(top, &path)? {
                     Found::Known => {}
                     Found::Holding => open.push(path),
                     Found::New => left.beside.push(path),
                 }
             }
         }
-        left
+        Ok(left)
     }
 
-    fn found(&self, top: &Path, path: &[u8]) -> Found {
+    fn found(&self, top: &Path, path: &[u8]) -> Result<Found, FileError> {
         let kind = self.kind_of(path);
-        let is = || top.join(OsStr::from_bytes(bare(path))).symlink_metadata();
-        match kind {
+        let is = || kind_of(&top.join(OsStr::from_bytes(bare(path))));
+        Ok(match kind {
             Some(Kind::EmptyDirectory) | None => {
                 let may_hold = kind.is_some() || self.has_below(path);
-                if may_hold && is().is_ok_and(|is| is.is_dir()) {
-                    return Found::Holding;
+                if may_hold && is()?.is_some_and(|is| is.is_dir()) {
+                    Found::Holding
+                } else {
+                    Found::New
                 }
-                Found::New
             }
-            Some(Kind::Special) if is().is_ok_and(|is| is.is_dir() || is.is_file() || is.is_symlink()) => {
+            Some(Kind::Special) if is()?.is_some_and(|is| is.is_dir() || is.is_file() || is.is_symlink()) => {
                 Found::New
             }
             Some(_) => Found::Known,
-        }
+        })
     }
 
     /// Returns its record: for each path the letter of its kind, its identity, and the path.
@@ -349,12 +352,11 @@ fn bare(path: &[u8]) -> &[u8] {
 
 /// Returns whether this is a directory that contains nothing but directories.
 pub(super) fn holds_no_file(path: &Path) -> bool {
-    let is_bare = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| {
-            entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
-        })
+    let is_bare = |entry: &fs::DirEntry| {
+        entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
     };
-    fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_bare))
+    let is_dir = seen(path).is_some_and(|found| found.is_dir());
+    is_dir && entries_of(path).is_ok_and(|entries| entries.iter().all(is_bare))
 }
 
 #[cfg(test)]
@@ -443,11 +445,19 @@ mod tests {
                 ("n/", Kind::NestedRepository),
             ],
         );
-        let mut left = inventory.sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]));
+        let mut left = inventory
+            .sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]))
+            .unwrap();
         left.beside.sort();
         // Whatever replaced a pipe is no longer a pipe.
         assert_eq!(left.beside, paths(&["d/new", "d/pipe", "d/x", "empty/z"]));
         assert_eq!(left.new, paths(&["whole/", "file"]));
+        // What may hold something known is not new.
+        let refused = "n".repeat(256);
+        let inventory = of(top, &[(&format!("{refused}/x"), Kind::IgnoredFile)]);
+        inventory
+            .sort_out(top, &paths(&[&format!("{refused}/")]))
+            .unwrap_err();
     }
 
     #[test]

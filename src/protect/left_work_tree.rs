@@ -2,12 +2,11 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::trash::free_name;
-use crate::fs::{Below, FileError, file_error};
+use crate::fs::{Below, FileError, entries_of, file_error};
 
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
 /// returns that directory if anything was moved. `ignored` are paths that are moved as a whole, directories with a final
@@ -30,9 +29,7 @@ pub(crate) fn put_unkept_away(
     let mut dirs = vec![Vec::new()];
     while let Some(dir) = dirs.pop() {
         let place = top.join(OsStr::from_bytes(&dir));
-        let unread = |error| file_error("read", &place, error);
-        for entry in fs::read_dir(&place).map_err(unread)? {
-            let entry = entry.map_err(unread)?;
+        for entry in entries_of(&place)? {
             let name = entry.file_name().into_vec();
             let is_git = name == b".git";
             let path = if dir.is_empty() {
@@ -43,7 +40,10 @@ pub(crate) fn put_unkept_away(
             if whole.contains(&path) || is_git && dir.is_empty() || kept.contains(path.as_slice()) {
                 continue;
             }
-            if entry.file_type().map_err(unread)?.is_dir() && !is_git {
+            let kind = entry
+                .file_type()
+                .map_err(|error| file_error("read", &place, error))?;
+            if kind.is_dir() && !is_git {
                 dirs.push(path);
             } else {
                 going.push(path);
@@ -53,7 +53,7 @@ pub(crate) fn put_unkept_away(
     if going.is_empty() {
         return Ok(None);
     }
-    let trash = free_name(wanted);
+    let trash = free_name(wanted)?;
     for path in going {
         let name = OsStr::from_bytes(&path);
         let (from, to) = (top.join(name), trash.join(name));
@@ -66,6 +66,8 @@ pub(crate) fn put_unkept_away(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use super::stat_changes::{directories, tracked_directories, tracked_paths};
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
-use crate::fs::file_error;
+use crate::fs::entries_of;
 use crate::git::{GitError, Repo};
 use crate::paths::first_few;
 
@@ -58,9 +57,8 @@ impl Savepoint {
                 && !tracked.contains(name)
                 && !tracked.iter().any(|path| path.starts_with(&inside))
         };
-        let entries = fs::read_dir(top).map_err(|error| file_error("read", top, error))?;
-        let entries = entries.filter_map(Result::ok);
-        let mut names: Vec<Vec<u8>> = entries
+        let mut names: Vec<Vec<u8>> = entries_of(top)?
+            .into_iter()
             .map(|entry| entry.file_name().into_encoded_bytes())
             .collect();
         names.retain(|name| is_new(name));
@@ -165,7 +163,7 @@ async fn new_among(
     known: &Inventory,
     untracked: &[Vec<u8>],
 ) -> Result<Vec<Vec<u8>>, GitError> {
-    let left = known.sort_out(&repo.top, untracked);
+    let left = known.sort_out(&repo.top, untracked)?;
     let ignored = repo.ignored_among(index, &left.beside).await?;
     let ignored: BTreeSet<Vec<u8>> = ignored.into_iter().collect();
     let mut new = left.new;

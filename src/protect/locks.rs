@@ -1,10 +1,10 @@
 //! Git's locks: removes stale ones, and leaves those of a running git alone.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::own_position::set_aside;
 use super::{ProtectError, Site};
+use crate::fs::{kind_of, may_be_there, seen_in};
 use crate::git::{RefFile, index, locks};
 use crate::names::Change;
 
@@ -14,9 +14,11 @@ use crate::names::Change;
 /// As [`locks::remove_stale`].
 pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
     let found = all(site, change);
-    for other in found.iter().filter(|lock| !lock.is_file()) {
+    for lock in &found {
         // Git never makes such a lock.
-        set_aside(site, other, &site.trash().join("damaged"))?;
+        if kind_of(lock)?.is_some_and(|found| !found.is_file()) {
+            set_aside(site, lock, &site.trash().join("damaged"))?;
+        }
     }
     Ok(locks::remove_stale(site.repo, &found).await?)
 }
@@ -43,12 +45,12 @@ fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
             .map(|name| repo.common_dir.join(format!("{name}.lock"))),
     );
     collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
-    locks.retain(|lock| lock.symlink_metadata().is_ok());
+    locks.retain(|lock| may_be_there(lock));
     locks
 }
 
 fn collect(dir: &Path, locks: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+    for entry in seen_in(dir) {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             collect(&path, locks);

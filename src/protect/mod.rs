@@ -58,7 +58,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
-use crate::fs::{Below, FileError};
+use crate::fs::{Below, FileError, may_be_there};
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
 use crate::names::typed_path;
@@ -175,7 +175,7 @@ fn unproven(files: &[(PathBuf, PathBuf)]) -> String {
 
 /// Returns the commands that show a file beside its copy, and take one of the two.
 fn choice(present: &Path, recorded: &Path) -> String {
-    let is_gone = present.symlink_metadata().is_err();
+    let is_gone = !may_be_there(present);
     let (present, recorded) = (typed_path(present), typed_path(recorded));
     if is_gone {
         return format!(

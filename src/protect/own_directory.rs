@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, is_special, may_exist};
+use crate::fs::{Below, is_special, may_exist, seen, target_of};
 
 /// Restores the directory before anything is written to it. What links led to is not touched.
 ///
@@ -27,7 +27,7 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
     make_private(&door, site.dir);
     removed.extend(door.remove_specials(site.dir)?);
     let records = site.file("unversioned");
-    if records.exists() {
+    if target_of(&records)?.is_some() {
         removed.extend(door.remove_specials(&records)?);
     }
     for dir in [site.file("attempts"), site.trash()] {
@@ -48,7 +48,7 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
 
 /// Takes the permissions of others away from a directory.
 fn make_private(door: &Below, dir: &Path) {
-    let mode = dir.metadata().map_or(0o700, |found| found.permissions().mode());
+    let mode = seen(dir).map_or(0o700, |found| found.permissions().mode());
     if mode & 0o077 != 0 {
         let _ = door.set_mode(dir, mode & 0o7700);
     }

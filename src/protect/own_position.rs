@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site};
 use crate::events::Notices;
+use crate::fs::{is_there, may_exist};
 use crate::git::{Head, RefFile, Repo, last_logged};
 use crate::names::{Oid, short_branch};
 
@@ -37,7 +38,7 @@ impl OwnPosition<'_> {
     ) -> Result<bool, ProtectError> {
         let repo = site.repo;
         // Refs in tables have no such files.
-        if repo.common_dir.join("reftable").is_dir() {
+        if may_exist(&repo.common_dir.join("reftable")) {
             return Ok(false);
         }
         let branch = self.head.branch.as_deref();
@@ -118,9 +119,9 @@ async fn names_nothing(repo: &Repo, oid: &Oid) -> bool {
 
 /// Moves an existing file to the trash.
 pub(super) fn set_aside(site: Site<'_>, file: &Path, trash: &Path) -> Result<(), ProtectError> {
-    if file.symlink_metadata().is_err() {
+    if !is_there(file)? {
         return Ok(());
     }
     let name = file.file_name().map(PathBuf::from).unwrap_or_default();
-    Ok(move_away(site, file, &free_name(&trash.join(name)))?)
+    Ok(move_away(site, file, &free_name(&trash.join(name))?)?)
 }

@@ -2,7 +2,6 @@
 //! has to write. Runs when no process of the attempt is alive.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +10,7 @@ use std::path::Path;
 use super::Site;
 use super::stat_changes::tracked_directories;
 use crate::events::Notices;
-use crate::fs::{Below, lacks, umask_now};
+use crate::fs::{Below, FileError, file_error, lacks, seen_in, seen_itself, umask_now};
 
 /// Paths that git has to write in a repository; if permissions are missing on one of them, all have to be checked.
 const GITS: &[&str] = &[
@@ -82,7 +81,7 @@ pub(crate) fn with_permissions<T>(
             above.reverse();
             // Moving a directory also writes to it.
             for dir in above {
-                if !dir.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                if !seen_itself(dir).is_some_and(|found| found.is_dir()) {
                     break;
                 }
                 Below::new(top).give(dir, 0o700);
@@ -93,11 +92,24 @@ pub(crate) fn with_permissions<T>(
     }
 }
 
+/// Looks at a path below `top`, as [`with_permissions`] does.
+///
+/// # Errors
+/// If the system refuses all the same.
+pub(super) fn look_with_permissions<T>(
+    top: &Path,
+    path: &Path,
+    look: impl Fn(&Path) -> Result<T, FileError>,
+) -> Result<T, FileError> {
+    with_permissions(top, path, || look(path).map_err(|error| error.source))
+        .map_err(|source| file_error("look at", path, source))
+}
+
 /// Sets the usual permissions of new directories on one that its owner cannot use.
 fn make_usual(dir: &Path) -> bool {
     let usual = 0o777 & !umask_now();
     lacks(dir, 0)
-        && dir.symlink_metadata().is_ok_and(|found| {
+        && seen_itself(dir).is_some_and(|found| {
             let mode = found.permissions().mode() | usual | 0o700;
             Below::new(dir).set_mode(dir, mode & 0o7777).is_ok()
         })
@@ -110,10 +122,8 @@ fn open(top: &Path, dir: &Path, needed: u32) -> usize {
     let mut todo = vec![dir.to_owned()];
     while let Some(path) = todo.pop() {
         opened += usize::from(below.give(&path, needed));
-        let is_dir = path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if is_dir {
-            let entries = fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
-            todo.extend(entries.map(|entry| entry.path()));
+        if seen_itself(&path).is_some_and(|found| found.is_dir()) {
+            todo.extend(seen_in(&path).map(|entry| entry.path()));
         }
     }
     opened

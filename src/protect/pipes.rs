@@ -14,6 +14,7 @@ use super::stat_changes::tracked_directories;
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site};
 use crate::events::Notices;
+use crate::fs::{seen, seen_in, seen_itself};
 use crate::git::RULES;
 
 /// File systems use the clock of the last tick for timestamps: a change may look slightly older than it is.
@@ -50,7 +51,7 @@ pub(super) fn clear(
         notices.tell(format!("{} was no file; it is moved away", path.display()));
     }
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
-        let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)));
+        let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
         let from = repo.top.join(OsStr::from_bytes(&path));
         move_away(site, &from, &place)?;
         notices.tell(format!(
@@ -65,8 +66,7 @@ pub(super) fn clear(
 /// Lists the directories in a directory, and what is neither a file nor a directory, without reading any. Of the links,
 /// those that count are chosen by `is_bad_link`.
 fn entries(dir: &Path, is_bad_link: fn(&Path) -> bool) -> impl Iterator<Item = (PathBuf, bool)> {
-    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(move |entry| {
+    seen_in(dir).filter_map(move |entry| {
         let kind = entry.file_type().ok()?;
         let is_good = kind.is_file() || kind.is_symlink() && !is_bad_link(&entry.path());
         (!is_good).then(|| (entry.path(), kind.is_dir()))
@@ -76,8 +76,7 @@ fn entries(dir: &Path, is_bad_link: fn(&Path) -> bool) -> impl Iterator<Item = (
 /// Returns whether a link leads to a pipe, a device or the like. Nothing stands in the null device, so it is no obstacle,
 /// and people use it to switch off a hook.
 fn leads_to_pipe(link: &Path) -> bool {
-    let kind = fs::metadata(link).map(|target| target.file_type());
-    let is_other = kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir());
+    let is_other = seen(link).is_some_and(|target| !target.is_file() && !target.is_dir());
     is_other
         && link
             .canonicalize()
@@ -96,7 +95,7 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
     let mut found = Vec::new();
     while let Some(dir) = open.pop() {
         let path = top.join(OsStr::from_bytes(&dir));
-        let is = path.symlink_metadata().ok().filter(fs::Metadata::is_dir);
+        let is = seen_itself(&path).filter(fs::Metadata::is_dir);
         let changed = is.and_then(|is| is.modified().ok());
         if changed.is_none_or(|changed| changed < since && (dir.is_empty() || tracked.contains(&dir))) {
             continue;

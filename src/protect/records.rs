@@ -13,7 +13,10 @@ use super::Site;
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::stat_changes::parents;
-use crate::fs::{Below, Durability, FileError, Links, file_error, may_exist, read_regular};
+use crate::fs::{
+    Below, Durability, FileError, Links, file_error, is_directory, is_there, kind_of, may_be_there,
+    may_exist, read_regular,
+};
 use crate::git::GitError;
 
 /// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
@@ -49,18 +52,14 @@ impl Records {
 
     /// Returns whether a path no longer exists.
     pub fn is_gone(&self, path: &[u8]) -> bool {
-        let found = self.top.join(OsStr::from_bytes(path)).symlink_metadata();
-        found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        !may_be_there(&self.top.join(OsStr::from_bytes(path)))
     }
 
     /// Returns whether all components above a path are directories: nothing is written through a symlink.
     pub fn has_only_directories_above(&self, path: &[u8]) -> bool {
         parents(path).all(|dir| {
-            let found = self.top.join(OsStr::from_bytes(dir)).symlink_metadata();
-            found.map_or_else(
-                |error| error.kind() == io::ErrorKind::NotFound,
-                |found| found.is_dir(),
-            )
+            let found = kind_of(&self.top.join(OsStr::from_bytes(dir)));
+            found.is_ok_and(|found| found.is_none_or(|found| found.is_dir()))
         })
     }
 
@@ -68,7 +67,7 @@ impl Records {
     pub fn put_back_directories(&self) -> Result<(), FileError> {
         for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
-            if dir.symlink_metadata().is_err() && self.has_only_directories_above(&path) {
+            if !is_there(&dir)? && self.has_only_directories_above(&path) {
                 Below::new(&self.top).make_dir(&dir, 0o777)?;
             }
         }
@@ -189,12 +188,12 @@ impl Records {
 pub(super) fn make_room(door: &Below, dir: &Path, path: &[u8]) -> Result<(), FileError> {
     for above in parents(path) {
         let above = dir.join(OsStr::from_bytes(above));
-        if above.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+        if kind_of(&above)?.is_some_and(|found| !found.is_dir()) {
             door.remove_file(&above)?;
         }
     }
     let copy = dir.join(OsStr::from_bytes(path));
-    if copy.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+    if is_directory(&copy)? {
         door.remove(&copy)?;
     }
     Ok(())
@@ -247,5 +246,24 @@ mod tests {
         records.save_modes(Moment::Checkpoint, &modes).unwrap();
         records.restore_modes(Moment::Checkpoint, &[], &[]).unwrap();
         assert_eq!(out.join("file").metadata().unwrap().mode(), before);
+    }
+
+    #[test]
+    fn permissions_that_cannot_be_looked_at_are_not_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records {
+            dir: dir.path().join("unversioned"),
+            top: dir.path().to_owned(),
+            door: Below::new(dir.path()),
+        };
+        fs::create_dir(&records.dir).unwrap();
+        records
+            .record_all_modes(Moment::Checkpoint, &[b"none".to_vec()])
+            .unwrap();
+        let refused = vec![b'n'; 256];
+        records
+            .record_all_modes(Moment::Checkpoint, std::slice::from_ref(&refused))
+            .unwrap_err();
+        assert!(!records.is_gone(&refused) && records.is_gone(b"none"));
     }
 }

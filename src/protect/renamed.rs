@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use super::moment::Moment;
 use super::records::Records;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
-use crate::fs::Below;
+use crate::fs::{Below, seen_in};
 use crate::paths::first_few;
 
 impl Savepoint {
@@ -70,8 +69,7 @@ fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> V
     let mut found = Vec::new();
     let mut dirs = vec![Vec::new()];
     while let Some(dir) = dirs.pop() {
-        let entries = fs::read_dir(top.join(OsStr::from_bytes(&dir)));
-        for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+        for entry in seen_in(&top.join(OsStr::from_bytes(&dir))) {
             let name = entry.file_name().into_vec();
             if dir.is_empty() && name == b".git" {
                 continue;

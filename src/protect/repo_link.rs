@@ -1,14 +1,13 @@
 //! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
 //! repository above, and use its work tree as this one.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{ProtectError, Site, own_directory, permissions, pipes, trash};
 use crate::events::Notices;
-use crate::fs::{Below, Durability, FileError, file_error, is_absent, umask_now};
+use crate::fs::{Below, Durability, FileError, is_there, kind_of, link_of, read, target_of, umask_now};
 use crate::git::Repo;
 
 /// The directories of a repository and the link to them, as they are at one moment.
@@ -70,8 +69,8 @@ impl RepoLink {
         }
         let door = Below::new(top);
         door.make_dir(top, 0o777)?;
-        if path.symlink_metadata().is_ok() {
-            let place = trash::free_name(&site.trash().join("dot-git"));
+        if is_there(&path)? {
+            let place = trash::free_name(&site.trash().join("dot-git"))?;
             trash::move_away(site, &path, &place)?;
         }
         self.link.make(&door, &path)?;
@@ -89,13 +88,11 @@ impl Link {
     /// # Errors
     /// If the system cannot tell.
     pub fn at(path: &Path) -> Result<Self, FileError> {
-        let found = match path.symlink_metadata() {
-            Ok(found) if found.is_file() => fs::read(path).map(Self::File),
-            Ok(found) if found.is_symlink() => fs::read_link(path).map(Self::Symbolic),
-            Err(error) if !is_absent(&error) => Err(error),
+        match kind_of(path)? {
+            Some(found) if found.is_file() => read(path).map(Self::File),
+            Some(found) if found.is_symlink() => link_of(path).map(Self::Symbolic),
             _ => Ok(Self::None),
-        };
-        found.map_err(|error| file_error("read", path, error))
+        }
     }
 
     /// Makes it again at this path below a directory.
@@ -113,9 +110,5 @@ impl Link {
 /// # Errors
 /// If the system cannot tell.
 pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, FileError> {
-    match path.metadata() {
-        Ok(found) => Ok(Some((found.dev(), found.ino()))),
-        Err(error) if is_absent(&error) => Ok(None),
-        Err(error) => Err(file_error("look at", path, error)),
-    }
+    Ok(target_of(path)?.map(|found| (found.dev(), found.ino())))
 }

@@ -2,7 +2,6 @@
 //! permissions, empty directories, pipes and sockets.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,7 +11,7 @@ use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
-use crate::fs::file_error;
+use crate::fs::{entries_of, file_error, may_be_there};
 use crate::git::index::Entries;
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
@@ -69,11 +68,11 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);
     let mut open = vec![Vec::new()];
     while let Some(dir) = open.pop() {
-        let Ok(entries) = fs::read_dir(top.join(OsStr::from_bytes(&dir))) else {
+        let Ok(entries) = entries_of(&top.join(OsStr::from_bytes(&dir))) else {
             continue;
         };
         let mut is_empty = true;
-        for entry in entries.filter_map(Result::ok) {
+        for entry in entries {
             is_empty = false;
             let path = [&dir, entry.file_name().as_bytes()].concat();
             let Ok(metadata) = entry.metadata() else { continue };
@@ -81,7 +80,7 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
                 let below = [&path[..], b"/"].concat();
                 let leave = entry.file_name() == ".git"
                     || is_ignored(&path)
-                    || entry.path().join(".git").symlink_metadata().is_ok();
+                    || may_be_there(&entry.path().join(".git"));
                 if leave {
                     continue;
                 }

@@ -2,12 +2,14 @@
 //! files that a build makes again.
 
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::SystemTime;
 
 use super::inventory::{Inventory, Kind};
+
+use crate::fs::{entries_of, seen_itself};
 
 /// Maximum size of a copied file, and of the content of a copied directory.
 const SMALL: u64 = 1024 * 1024;
@@ -69,7 +71,7 @@ impl Small {
     }
 
     fn file(top: &Path, path: &[u8]) -> Option<Self> {
-        let is = top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
+        let is = seen_itself(&top.join(OsStr::from_bytes(path)))?;
         (is.is_file() && is.len() <= SMALL && !is_built(path)).then(|| Self {
             bytes: is.len(),
             modified: is.modified().ok(),
@@ -83,14 +85,13 @@ impl Small {
         if CACHES.contains(&name) {
             return None;
         }
-        let is = top.join(OsStr::from_bytes(path)).symlink_metadata().ok()?;
+        let is = seen_itself(&top.join(OsStr::from_bytes(path)))?;
         let (mut bytes, modified) = (0, is.modified().ok());
         let mut open = vec![path.to_vec()];
         let mut parts = vec![(path.to_vec(), is)];
         while let Some(dir) = open.pop() {
-            for entry in fs::read_dir(top.join(OsStr::from_bytes(&dir))).ok()? {
+            for entry in entries_of(&top.join(OsStr::from_bytes(&dir))).ok()? {
                 *left = left.checked_sub(1)?;
-                let entry = entry.ok()?;
                 let is = entry.metadata().ok()?;
                 let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
                 let is_git = entry.file_name() == ".git";
@@ -167,6 +168,8 @@ pub(super) fn built_last(paths: &mut [Vec<u8>]) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn lay_out(files: &[(&str, usize)]) -> (tempfile::TempDir, Inventory) {

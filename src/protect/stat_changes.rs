@@ -8,6 +8,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use crate::fs::{kind_of, seen_itself};
 use crate::git::Repo;
 use crate::git::index_file::{Entry, GITLINK, IndexFile, compare, touched};
 use crate::names::Oid;
@@ -29,8 +30,9 @@ pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
 pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Timestamp) -> Vec<Vec<u8>> {
     let is_late = |entry: &Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
     let differs = |entry: &Entry<'_>| {
-        let file = repo.top.join(OsStr::from_bytes(entry.path)).symlink_metadata();
-        entry.mode != GITLINK && file.is_ok_and(|file| touched(&file) != entry.touched)
+        let file = kind_of(&repo.top.join(OsStr::from_bytes(entry.path)));
+        let differs = file.map(|file| file.is_some_and(|file| touched(&file) != entry.touched));
+        entry.mode != GITLINK && differs.unwrap_or(true)
     };
     let late = index.entries().filter(is_late).filter(differs);
     late.map(|entry| entry.path.to_vec()).collect()
@@ -50,8 +52,8 @@ pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool 
         same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
     });
     let untouched = |entry: Entry<'_>| {
-        let file = repo.top.join(OsStr::from_bytes(entry.path)).symlink_metadata();
-        entry.mode == GITLINK || file.is_ok_and(|file| touched(&file) == entry.touched)
+        let file = seen_itself(&repo.top.join(OsStr::from_bytes(entry.path)));
+        entry.mode == GITLINK || file.is_some_and(|file| touched(&file) == entry.touched)
     };
     same && index.entries().all(untouched)
 }

@@ -1,14 +1,16 @@
 //! Copies of the story list: one from before an attempt, for lists that git does not restore (ignored ones, and those
 //! outside the repository), and one from the time when an attempt's result was declared, to undo the marks made since.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, Links, TEMPORARY, file_error, may_exist, read_regular};
+use crate::fs::{
+    Below, FileError, Links, TEMPORARY, file_error, is_there, leads_to_file, may_exist, read, read_regular,
+    seen, seen_in, seen_itself,
+};
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
 
@@ -41,7 +43,7 @@ pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
 pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     site.own_door().remove_file(&site.file(JUDGED))?;
     let from = site.repo.top.join(&source.path);
-    if !source.is_by_command() && from.is_file() {
+    if !source.is_by_command() && leads_to_file(&from)? {
         site.own_door().copy(&from, &site.file(JUDGED))?;
     }
     Ok(())
@@ -92,10 +94,10 @@ pub(crate) fn put_back(
 fn leave(site: Site<'_>, source: &Source, notices: &mut dyn Notices) -> Result<(), ProtectError> {
     for name in [BEFORE, JUDGED] {
         let copy = site.file(name);
-        if source.is_by_command() || copy.symlink_metadata().is_err() {
+        if source.is_by_command() || !is_there(&copy)? {
             continue;
         }
-        let place = trash::free_name(&site.trash().join(name));
+        let place = trash::free_name(&site.trash().join(name))?;
         trash::move_away(site, &copy, &place)?;
         notices.tell(format!(
             "{} is outside the work tree and stays as it is, because the attempt could have written what is known of it; \
@@ -140,10 +142,9 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
     let top = &site.repo.top;
     let list = top.join(&source.path);
     remove_half_written(site, source, &list)?;
-    let is_regular = list.metadata().is_ok_and(|metadata| metadata.is_file());
-    let target = source.target(top).ok();
-    if target.is_none() || !is_regular || fs::read(&list).ok().as_ref() != Some(&was) {
-        if target.is_none() || !is_regular {
+    let is_in_place = leads_to_file(&list)? && source.target(top).is_ok();
+    if !is_in_place || read(&list)? != was {
+        if !is_in_place {
             clear_place_of(site, &list)?;
         }
         // A link of the user's stays one. Else the list is where it was, and whoever else has the file keeps it.
@@ -156,10 +157,10 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
 
 /// Moves whatever an attempt put in place of the list, or of a directory above it, to the trash.
 fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
-    let is_in_the_way = |path: &&Path| match path.symlink_metadata() {
-        Ok(_) if *path == list => true,
-        Ok(found) => !found.is_dir() && !leads_to_a_directory(path, &site.repo.top),
-        Err(_) => false,
+    let is_in_the_way = |path: &&Path| match seen_itself(path) {
+        Some(_) if *path == list => true,
+        Some(found) => !found.is_dir() && !leads_to_a_directory(path, &site.repo.top),
+        None => false,
     };
     let above: Vec<&Path> = list
         .ancestors()
@@ -169,14 +170,15 @@ fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
     let Some((path, name)) = found.and_then(|path| Some((path, path.file_name()?))) else {
         return Ok(());
     };
-    let trash = trash::free_name(&site.trash().join("stories"));
+    let trash = trash::free_name(&site.trash().join("stories"))?;
     trash::move_away(site, path, &trash.join(name))
 }
 
 /// Returns whether a path leads to a directory, and one in the work tree leads nowhere else: a link of the user's may.
 fn leads_to_a_directory(path: &Path, top: &Path) -> bool {
     let is_inside = |found: PathBuf| top.canonicalize().is_ok_and(|top| found.starts_with(top));
-    path.is_dir() && (!path.starts_with(top) || path.canonicalize().is_ok_and(is_inside))
+    seen(path).is_some_and(|found| found.is_dir())
+        && (!path.starts_with(top) || path.canonicalize().is_ok_and(is_inside))
 }
 
 /// Returns the path of a list without links, once nothing is in its way.
@@ -204,8 +206,7 @@ fn remove_half_written(site: Site<'_>, source: &Source, list: &Path) -> Result<(
     if is_of_work_tree(source.path.as_bytes()) && !is_inside() {
         return Ok(());
     }
-    let entries = list.parent().and_then(|dir| fs::read_dir(dir).ok());
-    for entry in entries.into_iter().flatten().filter_map(Result::ok) {
+    for entry in list.parent().into_iter().flat_map(seen_in) {
         let is_ours = entry
             .file_name()
             .as_encoded_bytes()

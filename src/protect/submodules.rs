@@ -2,7 +2,6 @@
 //! submodule's own refs and undone. Repositories without submodules pay nothing.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,11 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use super::leftovers::untracked_beside_ignored;
 use super::moment::Moment;
+use super::permissions::look_with_permissions;
 use super::stat_changes::touched_in_same_second;
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
-use crate::fs::{Below, Durability, Links, file_error, read_regular_text, umask_now};
+use crate::fs::{
+    Below, Durability, FileError, Links, file_error, is_there, read_if_there, read_regular_text, umask_now,
+};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, autostashes, clear_operations, discover, git_directories};
 use crate::names::{Oid, short_branch};
@@ -58,8 +60,9 @@ const MOMENTS: [Moment; 2] = [Moment::Start, Moment::Checkpoint];
 
 impl Files {
     /// Reads them before an attempt.
-    pub fn read(site: Site<'_>) -> Self {
-        Self(MOMENTS.map(|moment| load(site, moment)))
+    pub fn read(site: Site<'_>) -> Result<Self, FileError> {
+        let [start, checkpoint] = MOMENTS.map(|moment| load(site, moment));
+        Ok(Self([start?, checkpoint?]))
     }
 
     /// Writes them again after an attempt.
@@ -74,7 +77,7 @@ impl Files {
 /// Forgets which repositories belong to the submodules: an attempt could have written that, and git would run what it
 /// has put there.
 pub(super) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
-    let mut files = Files::read(site);
+    let mut files = Files::read(site)?;
     for submodule in files.0.iter_mut().flat_map(|all| &mut all.submodule) {
         submodule.git_file = None;
     }
@@ -87,8 +90,8 @@ pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 /// Returns whether the last checkpoint has a submodule.
-pub(super) fn is_any(site: Site<'_>) -> bool {
-    !load(site, Moment::Checkpoint).submodule.is_empty()
+pub(super) fn is_any(site: Site<'_>) -> Result<bool, FileError> {
+    Ok(!load(site, Moment::Checkpoint)?.submodule.is_empty())
 }
 
 impl Savepoint {
@@ -102,7 +105,7 @@ impl Savepoint {
         notices: &mut dyn Notices,
     ) -> Result<bool, ProtectError> {
         let mut changed = false;
-        for was in load(site, self.moment).submodule {
+        for was in load(site, self.moment)?.submodule {
             if let Some(told) = self.put_back(site, &was, kept, trash).await? {
                 notices.tell(told);
                 changed = true;
@@ -202,11 +205,11 @@ impl Savepoint {
         trash: &Path,
     ) -> Result<Option<(Repo, Head)>, ProtectError> {
         let dir = site.repo.top.join(OsStr::from_bytes(path));
-        if dir.join(".git").symlink_metadata().is_err() {
+        if !look_with_permissions(&site.repo.top, &dir.join(".git"), is_there)? {
             let Some(text) = &was.git_file else {
                 return Ok(None);
             };
-            if dir.symlink_metadata().is_ok() {
+            if is_there(&dir)? {
                 put_away(site, &self.nested, path, trash)?;
             }
             let door = Below::new(&site.repo.top);
@@ -256,13 +259,13 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     let repo = site.repo;
     let mut found = Submodules::default();
     // Without this file no submodule is registered, and no index has to be read.
-    if repo.top.join(".gitmodules").symlink_metadata().is_err() {
+    if !is_there(&repo.top.join(".gitmodules"))? {
         return Ok(found);
     }
     let entries = repo.index_entries(&repo.index()).await?;
     for path in entries.submodules {
         let dir = repo.top.join(OsStr::from_bytes(&path));
-        if dir.join(".git").symlink_metadata().is_err() {
+        if !is_there(&dir.join(".git"))? {
             continue;
         }
         let (_, head) = discover(&dir).await?;
@@ -283,7 +286,7 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
     if submodules.submodule.is_empty() {
         return Ok(site.own_door().remove_file(&path)?);
     }
-    if load(site, moment) == *submodules {
+    if load(site, moment)? == *submodules {
         return Ok(());
     }
     let text = toml::to_string(submodules).map_err(io::Error::other);
@@ -291,14 +294,14 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
     Ok(site.own_door().write_private(&path, &text)?)
 }
 
-fn load(site: Site<'_>, moment: Moment) -> Submodules {
+fn load(site: Site<'_>, moment: Moment) -> Result<Submodules, FileError> {
     // A loop whose directory was deleted knows less; that is reported elsewhere.
-    let text = fs::read_to_string(record_file(site, moment)).unwrap_or_default();
-    let mut found: Submodules = toml::from_str(&text).unwrap_or_default();
+    let text = read_if_there(&record_file(site, moment))?.unwrap_or_default();
+    let mut found: Submodules = toml::from_slice(&text).unwrap_or_default();
     found
         .submodule
         .retain(|submodule| is_of_work_tree(&percent_decode(&submodule.path)));
-    found
+    Ok(found)
 }
 
 fn record_file(site: Site<'_>, moment: Moment) -> PathBuf {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-use super::{Moment, Savepoint, Site};
+use super::{Moment, Savepoint, Site, submodules};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Git, Repo, discover};
 
@@ -180,4 +180,21 @@ fn a_rule_that_was_added_hides_nothing_and_what_the_user_ignores_stays() {
         fs::write(place.path("src/hidden"), "").unwrap();
         fs::write(place.path("untracked"), "spoiled\n").unwrap();
     });
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_read_is_not_an_empty_one() {
+    let place = Place::new().await;
+    assert!(!submodules::is_any(place.site()).unwrap());
+    fs::create_dir(place.dir.join("submodules.toml")).unwrap();
+    submodules::is_any(place.site()).unwrap_err();
+}
+
+#[tokio::test]
+async fn what_cannot_be_looked_at_may_be_in_the_way() {
+    let place = Place::new().await;
+    let in_the_way = |path: &[u8]| place.repo.in_the_way(&[(b'A', path.to_vec())]);
+    assert!(in_the_way(b"none").unwrap().is_empty());
+    assert_eq!(in_the_way(b"src").unwrap(), [b"src".to_vec()]);
+    in_the_way(&[b'n'; 256]).unwrap_err();
 }

@@ -6,19 +6,22 @@ use std::path::{Path, PathBuf};
 
 use super::Site;
 use super::permissions::with_permissions;
-use crate::fs::{Below, FileError, file_error, is_absent};
+use crate::fs::{Below, FileError, file_error, is_absent, is_there};
 
 /// Returns this path, or the first with a number appended that does not exist yet.
-pub(super) fn free_name(wanted: &Path) -> PathBuf {
+///
+/// # Errors
+/// If the system cannot tell: what is there would be replaced.
+pub(super) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
     let mut place = wanted.to_owned();
     let mut number = 1;
-    while place.symlink_metadata().is_ok() {
+    while is_there(&place)? {
         number += 1;
         let mut name = wanted.as_os_str().to_owned();
         name.push(format!(".{number}"));
         place = name.into();
     }
-    place
+    Ok(place)
 }
 
 /// Moves `from` to `to`, where nothing may be, and creates the directories above it.
@@ -51,17 +54,35 @@ pub(super) fn put_away(
     let from = top.join(name);
     let mut to = trash.join(name);
     let mut copy = 1;
-    while to.symlink_metadata().is_ok() {
+    let (here, there) = (Below::new(top), site.door(&to));
+    while there.exists(&to)? {
         copy += 1;
         to = trash.join(format!("{copy}")).join(name);
     }
-    let (here, there) = (Below::new(top), site.door(&to));
     match with_permissions(top, &from, || here.move_to(&from, &there, &to)) {
         Err(source) if !is_absent(&source) => Err(file_error("move to the trash", &from, source)),
         // What is behind a link is not of the work tree.
-        Err(source) if here.is_free(&from) && here.exists(&from) => {
+        Err(source) if here.is_free(&from) && here.exists(&from)? => {
             Err(file_error("move to the trash", &from, source))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_certainly_not_there_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = dir.path().join("file");
+        assert_eq!(free_name(&wanted).unwrap(), wanted);
+        fs::write(&wanted, "").unwrap();
+        assert_eq!(free_name(&wanted).unwrap(), dir.path().join("file.2"));
+        // The system does not look for such a name.
+        free_name(&dir.path().join("n".repeat(256))).unwrap_err();
     }
 }

@@ -1,7 +1,6 @@
 //! Finds files made by an attempt that git does not list: pipes, sockets, and ignore rules that hide themselves.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -9,6 +8,8 @@ use std::time::{Duration, SystemTime};
 use super::Site;
 use super::inventory::Inventory;
 use super::stat_changes::directories;
+
+use crate::fs::{seen, seen_in};
 
 /// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
@@ -24,11 +25,11 @@ pub(super) fn made_since(site: Site<'_>, index: &Path, known: &Inventory, since:
     let mut found = Vec::new();
     for dir in dirs {
         let path = site.repo.top.join(OsStr::from_bytes(dir));
-        let changed = path.metadata().and_then(|metadata| metadata.modified());
-        if changed.is_ok_and(|changed| changed < since) {
+        let changed = seen(&path).and_then(|found| found.modified().ok());
+        if changed.is_some_and(|changed| changed < since) {
             continue;
         }
-        for entry in fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok) {
+        for entry in seen_in(&path) {
             let Ok(kind) = entry.file_type() else { continue };
             let mut name = dir.to_vec();
             if !name.is_empty() {

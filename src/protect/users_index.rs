@@ -1,10 +1,10 @@
 //! The index of the work tree in a loop that works with an index of its own: recorded before an attempt, and put back
 //! after it.
 
-use std::fs;
-
 use super::own_position::set_aside;
 use super::{ProtectError, Site};
+
+use crate::fs::{leads_to_file, read, read_if_there};
 
 /// Name of the copy in the loop's directory; it exists only during an attempt.
 const COPY: &str = "users.index";
@@ -24,12 +24,12 @@ pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
 /// If another git holds it, or it cannot be written.
 pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
     let (copy, real) = (site.file(COPY), site.repo.users_index());
-    let Ok(recorded) = fs::read(&copy) else {
+    let Some(recorded) = read_if_there(&copy)? else {
         return Ok(());
     };
-    if !real.is_file() {
+    if !leads_to_file(&real)? {
         set_aside(site, &real, &site.trash().join("damaged"))?;
-    } else if fs::read(&real).is_ok_and(|now| now == recorded) {
+    } else if read(&real)? == recorded {
         return Ok(());
     }
     Ok(site.repo.with_users_index().install_index(&copy).await?)

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Savepoint;
+use crate::fs::leads_to_file;
 use crate::git::GitError;
 use crate::names::Oid;
 use crate::protect::exact_bytes::ExactBytes;
@@ -92,7 +93,7 @@ impl Savepoint {
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
         let real = real_index(site);
-        if real.is_file() {
+        if leads_to_file(&real)? {
             repo.install_index(&real).await?;
         }
         Ok(repo.discard_index(&work)?)

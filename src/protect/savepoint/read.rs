@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::Savepoint;
 use crate::events::Notices;
+use crate::fs::is_there;
 use crate::git::worktree::{Count, Reading, Whose};
 use crate::protect::moment::Moment;
 use crate::protect::records::Records;
@@ -70,7 +71,7 @@ impl Savepoint {
         site: Site<'_>,
         notices: &mut dyn Notices,
     ) -> Result<Option<String>, ProtectError> {
-        if !submodules::is_any(site) {
+        if !submodules::is_any(site)? {
             return Ok(None);
         }
         self.working_index(site, notices).await?;
@@ -104,7 +105,7 @@ impl Savepoint {
     /// If it cannot be written.
     pub async fn install_working_index(site: Site<'_>) -> Result<(), ProtectError> {
         let work = site.work_index();
-        if work.exists() {
+        if is_there(&work)? {
             site.repo.install_index(&work).await?;
             site.repo.discard_index(&work)?;
         }
