@@ -62,7 +62,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         return Ok(Answer::Nothing);
     }
     if let Some(given) = &turn.given
-        && !numbers::still_stands(open, given)
+        && !numbers::still_stands(open, given)?
     {
         return Ok(Answer::Tell(format!(
             "the loop has moved on since this session was given story {}: nothing is judged, and the files stay \
@@ -72,10 +72,10 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         )));
     }
     let prompted = turn.prompted(open);
-    let outdated = prompted
-        .as_ref()
-        .filter(|prompted| !numbers::still_stands(open, prompted));
-    let outdated = outdated.map(|prompted| outdated_words(&prompted.story));
+    let outdated = match &prompted {
+        Some(prompted) if !numbers::still_stands(open, prompted)? => Some(outdated_words(&prompted.story)),
+        _ => None,
+    };
     if turn.given.is_none() {
         forget_record(open)?;
     }
@@ -84,7 +84,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     let since = turn.given.as_ref().or(prompted.as_ref()).map(|given| given.since);
     let prompt = prompt_text(open, &listing, &story, &settings)?;
     let report = heard_in(&turn.message, &prompt, since, call);
-    let number = numbers::next_number(open, &story.id);
+    let number = numbers::next_number(open, &story.id)?;
     learnings::learn(open, &story.id, number, &report.learnings);
     let judgement = judge(&Ending::Exited(0), &report, None);
     let is_silent = judgement.verdict == Verdict::NoSignal;
@@ -253,7 +253,7 @@ async fn give_next(
     let text = prompt_text(open, &listing, &story, settings)?;
     take_record(open, &story.id, settings).await?;
     let given = Given {
-        attempt: numbers::next_number(open, &story.id),
+        attempt: numbers::next_number(open, &story.id)?,
         story: story.id,
         checkpoint: open.state.checkpoint.clone(),
         since: Timestamp::now(),

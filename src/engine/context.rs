@@ -1,6 +1,7 @@
 //! The context of every command: the repository, its configuration, signals, and the observer.
 
 use std::env;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::damaged;
@@ -8,6 +9,7 @@ use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Event, Observer, What};
+use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
 use crate::sandbox::Trouble;
@@ -152,10 +154,10 @@ impl<'o> Context<'o> {
         let (found, configuration) = tokio::join!(discover(top), Configuration::read(&here));
         let ((mut repo, head), configuration) = (found?, configuration?);
         describe(&configuration, &mut repo);
-        let below_top = Some(self.below_top).filter(|below| top.join(below).is_dir());
+        let below_top = target_of(&top.join(&self.below_top))?.filter(Metadata::is_dir);
         Ok(Self {
             repo,
-            below_top: below_top.unwrap_or_default(),
+            below_top: below_top.map(|_| self.below_top).unwrap_or_default(),
             head,
             configuration,
             ..self

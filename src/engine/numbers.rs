@@ -3,12 +3,11 @@
 //! The logs of attempts determine the numbers. A ref without a log here, from an earlier loop or another clone,
 //! reserves its number with an empty log.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Loop;
 use crate::error::Error;
-use crate::fs::file_error;
+use crate::fs::{FileError, entries_of, file_error};
 use crate::git::{Git, GitError};
 use crate::names::{Change, Oid, ref_component};
 use crate::state::{Given, State, Store};
@@ -40,26 +39,28 @@ pub(crate) fn take_numbers<'n>(
 
 /// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
 /// earlier loop of the same change.
-pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> u32 {
+///
+/// # Errors
+/// If the logs cannot be listed.
+pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> Result<u32, FileError> {
     let recorded = match &open.state.progress.story {
         Some(current) if current.id == story => current.attempt,
         _ => 0,
     };
-    logged(&open.file("attempts"), story)
-        .max(recorded)
-        .saturating_add(1)
+    let last = logged(&open.file("attempts"), story)?.max(recorded);
+    Ok(last.saturating_add(1))
 }
 
 /// Returns the highest number of an attempt at a story that has a log in this directory; 0 if none has.
-pub(super) fn logged(attempts: &Path, story: &str) -> u32 {
+pub(super) fn logged(attempts: &Path, story: &str) -> Result<u32, FileError> {
     let prefix = format!("{}.", ref_component(story));
     let number_of = |name: &str| {
         let number = name.strip_prefix(&prefix)?.strip_suffix(".log")?;
         number.parse::<u32>().ok()
     };
-    let logs = fs::read_dir(attempts).into_iter().flatten();
-    let names = logs.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| number_of(&name)).max().unwrap_or(0)
+    let logs = entries_of(attempts)?.into_iter();
+    let names = logs.filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(names.filter_map(|name| number_of(&name)).max().unwrap_or(0))
 }
 
 /// Returns the path of an attempt's log.
@@ -68,8 +69,11 @@ pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
 }
 
 /// Returns whether the story that was given to an agent's session is still at the same checkpoint and attempt.
-pub(crate) fn still_stands(open: &Loop<'_>, given: &Given) -> bool {
-    given.checkpoint == open.state.checkpoint && next_number(open, &given.story) == given.attempt
+///
+/// # Errors
+/// As [`next_number`].
+pub(crate) fn still_stands(open: &Loop<'_>, given: &Given) -> Result<bool, FileError> {
+    Ok(given.checkpoint == open.state.checkpoint && next_number(open, &given.story)? == given.attempt)
 }
 
 /// Finds the commit that keeps an attempt at a story; the latest attempt if no number is given.
@@ -107,4 +111,22 @@ pub async fn kept_range(
     };
     let below = git.merge_base(&state.checkpoint, &kept).await?;
     Ok(below.map(|below| (below.to_string(), kept.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn logs_that_cannot_be_listed_are_not_none() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(logged(&dir.path().join("none"), "1").unwrap(), 0);
+        for name in ["1.2.log", "1.10.log", "2.11.log", "1.12.txt"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(logged(dir.path(), "1").unwrap(), 10);
+        logged(&dir.path().join("n".repeat(256)), "1").unwrap_err();
+    }
 }

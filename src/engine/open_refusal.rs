@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::advice::{Advice, Advise, hint, list};
+use crate::fs::seen;
 use crate::git::RefFile;
 use crate::names::{Change, closest};
 use crate::names::{typed, typed_path};
@@ -99,7 +100,7 @@ fn repair(git_dir: &Path) -> String {
             "name the branch that you were on in it: echo 'ref: refs/heads/<branch>' >{}",
             name(&head)
         ),
-        _ if config.is_dir() => format!(
+        _ if seen(&config).is_some_and(|found| found.is_dir()) => format!(
             "make a new file there: mv {0} {0}.damaged && git init",
             name(&config)
         ),

@@ -6,7 +6,6 @@
 //! have written all of its files if that was cut off.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,13 +16,16 @@ use super::run_command::{CommandListener, failure_of, run_name, variable};
 use super::work_tree_place::{Place, directory, is_free};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use crate::agent::orphans::Orphaned;
-use crate::agent::process::{self, Ending, Job, ProcessError};
+use crate::agent::process::{self, Ending, Job};
 use crate::engine::Context;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::fs::{Below, Durability, Links, file_error, is_regular, read_regular_text};
+use crate::fs::{
+    Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there, read_regular_text,
+    target_of,
+};
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
@@ -78,22 +80,21 @@ fn is_locked(top: &Path, reason: &str) -> bool {
 }
 
 /// Returns the error for a loop whose work tree is not in its place, if it is in another one.
-fn moved(repo: &Repo, state: &State) -> Option<OpenRefusal> {
+fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let of_loop = reason(&state.change);
-    let mut tops = linked_work_trees(&repo.common_dir);
-    Some(OpenRefusal::WorkTreeMoved {
+    let to = linked_work_trees(&repo.common_dir)?.find(|top| is_locked(top, &of_loop));
+    Ok(to.map(|to| OpenRefusal::WorkTreeMoved {
         change: state.change.to_string(),
         path: state.worktree.as_path().to_owned(),
-        to: tops.find(|top| is_locked(top, &of_loop))?,
-    })
+        to,
+    }))
 }
 
 /// Returns whether a work tree is one of this repository's that does not find it: the repository was moved.
-fn is_cut_off(repo: &Repo, top: &Path) -> bool {
-    let is_file = is_regular(&top.join(".git")).unwrap_or(false);
-    is_file
+fn is_cut_off(repo: &Repo, top: &Path) -> Result<bool, FileError> {
+    Ok(is_regular(&top.join(".git"))?
         && RepoLayout::of_work_tree(top).is_none()
-        && linked_work_trees(&repo.common_dir).any(|linked| linked == top)
+        && linked_work_trees(&repo.common_dir)?.any(|linked| linked == top))
 }
 
 /// Notes that a work tree is complete.
@@ -123,13 +124,13 @@ pub async fn make(
     settings: &Settings,
 ) -> Result<PathBuf, Error> {
     let top = directory(context, change, place, settings).await?;
-    if !is_free(&top) {
+    if !is_free(&top)? {
         return Err(in_the_way(change, &top));
     }
     if let BeginsAt::Branch(branch) = begins_at {
         let trees = context.repo.work_trees().await?;
         let name = format!("refs/heads/{branch}");
-        let elsewhere = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && tree.top.exists();
+        let elsewhere = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && may_exist(&tree.top);
         if let Some(found) = trees.iter().find(elsewhere) {
             return Err(StartRefusal::CheckedOutElsewhere {
                 branch: branch.to_owned(),
@@ -224,7 +225,7 @@ pub(super) async fn prepare(
         leaving: false,
     };
     tell_left_behind(context, change, head.short()).await?;
-    let is_new = is_free(&top);
+    let is_new = is_free(&top)?;
     let top = if is_new {
         make(context, change, place, BeginsAt::Commit(&head), settings).await?
     } else {
@@ -299,10 +300,10 @@ pub(super) async fn make_again(
     if is_half_made(&state.change, place) {
         clear_away(context, &state.change, place, settings).await?;
     }
-    if place.exists() {
+    if target_of(place)?.is_some() {
         return Ok(());
     }
-    if let Some(moved) = moved(&context.repo, state) {
+    if let Some(moved) = moved(&context.repo, state)? {
         return Err(moved.into());
     }
     context.repo.git.unlock_work_tree(place).await?;
@@ -335,38 +336,41 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
     if state.linked.is_none() || !state.is_live() || is_there {
         return Ok(context);
     }
-    match refusal(&context.repo, state) {
+    match refusal(&context.repo, state)? {
         Some(refusal) => Err(refusal.into()),
         None => context.at(place).await,
     }
 }
 
 /// Returns the error for a live loop whose own work tree is gone, or no longer belongs to the repository.
-pub(crate) fn refusal(repo: &Repo, state: &State) -> Option<OpenRefusal> {
+///
+/// # Errors
+/// If the system cannot tell.
+pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let place = state.worktree.as_path();
-    let is_there = || RepoLayout::of_work_tree(place).is_some_and(|layout| layout.shares(&repo.common_dir));
+    let is_ours = || RepoLayout::of_work_tree(place).is_some_and(|layout| layout.shares(&repo.common_dir));
     if state.linked.is_none() || !state.is_live() {
-        return None;
+        return Ok(None);
     }
     let (change, path) = (state.change.to_string(), place.to_owned());
     if is_half_made(&state.change, place) {
-        return Some(OpenRefusal::WorkTreeHalfMade { change, path });
+        return Ok(Some(OpenRefusal::WorkTreeHalfMade { change, path }));
     }
-    if is_there() {
-        return None;
+    if is_ours() {
+        return Ok(None);
     }
-    let is_gone = place.symlink_metadata().is_err();
-    if is_gone && let Some(moved) = moved(repo, state) {
-        return Some(moved);
+    let is_gone = !is_there(place)?;
+    if is_gone && let Some(moved) = moved(repo, state)? {
+        return Ok(Some(moved));
     }
-    if is_cut_off(repo, place) {
-        return Some(OpenRefusal::WorkTreeCutOff { change, path });
+    if is_cut_off(repo, place)? {
+        return Ok(Some(OpenRefusal::WorkTreeCutOff { change, path }));
     }
-    Some(OpenRefusal::WorkTreeGone {
+    Ok(Some(OpenRefusal::WorkTreeGone {
         change,
         path,
         is_gone,
-    })
+    }))
 }
 
 /// Goes to the work tree that has the branch of a change checked out, and makes one for it if there is none.
@@ -384,7 +388,7 @@ pub(super) async fn go_to_branch<'o>(
     let found = trees
         .into_iter()
         .find(|tree| tree.branch.as_deref() == Some(&branch));
-    if let Some(found) = found.filter(|tree| tree.top.exists()) {
+    if let Some(found) = found.filter(|tree| may_exist(&tree.top)) {
         if !is_half_made(change, &found.top) {
             return context.at(&found.top).await;
         }
@@ -466,9 +470,10 @@ async fn set_up(
 }
 
 /// Ends the processes of a command whose git-ralph was killed while it prepared this work tree.
-async fn end_setup(top: &Path) -> Result<(), ProcessError> {
+async fn end_setup(top: &Path) -> Result<(), Error> {
     let dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("ralph"));
-    let run = dir.and_then(|dir| fs::read_to_string(dir.join(RUN)).ok());
+    let run = dir.map(|dir| read_if_there(&dir.join(RUN))).transpose()?;
+    let run = run.flatten().and_then(|run| String::from_utf8(run).ok());
     let Some(run) = run.filter(|run| !run.is_empty()) else {
         return Ok(());
     };

@@ -15,6 +15,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
 use crate::events::{Attempt, What};
+use crate::fs::{FileError, target_of};
 use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Current, Phase, State, StateError, Store, Verdict};
@@ -125,7 +126,8 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     let is_leaving = state.linked.as_ref().is_some_and(|linked| linked.leaving);
     let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running || is_leaving;
     let place = state.worktree.as_path();
-    let here = place == context.repo.top || state.linked.is_some() && (place.is_dir() || is_leaving);
+    let is_dir = || Ok::<_, FileError>(target_of(place)?.is_some_and(|found| found.is_dir()));
+    let here = place == context.repo.top || state.linked.is_some() && (is_leaving || is_dir()?);
     let is_held = || {
         let busy =
             |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });

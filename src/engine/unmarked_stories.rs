@@ -6,6 +6,7 @@
 use super::{Loop, marks, numbers, stories};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
+use crate::fs::FileError;
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};
 use crate::stories::{Listing, Story};
@@ -63,7 +64,7 @@ pub(super) async fn require_marks(
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
         open.position().await?.require_on_branch(&open.state)?;
-        let told = tell_again(open, &listing).await;
+        let told = tell_again(open, &listing).await?;
         open.view.drop_all();
         listing = stories::read_list(open).await?;
         forget_marked(open, &listing);
@@ -92,17 +93,17 @@ fn is_skipped(state: &State, done: &Completed) -> bool {
 }
 
 /// Marks the open ones once more; returns those that it tried to mark. The list shows whether that helped.
-async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Vec<Completed> {
+async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Result<Vec<Completed>, FileError> {
     let unmarked = open.state.unmarked.clone().into_iter();
     let told: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
     for done in &told {
         let Some(story) = find(&open.state, listing, done) else {
             continue;
         };
-        let attempt = numbers::next_number(open, &story.id).saturating_sub(1);
+        let attempt = numbers::next_number(open, &story.id)?.saturating_sub(1);
         if let Err(reason) = marks::mark_in_source(open, story, listing, attempt).await {
             open.tell(reason);
         }
     }
-    told
+    Ok(told)
 }

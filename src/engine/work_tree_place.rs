@@ -1,10 +1,10 @@
 //! Finds the directory of the work tree that a loop makes for itself.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use crate::engine::Context;
 use crate::error::Error;
+use crate::fs::{FileError, entries_of, is_there, target_of};
 use crate::names::Change;
 use crate::settings::Settings;
 
@@ -17,12 +17,15 @@ pub enum Place {
     Named(PathBuf),
 }
 
-/// Returns whether a work tree can be made here.
-pub(super) fn is_free(top: &Path) -> bool {
-    match fs::read_dir(top) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(_) => top.symlink_metadata().is_err(),
-    }
+/// Returns whether a work tree can be made here: nothing is, or an empty directory.
+///
+/// # Errors
+/// If the system cannot tell.
+pub(super) fn is_free(top: &Path) -> Result<bool, FileError> {
+    Ok(match target_of(top)? {
+        Some(found) => found.is_dir() && entries_of(top)?.is_empty(),
+        None => !is_there(top)?,
+    })
 }
 
 /// Returns the directory of the work tree of a change, absolute and without links.
@@ -80,6 +83,8 @@ fn real(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -110,5 +115,26 @@ mod tests {
         assert_eq!(configured(main, &settings), Path::new("/none/of/these/trees"));
         settings.worktree_dir = Some("/elsewhere/none".to_owned());
         assert_eq!(configured(main, &settings), Path::new("/elsewhere/none"));
+    }
+
+    #[test]
+    fn a_work_tree_can_be_made_only_where_nothing_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("full/empty")).unwrap();
+        fs::write(at("file"), "").unwrap();
+        std::os::unix::fs::symlink("none", at("nowhere")).unwrap();
+        std::os::unix::fs::symlink("full/empty", at("link")).unwrap();
+        for (name, free) in [
+            ("none", true),
+            ("full/empty", true),
+            ("link", true),
+            ("full", false),
+            ("file", false),
+            ("nowhere", false),
+        ] {
+            assert_eq!(is_free(&at(name)).unwrap(), free, "{name}");
+        }
+        is_free(&at(&"n".repeat(256))).unwrap_err();
     }
 }

@@ -1,12 +1,11 @@
 //! Removes work trees that loops made for themselves. Files of such a work tree are deleted only if a commit has them;
 //! everything else is moved to the trash first, or the work tree stays.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::work_tree_place::configured;
+use super::work_tree_place::{configured, is_free};
 use crate::error::Error;
-use crate::fs::{Below, remove_named_dir};
+use crate::fs::{Below, entries_of, may_be_there, may_exist, remove_named_dir, target_of};
 use crate::git::{Git, GitError, Repo, RepoLayout, index};
 use crate::names::Oid;
 use crate::protect::put_unkept_away;
@@ -46,7 +45,7 @@ pub(super) async fn remove_final(
     trash: (&Below, &Path),
 ) -> Result<Removal, Error> {
     let mut moved = None;
-    if top.exists() {
+    if target_of(top)?.is_some() {
         let git = Git::at_top(top);
         let staged = git.cmd("ls-files", ["-s", "-z"]).fields().await?;
         if staged.iter().any(|entry| entry.starts_with(b"160000 ")) {
@@ -60,7 +59,7 @@ pub(super) async fn remove_final(
     }
     outside.unlock_work_tree(top).await?;
     if let Err(error) = outside.remove_work_tree(top).await
-        && top.exists()
+        && may_exist(top)
     {
         return Err(error.into());
     }
@@ -81,7 +80,7 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
     let git = &repo.git;
     let mut moved = None;
     match RepoLayout::of_work_tree(top).filter(|layout| layout.shares(&repo.common_dir)) {
-        Some(layout) if layout.git_dir.join("modules").exists() => {
+        Some(layout) if may_exist(&layout.git_dir.join("modules")) => {
             return Ok(Removal::Stays("it has submodules"));
         }
         Some(layout) => {
@@ -107,8 +106,7 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
             }
         }
         // Git makes the directory before the link in it.
-        None if fs::read_dir(top).is_ok_and(|mut entries| entries.next().is_none()) => {}
-        None if top.symlink_metadata().is_err() => {}
+        None if is_free(top)? => {}
         None => return Ok(Removal::Stays("it does not belong to this repository")),
     }
     git.unlock_work_tree(top).await?;
@@ -132,7 +130,7 @@ async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
     let removed = git.delete_work_tree(top).await;
     let _ = remove_named_dir(top);
     match removed {
-        Err(error) if top.symlink_metadata().is_ok() => Err(error),
+        Err(error) if may_be_there(top) => Err(error),
         _ => Ok(()),
     }
 }
@@ -190,6 +188,5 @@ async fn is_kept(git: &Git, commit: &Oid) -> Result<bool, GitError> {
 
 /// Returns whether nothing but the link to the repository is in a work tree.
 fn has_only_link(top: &Path) -> bool {
-    let is_link = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == ".git");
-    fs::read_dir(top).is_ok_and(|mut entries| entries.all(is_link))
+    entries_of(top).is_ok_and(|entries| entries.iter().all(|entry| entry.file_name() == ".git"))
 }

@@ -14,6 +14,7 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
+use crate::fs::seen;
 use crate::git::{Head, Repo};
 use crate::names::typed;
 use crate::names::{Change, Oid};
@@ -132,10 +133,7 @@ impl RunningAttempt {
             .as_ref()
             .filter(|_| state.progress.phase == Phase::Running)?;
         let store = Store::new(&repo.common_dir, &state.change);
-        let written = store
-            .attempt_log(&story.id, story.attempt)
-            .metadata()
-            .ok()?
+        let written = seen(&store.attempt_log(&story.id, story.attempt))?
             .modified()
             .ok();
         let printed = written.and_then(|time| Timestamp::try_from(time).ok());
@@ -340,7 +338,7 @@ impl Status {
         let top = &repo.top;
         if state.worktree.as_path() != top.as_path() {
             let place = state.worktree.as_path();
-            let told = match go_to_own_refused(repo, state) {
+            let told = match go_to_own_refused(repo, state)? {
                 Some(refusal) => Self {
                     work_tree_is_gone: true,
                     way_back: refusal.advice().hint.map(|command| (command, "to make it again")),

@@ -2,14 +2,13 @@
 //! back, so it is reported.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::Site;
 use super::records::{Paths, Records};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, may_exist, read_regular};
+use crate::fs::{FileError, Links, entries_of, may_exist, read_regular};
 
 /// Name of the record of those that were there before the attempt.
 const NAME: &str = "linked-work-trees";
@@ -18,7 +17,7 @@ const MOST: u64 = 1 << 16;
 
 /// Records the existing ones before an attempt.
 pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
-    let (records, found) = (Records::of(site), find(&site.repo.common_dir));
+    let (records, found) = (Records::of(site), find(&site.repo.common_dir)?);
     let known = records.knows(NAME);
     if (known && records.paths(NAME)? == found) || (!known && found.is_empty()) {
         return Ok(());
@@ -45,18 +44,21 @@ pub(super) fn tell_gone(site: Site<'_>, notices: &mut dyn Notices) -> Result<(),
 }
 
 /// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
-pub(crate) fn linked_work_trees(common_dir: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten();
+///
+/// # Errors
+/// If they cannot be listed.
+pub(crate) fn linked_work_trees(common_dir: &Path) -> Result<impl Iterator<Item = PathBuf>, FileError> {
+    let entries = entries_of(&common_dir.join("worktrees"))?.into_iter();
     let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST).ok();
-    let links = entries.filter_map(move |entry| link(entry.ok()?.path()));
+    let links = entries.filter_map(move |entry| link(entry.path()));
     let dirs = links.filter_map(|link| {
         let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
         path.parent().map(Path::to_owned)
     });
-    dirs.filter(|dir| may_exist(dir))
+    Ok(dirs.filter(|dir| may_exist(dir)))
 }
 
-fn find(common_dir: &Path) -> Paths {
-    let dirs = linked_work_trees(common_dir);
-    dirs.map(|dir| dir.into_os_string().into_vec()).collect()
+fn find(common_dir: &Path) -> Result<Paths, FileError> {
+    let dirs = linked_work_trees(common_dir)?;
+    Ok(dirs.map(|dir| dir.into_os_string().into_vec()).collect())
 }

@@ -1,12 +1,12 @@
 //! The agents' notes for later stories: a file of the loop that attempts and reverts leave alone.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::fs::{Below, file_error};
+use crate::fs::{Below, file_error, kind_of};
 
 /// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "learnings.md";
@@ -54,11 +54,10 @@ pub(crate) fn learn(open: &mut Loop<'_>, story: &str, attempt: u32, learned: &[S
 /// Returns whether the file exists as a regular file. Agents may put anything in its place: a pipe would block forever,
 /// a symlink may lead anywhere.
 fn is_ours(path: &Path) -> io::Result<bool> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(true),
-        Ok(_) => Err(io::Error::other("learnings.md is no file")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+    match kind_of(path).map_err(|error| error.source)? {
+        Some(found) if found.is_file() => Ok(true),
+        Some(_) => Err(io::Error::other("learnings.md is no file")),
+        None => Ok(false),
     }
 }
 

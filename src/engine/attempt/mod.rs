@@ -356,7 +356,7 @@ pub(crate) fn begin_at(
     agent: Option<&Agent>,
     settings: &Settings,
 ) -> Result<Begun, Error> {
-    let number = numbers::next_number(open, &story.id);
+    let number = numbers::next_number(open, &story.id)?;
     let log_path = numbers::log_of(open, &story.id, number);
     let door = open.store.door();
     let log = door

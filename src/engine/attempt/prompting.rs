@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::{learnings, numbers};
 use crate::engine::{Context, Loop};
 use crate::error::Error;
+use crate::fs::{is_seen_as_file, seen};
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
 use crate::settings::TestChanges;
@@ -34,7 +35,7 @@ pub fn prompt_text(
     let running = open.state.progress.phase == Phase::Running;
     let attempt = match current {
         Some(current) if running => current.attempt,
-        _ => numbers::next_number(open, &story.id),
+        _ => numbers::next_number(open, &story.id)?,
     };
     let template = Template::load(&open.context.repo.top, settings.prompt.as_deref())?;
     // Attempts that do not count have numbers too, but no reason.
@@ -44,10 +45,10 @@ pub fn prompt_text(
     });
     let last_attempt = failed
         .map(|failed| open.change().attempt_ref(&failed.id, failed.attempt))
-        .filter(|name| open.context.repo.common_dir.join(name).is_file());
+        .filter(|name| is_seen_as_file(&open.context.repo.common_dir.join(name)));
     let last_log = failed
         .map(|failed| numbers::log_of(open, &failed.id, failed.attempt))
-        .filter(|log| log.metadata().is_ok_and(|log| log.len() > 0));
+        .filter(|log| seen(log).is_some_and(|log| log.len() > 0));
     let top = &open.context.repo.top;
     let last_log = last_log.map(|log| below(top, &log));
     let inputs = prompt::Inputs {
@@ -110,7 +111,7 @@ pub fn first_prompt(
         preamble: &listing.preamble,
         adapter: source.adapter.name(),
         mark: settings.mark.name(),
-        attempt: numbers::logged(&store.file("attempts"), &story.id).saturating_add(1),
+        attempt: numbers::logged(&store.file("attempts"), &story.id)?.saturating_add(1),
         reason: None,
         checkpoint: "HEAD",
         last_attempt: None,
@@ -137,7 +138,7 @@ fn below(top: &Path, path: &Path) -> String {
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
     open.state.prompted = Some(Given {
         story: story.id.clone(),
-        attempt: numbers::next_number(open, &story.id),
+        attempt: numbers::next_number(open, &story.id)?,
         checkpoint: open.state.checkpoint.clone(),
         since: Timestamp::now(),
     });
@@ -155,7 +156,7 @@ fn context_files(top: &Path, source: &Source) -> Vec<String> {
     ["proposal.md", "design.md", "specs"]
         .iter()
         .map(|name| dir.join(name))
-        .filter(|path| top.join(path).exists())
+        .filter(|path| seen(&top.join(path)).is_some())
         .map(|path| path.to_string_lossy().into_owned())
         .collect()
 }

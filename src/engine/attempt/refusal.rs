@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use crate::agent::{AgentCommand, presets};
 use crate::error::advice::{Advice, Advise, hint, list};
 use crate::exit::Exit;
+use crate::fs::is_seen_as_file;
 use crate::names::closest;
 use crate::names::{typed, typed_path};
 use crate::sandbox::Trouble;
@@ -111,7 +112,7 @@ impl AttemptRefusal {
     /// Refuses an agent whose program cannot be run from the top directory.
     pub fn of_missing(agent: &AgentCommand, top: &Path) -> Option<Self> {
         let name = agent.missing_program(top)?;
-        let is_here = top.join(&name).is_file();
+        let is_here = is_seen_as_file(&top.join(&name));
         Some(if is_here && name.contains('/') {
             Self::AgentNotExecutable(name)
         } else {

@@ -17,6 +17,7 @@ use super::watch::changed_since;
 use super::{Loop, numbers};
 use crate::error::Error;
 use crate::events::{Attempt, Event, What};
+use crate::fs::seen;
 use crate::names::Oid;
 use crate::refs::KeptRef;
 use crate::stories::{Listing, Story};
@@ -33,7 +34,7 @@ pub(super) async fn before_attempt(
 ) -> Result<Result<bool, i32>, Error> {
     let failures = open.state.progress.story.as_ref();
     let failures = failures.filter(|current| current.id == story.id);
-    let number = numbers::next_number(open, &story.id);
+    let number = numbers::next_number(open, &story.id)?;
     let (done, total) = super::stories::progress_of(listing);
     let event = What::AttemptStarted {
         story: story.id.clone(),
@@ -217,7 +218,7 @@ async fn refused(open: &mut Loop<'_>, hook: Hook, why: String) -> Result<Error, 
     Ok(HookRefused {
         hook: hook.name(),
         why,
-        file: file.filter(|file| file.exists()),
+        file: file.filter(|file| seen(file).is_some()),
         log: open.file(LOG),
     }
     .into())

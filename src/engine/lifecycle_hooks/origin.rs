@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::Hook;
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::fs::{Links, read_regular};
+use crate::fs::{Links, is_there, read_regular};
 
 /// Maximum size of a hook, in bytes.
 const MOST: u64 = 16 << 20;
@@ -24,10 +24,7 @@ pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String
         .await?;
     let file = open.context.repo.top.join(&path);
     // A directory or a pipe is no hook that the loop could have begun with.
-    let is = match file.symlink_metadata() {
-        Ok(_) => Some(read_regular(&file, Links::Refused, MOST).unwrap_or_default()),
-        Err(_) => None,
-    };
+    let is = is_there(&file)?.then(|| read_regular(&file, Links::Refused, MOST).unwrap_or_default());
     Ok((was != is).then(|| format!("{path} is not the hook that the loop began with, and was not run")))
 }
 

@@ -15,6 +15,7 @@ use crate::engine::run_command::{Passed, plain_job, run_command, run_name};
 use crate::engine::watch::{self, Who};
 use crate::error::Error;
 use crate::events::Event;
+use crate::fs::{FileError, is_there};
 use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
@@ -82,10 +83,11 @@ async fn hook_run(open: &mut Loop<'_>) -> Result<HookRun, Error> {
 }
 
 /// Returns whether there is only a configured hook, which this git is too old to run.
-fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> bool {
+fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> Result<bool, FileError> {
     let hooks = open.context.configuration.hooks.as_ref();
     let file = hooks.and_then(|hooks| hooks.file(&open.context.repo, hook.name()));
-    file.is_some_and(|file| file.symlink_metadata().is_err())
+    let is_there = file.map(|file| is_there(&file)).transpose()?;
+    Ok(is_there == Some(false))
 }
 
 /// Runs a hook to its end.
@@ -100,7 +102,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
     }
     let options: &[&str] = match hook_run(open).await? {
         HookRun::Configured => &["--allow-unknown-hook-name", "--ignore-missing"],
-        HookRun::Files if is_for_newer_git(open, hook) => {
+        HookRun::Files if is_for_newer_git(open, hook)? => {
             open.tell(format!(
                 "warning: {} is a hook of the configuration, which needs git 2.54",
                 hook.name()

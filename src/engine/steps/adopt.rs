@@ -14,7 +14,7 @@ use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log::attempts;
-use crate::fs::Durability;
+use crate::fs::{Durability, FileError, read_if_there};
 use crate::git::{RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
@@ -77,7 +77,7 @@ pub async fn adopt<'o>(
     }
     let mut dropped = Vec::new();
     let (events, learnings) = match &here {
-        Some(here) => with_ours(&context, &store, here, &portable),
+        Some(here) => with_ours(&context, &store, here, &portable)?,
         None => (portable.events.clone(), portable.learnings.clone()),
     };
     match here {
@@ -240,16 +240,21 @@ async fn overtaken(
 }
 
 /// Returns the events and the learnings of the loop here with what came on top of them.
-fn with_ours(context: &Context<'_>, store: &Store, here: &State, came: &Portable) -> (Vec<u8>, Vec<u8>) {
-    let read = |name| std::fs::read(store.file(name)).unwrap_or_default();
-    let (events, learnings) = (read("events.jsonl"), read("learnings.md"));
+fn with_ours(
+    context: &Context<'_>,
+    store: &Store,
+    here: &State,
+    came: &Portable,
+) -> Result<(Vec<u8>, Vec<u8>), FileError> {
+    let read = |name| Ok(read_if_there(&store.file(name))?.unwrap_or_default());
+    let (events, learnings) = (read("events.jsonl")?, read("learnings.md")?);
     let text = PublicText::of_loop(context, here, &events);
     let travelled = travel::events(&events, &text);
     let learned = travel::learnings(&learnings, &text);
-    (
+    Ok((
         joined(&events, &travelled, came.events.clone()),
         joined(&learnings, &learned, came.learnings.clone()),
-    )
+    ))
 }
 
 /// Takes the numbers of all attempts that are kept or told of, so that no later attempt has one of them.
@@ -275,7 +280,7 @@ fn joined(here: &[u8], travelled: &[u8], came: Vec<u8>) -> Vec<u8> {
 /// Replaces the events and the learnings; the events that were here and are not among them go to the trash.
 fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<(), Error> {
     let (door, old) = (store.door(), store.file("events.jsonl"));
-    if let Ok(bytes) = std::fs::read(&old)
+    if let Some(bytes) = read_if_there(&old)?
         && !events.starts_with(&bytes)
     {
         let name = format!("trash/events-{}.jsonl", jiff::Timestamp::now().as_second());

@@ -109,7 +109,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
         .map(|story| story.id)
         .or_else(|| open.state.progress.story.as_ref().map(|story| story.id.clone()))
         .unwrap_or_else(|| "work".to_owned());
-    let attempt = numbers::next_number(open, &story);
+    let attempt = numbers::next_number(open, &story)?;
     let log = numbers::log_of(open, &story, attempt);
     open.store.door().write_private(&log, "reverted by hand\n")?;
     let undoing = Undoing {

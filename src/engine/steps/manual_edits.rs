@@ -72,9 +72,11 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     reading.require_converted()?;
     let session = open.state.session.as_ref();
     let given = session.and_then(|session| session.given.as_ref());
-    let whose = match given.filter(|given| numbers::still_stands(open, given)) {
-        Some(given) => format!(" (an agent's session was given story {})", given.story),
-        None => String::new(),
+    let whose = match given {
+        Some(given) if numbers::still_stands(open, given)? => {
+            format!(" (an agent's session was given story {})", given.story)
+        }
+        _ => String::new(),
     };
     open.tell(format!(
         "your edits since the last checkpoint{whose} were committed before story {story}"

@@ -1,7 +1,6 @@
 //! `prune`: removes attempts, replaced branches, snapshots and trash of finished loops once they are older than
 //! `ralph.keepAttempts`. Reports what it removes; a live loop loses nothing.
 
-use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +8,7 @@ use crate::engine::Context;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
 use crate::events::{Event, What};
-use crate::fs::Below;
+use crate::fs::{Below, entries_of, seen_itself};
 use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
 use crate::refs::Update;
@@ -81,12 +80,10 @@ fn prune_files(
     age: Duration,
 ) -> Result<usize, Error> {
     let (mut removed, door) = (0, Below::new(&context.repo.common_dir));
-    for entry in fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+    for entry in entries_of(dir)? {
         let path = entry.path();
-        let is_old = path
-            .symlink_metadata()
-            .and_then(|metadata| metadata.modified())
-            .is_ok_and(|modified| modified.elapsed().is_ok_and(|since| since > age));
+        let modified = seen_itself(&path).and_then(|found| found.modified().ok());
+        let is_old = modified.is_some_and(|modified| modified.elapsed().is_ok_and(|since| since > age));
         if !is_old {
             continue;
         }

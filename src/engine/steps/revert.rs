@@ -5,6 +5,7 @@ use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
 use crate::engine::{Loop, users_head};
 use crate::error::Error;
+use crate::fs::read_if_there;
 use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
@@ -168,7 +169,7 @@ async fn keep(
     let why = match undoing.shown.as_ref().or(undoing.reason.as_ref()) {
         // The commit may be published.
         Some(why) => {
-            let events = std::fs::read(open.file("events.jsonl")).unwrap_or_default();
+            let events = read_if_there(&open.file("events.jsonl"))?.unwrap_or_default();
             PublicText::of_loop(&open.context, &open.state, &events).of(why)
         }
         None => String::new(),

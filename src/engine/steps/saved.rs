@@ -1,7 +1,6 @@
 //! Says in one line what `start` has saved of the user's state, and where.
 
-use std::fs;
-
+use crate::fs::read_if_there;
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 
@@ -21,7 +20,7 @@ impl Saved {
     /// # Errors
     /// If git fails.
     pub async fn of(repo: &Repo, head: &Oid, staged: &Oid, work_tree: &Oid) -> Result<Self, GitError> {
-        let log = fs::read(repo.common_dir.join("logs/refs/stash")).unwrap_or_default();
+        let log = read_if_there(&repo.common_dir.join("logs/refs/stash"))?.unwrap_or_default();
         let stashed = log
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())

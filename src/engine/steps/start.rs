@@ -17,6 +17,7 @@ use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Event, What};
+use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
@@ -38,7 +39,7 @@ pub(super) async fn begin<'o>(
     // The refusals that need no lock come before anything is written.
     let found = check(&context, change, options, refs).await?;
     boxed::confine(&mut context, &options.settings, Inside::Commands, Vec::new()).await?;
-    let had_loop = store.dir().exists() || store.state_file().exists();
+    let had_loop = may_exist(&store.dir()) || may_exist(&store.state_file());
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
     refuse_other_loops(&context, change)?;
     let lock = store.lock()?;

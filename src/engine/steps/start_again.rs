@@ -11,6 +11,7 @@ use crate::engine::story_source::wanted;
 use crate::engine::work_tree_removal::remove_new;
 use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
 use crate::error::Error;
+use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::names::Change;
 use crate::state::{State, Store};
@@ -54,7 +55,7 @@ pub async fn start<'o>(
         if state.linked.is_some() {
             // It gets a new work tree in the place of the old one, from where the command was typed.
             place = place.or(Some(Place::Named(state.worktree.as_path().to_owned())));
-            if typed_in.exists() {
+            if may_exist(&typed_in) {
                 context = context.at(&typed_in).await?;
             }
         }

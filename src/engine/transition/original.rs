@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use crate::engine::Loop;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
+use crate::fs::{may_exist, target_of};
 use crate::git::{Git, RefFile, RefInfo, Repo, last_logged};
 use crate::names::Oid;
 use crate::protect::users_index;
@@ -26,7 +27,7 @@ pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
     let name = format!("refs/heads/{branch}");
     // Only another work tree can have it checked out; without one, its file says all.
     if state.original_head.is_some()
-        && !repo.common_dir.join("worktrees").exists()
+        && !may_exist(&repo.common_dir.join("worktrees"))
         && let Some(oid) = repo.layout().loose(&name)
     {
         return Ok(Some(oid));
@@ -96,10 +97,10 @@ pub(crate) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Er
     let copy = open.file(ORIGINAL_INDEX);
     users_index::forget(open.site())?;
     let repo = &open.context.repo.with_users_index();
-    if !copy.exists() && open.state.before.index {
+    if target_of(&copy)?.is_none() && open.state.before.index {
         restore_original_index(&repo.git, open.state.before.anchor.as_ref(), &open.store).await?;
     }
-    if copy.exists() {
+    if target_of(&copy)?.is_some() {
         return Ok(repo.install_index(&copy).await?);
     }
     if open.state.before.index {

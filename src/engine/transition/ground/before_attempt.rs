@@ -4,6 +4,7 @@ use super::way::{Left, Way};
 use crate::engine::Loop;
 use crate::engine::transition::known::Known;
 use crate::error::Error;
+use crate::fs::may_exist;
 use crate::git::clear_operations;
 use crate::protect::story_backup::Origin;
 use crate::protect::{Return, story_backup, user_refs, users_index};
@@ -36,7 +37,7 @@ pub(super) async fn go_back(
     user_refs::forget(site.dir);
     users_index::put_back(site).await?;
     users_index::forget(site)?;
-    let changed = !known.is_fresh || moved || !touched.is_empty() || kept.len() > 1 || trash.exists();
+    let changed = !known.is_fresh || moved || !touched.is_empty() || kept.len() > 1 || may_exist(&trash);
     Ok(Left {
         kept,
         lost,
