@@ -12,7 +12,7 @@ use super::log::{self, Kind, Lines};
 use super::rules::{Move, Rules, Ruling, refused};
 use super::scripts::{PUSH, REFS, is_program};
 use super::users_hook::{follow, users_hooks};
-use crate::fs::{Below, Links, read_regular_text};
+use crate::fs::{Below, Links, read_regular_text, seen};
 use crate::git::RepoLayout;
 use crate::names::Oid;
 
@@ -197,7 +197,7 @@ impl<'a> Review<'a> {
     async fn list_stash_again(&self, moved: &Move) {
         let stash = self.layout.stash_log();
         let Some(entry) = &moved.old else { return };
-        if stash.metadata().is_ok_and(|metadata| metadata.len() == 0) {
+        if seen(&stash).is_some_and(|found| found.len() == 0) {
             let subject = self.layout.subject(entry).await.unwrap_or_default();
             let line = format!(
                 "{} {entry} git-ralph <git-ralph@localhost> {} +0000\t{subject}\n",

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::rules::Move;
-use crate::fs::{Below, Links, open_regular};
+use crate::fs::{Below, Links, open_regular, seen};
 
 /// Name of the file in the loop's directory.
 pub(super) const FILE: &str = "guard.log";
@@ -63,7 +63,7 @@ impl Lines {
 
     /// Appends the lines to a file if they fit. A write that fails is ignored.
     pub fn append(&self, door: &Below, path: &Path) {
-        let size = path.metadata().map_or(0, |metadata| metadata.len());
+        let size = seen(path).map_or(0, |found| found.len());
         if self.0.is_empty() || size + self.0.len() as u64 > MAX_SIZE {
             return;
         }

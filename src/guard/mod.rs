@@ -20,7 +20,7 @@ mod users_hook;
 use std::path::Path;
 
 use crate::error::advice::Advise;
-use crate::fs::{Below, FileError, file_error};
+use crate::fs::{Below, FileError, file_error, may_be_there};
 use crate::git::{Git, GitError};
 use configuration::can_name;
 use rail::HOOKS;
@@ -81,7 +81,7 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
 #[must_use]
 pub fn take_away(dir: &Path) -> SeenMoves {
     let mut seen = log::read(&dir.join(log::FILE));
-    let is_there = |file: &str| dir.join(file).symlink_metadata().is_ok();
+    let is_there = |file: &str| may_be_there(&dir.join(file));
     seen.was_removed = is_there(rules::FILE) && !is_there(&format!("{HOOKS}/{}", scripts::REFS));
     remove_files(dir);
     seen

@@ -7,7 +7,7 @@ use std::path::Path;
 use memchr::memmem;
 
 use super::rail::Rail;
-use crate::fs::{Links, read_regular};
+use crate::fs::{Links, read_regular, seen};
 use crate::names::{Change, Oid};
 
 /// Name of the file in the loop's directory with the state at the beginning of the attempt.
@@ -64,8 +64,8 @@ pub enum Ruling {
 
 /// Returns a text that identifies a directory by its device and inode, independent of its path.
 fn identity(dir: &Path) -> String {
-    dir.metadata().map_or_else(
-        |_| "unknown".to_owned(),
+    seen(dir).map_or_else(
+        || "unknown".to_owned(),
         |metadata| format!("{}:{}", metadata.dev(), metadata.ino()),
     )
 }

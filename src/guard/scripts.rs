@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::{env, process};
 
 use crate::exit::Exit;
-use crate::fs::{Below, Durability, FileError, file_error};
+use crate::fs::{Below, Durability, FileError, file_error, is_there, may_exist, seen};
 
 /// Every hook that git looks for by name in the hooks directory (githooks(5)).
 pub const NAMES: &[&str] = &[
@@ -102,16 +102,16 @@ impl Program {
         // What Linux adds to the path of a file that is gone.
         let former = path.as_os_str().as_bytes().strip_suffix(b" (deleted)");
         let path = match former {
-            Some(former) if !path.exists() => PathBuf::from(OsStr::from_bytes(former)),
+            Some(former) if !may_exist(&path) => PathBuf::from(OsStr::from_bytes(former)),
             _ => path,
         };
-        Ok(match running.metadata() {
-            Ok(metadata) => Self {
+        Ok(match seen(&running) {
+            Some(metadata) => Self {
                 path,
                 running,
                 inode: metadata.ino(),
             },
-            Err(_) => Self {
+            None => Self {
                 path,
                 running: PathBuf::new(),
                 inode: 0,
@@ -157,7 +157,7 @@ pub(super) fn write_users(loop_dir: &Path, users: &Path) -> Result<(), FileError
 pub(super) fn add(door: &Below, hooks: &Path, may_be: impl Fn(&str) -> bool) -> Result<(), FileError> {
     for name in NAMES.iter().filter(|name| !matches!(**name, REFS | PUSH)) {
         let script = hooks.join(name);
-        if may_be(name) && script.symlink_metadata().is_err() {
+        if may_be(name) && !is_there(&script)? {
             write_script(door, &script, format!("{HEAD}{}", chain(name)).as_bytes())?;
         }
     }
@@ -166,8 +166,7 @@ pub(super) fn add(door: &Below, hooks: &Path, may_be: impl Fn(&str) -> bool) -> 
 
 /// Returns whether git would run this hook.
 pub(super) fn is_program(hook: &Path) -> bool {
-    hook.metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    seen(hook).is_some_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// Returns commands that run the user's own hook as git would, if it exists and is executable.

@@ -11,7 +11,7 @@ use super::rail::HOOKS;
 use super::rules;
 use super::scripts::{self, USERS, is_program};
 use crate::async_cmd::{self, Command};
-use crate::fs::{Below, Links, read_regular};
+use crate::fs::{Below, Links, read_regular, seen};
 use crate::git::RepoLayout;
 use crate::git::layout::{is_same_dir, path_in};
 
@@ -29,7 +29,7 @@ pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Opt
 pub(super) fn follow(users: &Path, loop_dir: &Path) {
     let Ok(users) = absolute(users) else { return };
     // Without the file, each hook asks git-ralph.
-    if loop_dir.join(USERS).exists() && can_name(&users) {
+    if seen(&loop_dir.join(USERS)).is_some() && can_name(&users) {
         let _ = scripts::write_users(loop_dir, &users);
     }
     let door = Below::of_loop(loop_dir);

@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use super::pace::Pace;
 use crate::engine::stories::listing_of;
 use crate::events::Event;
-use crate::fs::{Links, open_regular};
+use crate::fs::{Links, kind_of, open_regular};
 use crate::names::Change;
 use crate::state::{AwaitingChoice, Phase, State, Store};
 
@@ -63,7 +63,7 @@ impl LineTail {
         let mut found = Lines::default();
         // What was written before another file took its place is read first.
         self.read_on(&mut found.lines)?;
-        let Ok(now) = self.path.symlink_metadata() else {
+        let Some(now) = kind_of(&self.path).map_err(|error| error.source)? else {
             return Ok(found);
         };
         let is_same = |(_, inode): &(File, u64)| *inode == now.ino() && now.len() >= self.read;
@@ -200,8 +200,8 @@ impl LoopFollower {
             ..News::default()
         };
         news.lines = found.lines;
-        match self.store.state_file().symlink_metadata() {
-            Ok(now) => {
+        match kind_of(&self.store.state_file()) {
+            Ok(Some(now)) => {
                 let stamp = (now.ino(), now.mtime(), now.mtime_nsec());
                 if self.seen != Some(stamp)
                     && let Ok(Some(state)) = self.store.load()
@@ -211,7 +211,7 @@ impl LoopFollower {
                     news.state = Some(Box::new(state));
                 }
             }
-            Err(gone) => news.is_gone = gone.kind() == io::ErrorKind::NotFound,
+            found => news.is_gone = found.is_ok(),
         }
         news.asks = self.asks.clone().filter(AwaitingChoice::is_asked);
         news.is_driven |= news.asks.is_some();

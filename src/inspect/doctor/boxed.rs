@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::notes::Notes;
 use crate::agent::Agent;
 use crate::error::advice::Advise;
+use crate::fs::{may_exist, seen};
 use crate::git::RepoLayout;
 use crate::names::typed;
 use crate::sandbox::{self, Belongings, Mount, Site};
@@ -69,7 +70,7 @@ pub(super) async fn examine(
         ("ralph.boxRead", &settings.boxing.read),
         ("ralph.boxWrite", &settings.boxing.written),
     ] {
-        for path in given.iter().filter(|path| !sandbox::given(path).exists()) {
+        for path in given.iter().filter(|path| !may_exist(&sandbox::given(path))) {
             notes.advice(
                 format!("{key} names {path}, which does not exist: it is not seen in the box"),
                 format!("make it, or: git config --unset {key} {}", typed(path)),
@@ -87,8 +88,10 @@ pub(super) async fn examine(
     };
     for mount in walls.iter().flat_map(|walls| &walls.mounts) {
         match mount {
-            Mount::Write(path) | Mount::Returned(path) if path.exists() => found.written.push(path.clone()),
-            Mount::Read(path) if path.exists() => found.read.push(path.clone()),
+            Mount::Write(path) | Mount::Returned(path) if seen(path).is_some() => {
+                found.written.push(path.clone());
+            }
+            Mount::Read(path) if seen(path).is_some() => found.read.push(path.clone()),
             Mount::Empty(path) => found.empty.push(path.clone()),
             Mount::Copy(path) => found.copied.push(path.clone()),
             Mount::Nothing(_) | Mount::Read(_) | Mount::Write(_) | Mount::Returned(_) => {}

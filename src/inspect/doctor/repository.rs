@@ -11,6 +11,7 @@ use crate::engine::outdated;
 use crate::engine::stories::progress_of;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
+use crate::fs::target_of;
 use crate::git::index::lock_of;
 use crate::git::{Head, RefInfo, Repo, discover, locks};
 use crate::install::repository_hooks;
@@ -187,8 +188,10 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
         cut_off(repo, &state, notes);
     }
     let place = place_of(&state);
-    if state.is_live() && !place.is_dir() {
-        notes.problem(
+    match target_of(&place) {
+        _ if !state.is_live() => {}
+        Ok(Some(found)) if found.is_dir() => {}
+        Ok(_) => notes.problem(
             format!(
                 "the work tree of loop {change}, {}, does not exist",
                 place.display()
@@ -198,7 +201,8 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
                 typed_path(&place),
                 state.branch
             ),
-        );
+        ),
+        Err(error) => note(&error.into(), notes),
     }
     if !state.is_live()
         && let Some(age) = settings.keep_attempts.map(to_std)

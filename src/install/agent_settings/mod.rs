@@ -14,7 +14,6 @@ mod receipt;
 mod tests;
 
 use std::env;
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,10 @@ use error::{failed, wrong};
 use layout::{Layout, Node};
 use receipt::Receipts;
 
-use crate::fs::{Durability, make_named_dir, remove_named, remove_named_dir, umask_now, write_named};
+use crate::fs::{
+    Durability, make_named_dir, may_be_there, read_if_there, remove_named, remove_named_dir, target_of,
+    umask_now, write_named,
+};
 
 /// An agent whose session can be driven by hooks.
 #[derive(Debug)]
@@ -190,7 +192,7 @@ impl Agent {
             made.empties.clear();
         }
         let dir = target.parent().unwrap_or(Path::new("/"));
-        if !dir.is_dir() {
+        if !target_of(dir)?.is_some_and(|found| found.is_dir()) {
             make_named_dir(dir, 0o777)?;
             made.directory = true;
         }
@@ -272,7 +274,7 @@ impl Agent {
 fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
     match path.canonicalize() {
         Ok(target) => Ok(target),
-        Err(source) if source.kind() == io::ErrorKind::NotFound && path.symlink_metadata().is_err() => {
+        Err(source) if source.kind() == io::ErrorKind::NotFound && !may_be_there(path) => {
             let dir = path.parent().map(Path::canonicalize);
             let (Some(Ok(dir)), Some(name)) = (dir, path.file_name()) else {
                 return Ok(path.to_owned());
@@ -284,15 +286,8 @@ fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, SettingsFileError> {
-    match fs::read(path) {
-        Ok(bytes) => {
-            let text = String::from_utf8(bytes);
-            text.map(Some)
-                .map_err(|_| wrong(path, "it is not UTF-8 text".to_owned()))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(failed("read", path, source)),
-    }
+    let text = read_if_there(path)?.map(String::from_utf8).transpose();
+    text.map_err(|_| wrong(path, "it is not UTF-8 text".to_owned()))
 }
 
 /// Splits a text into its byte order mark and the rest.
@@ -306,7 +301,7 @@ fn without_mark(text: &str) -> (&str, &str) {
 
 /// Writes a file as a whole or not at all, with its former mode.
 fn write(path: &Path, text: &str) -> Result<(), SettingsFileError> {
-    let before = path.metadata().ok();
+    let before = target_of(path)?;
     if before
         .as_ref()
         .is_some_and(|metadata| metadata.permissions().readonly())

@@ -3,15 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::edit::Empties;
 use super::error::{SettingsFileError, failed};
-use crate::fs::{Durability, make_named_dir, remove_named, remove_named_dir, write_named};
+use crate::fs::{Durability, make_named_dir, read_if_there, remove_named, remove_named_dir, write_named};
 
 /// The things created for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,13 +41,8 @@ impl Receipts {
         };
         let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
         let path = state.map(|state| state.join("git-ralph/agent-hooks.json"));
-        let bytes = match path.as_ref().map(fs::read) {
-            Some(Ok(bytes)) => bytes,
-            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed("read", &path.unwrap_or_default(), error));
-            }
-            _ => b"{}".to_vec(),
-        };
+        let bytes = path.as_deref().map(read_if_there).transpose()?.flatten();
+        let bytes = bytes.unwrap_or_else(|| b"{}".to_vec());
         let files = serde_json::from_slice(&bytes)
             .map_err(|error| failed("read", path.as_deref().unwrap_or(Path::new("")), error.into()))?;
         Ok(Self { path, files })

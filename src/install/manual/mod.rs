@@ -9,13 +9,13 @@ mod receipt;
 pub mod search;
 
 use std::env;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::fs::{
-    Durability, file_error, make_named_dir, remove_named, remove_named_dir, umask_now, write_named,
+    Durability, file_error, kind_of, make_named_dir, may_exist, read, remove_named, remove_named_dir,
+    seen_bytes, umask_now, write_named,
 };
 use receipt::Receipt;
 use serde::Serialize;
@@ -167,19 +167,12 @@ enum OnDisk {
 }
 
 fn on_disk(path: &Path) -> Result<OnDisk, Error> {
-    let kind = match path.symlink_metadata() {
-        Ok(metadata) => metadata.file_type(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(OnDisk::Nothing),
-        Err(error) => return Err(file_error("look at", path, error).into()),
-    };
-    if kind.is_symlink() {
-        Ok(OnDisk::Link(fs::read(path).ok()))
-    } else if kind.is_file() {
-        let bytes = fs::read(path).map_err(|error| file_error("read", path, error))?;
-        Ok(OnDisk::File(bytes))
-    } else {
-        Ok(OnDisk::Other)
-    }
+    Ok(match kind_of(path)? {
+        None => OnDisk::Nothing,
+        Some(found) if found.is_symlink() => OnDisk::Link(seen_bytes(path)),
+        Some(found) if found.is_file() => OnDisk::File(read(path)?),
+        Some(_) => OnDisk::Other,
+    })
 }
 
 /// Lists the directories that have to be created for a file, as the receipt records them.
@@ -188,7 +181,7 @@ fn missing_directories(share: &Path, place: &Path) -> Vec<PathBuf> {
         .join(place)
         .ancestors()
         .skip(1)
-        .take_while(|dir| !dir.exists())
+        .take_while(|dir| !may_exist(dir))
         .map(|dir| match dir.strip_prefix(share) {
             Ok(below) if below.as_os_str() != "" => below.to_owned(),
             _ => dir.to_owned(),

@@ -2,14 +2,13 @@
 //! git-ralph's files from those that somebody has changed or created.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fs::file_error;
+use crate::fs::{file_error, read_if_there};
 
 /// Its path below the `share` directory.
 pub(super) const PLACE: &str = "git-ralph/installed.json";
@@ -40,10 +39,8 @@ impl Receipt {
     /// Reads the receipt; returns `None` if nothing was installed.
     pub(super) fn load(share: &Path) -> Result<Option<Self>, Error> {
         let path = share.join(PLACE);
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(file_error("read", &path, error).into()),
+        let Some(text) = read_if_there(&path)? else {
+            return Ok(None);
         };
         let receipt: Self =
             serde_json::from_slice(&text).map_err(|error| file_error("read", &path, error.into()))?;

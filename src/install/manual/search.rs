@@ -2,12 +2,11 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::async_cmd::{self, Command, find_program};
-use crate::fs::remove_named_dir;
+use crate::fs::{is_seen_as_file, may_exist, remove_named_dir, seen_text};
 use crate::names::typed_path;
 
 /// Time limit for a program to print its search path.
@@ -24,7 +23,7 @@ pub async fn manual() -> Option<Option<PathBuf>> {
     find_program(OsStr::new("man"), Path::new("/"))?;
     let printed = ask("man", &["-w", "git-ralph"]).await.unwrap_or_default();
     let page = printed.lines().next().map(PathBuf::from);
-    Some(page.filter(|page| page.is_file()))
+    Some(page.filter(|page| is_seen_as_file(page)))
 }
 
 /// Returns whether the user works with this shell: it is the login shell, or has a start file.
@@ -39,12 +38,12 @@ pub fn is_used(shell: &str) -> bool {
         "fish" => ".config/fish/config.fish",
         _ => ".bashrc",
     };
-    home().is_some_and(|home| Path::new(&home).join(start_file).is_file())
+    home().is_some_and(|home| is_seen_as_file(&home.join(start_file)))
 }
 
 /// Finds the completion that each installed shell loads.
 pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
-    let is_file = |path: &PathBuf| path.is_file();
+    let is_file = |path: &PathBuf| is_seen_as_file(path);
     let mut found = Vec::new();
     if find_program(OsStr::new("bash"), Path::new("/")).is_some() {
         let mut places = bash_places();
@@ -56,7 +55,7 @@ pub async fn completions() -> Vec<(&'static str, Option<PathBuf>)> {
         let installed = || {
             let dir = user_data()?.join("zsh/site-functions");
             let is_named = names(&zshrc().unwrap_or_default(), home().as_deref(), &dir);
-            Some(dir.join("_git-ralph")).filter(|file| is_named && file.is_file())
+            Some(dir.join("_git-ralph")).filter(|file| is_named && is_seen_as_file(file))
         };
         found.push(("zsh", files.find(is_file).or_else(installed)));
     }
@@ -91,7 +90,7 @@ fn bash(share: &Path) -> Option<String> {
     find_program(OsStr::new("bash"), Path::new("/"))?;
     let has_loader = data_directories()
         .iter()
-        .any(|dir| dir.join("bash-completion/bash_completion").is_file());
+        .any(|dir| is_seen_as_file(&dir.join("bash-completion/bash_completion")));
     let looked_in = holds(bash_places(), &share.join("bash-completion"));
     let file = share.join("bash-completion/completions/git-ralph");
     (!looked_in || !has_loader).then(|| {
@@ -140,7 +139,7 @@ fn home() -> Option<PathBuf> {
 /// Reads the user's .zshrc.
 fn zshrc() -> Option<String> {
     let place = env::var_os("ZDOTDIR").map(PathBuf::from).or_else(home)?;
-    fs::read_to_string(place.join(".zshrc")).ok()
+    seen_text(&place.join(".zshrc"))
 }
 
 /// Returns whether a line of .zshrc names the directory. The file is only read: running it might do anything.
@@ -194,7 +193,7 @@ async fn ask_fish(script: &str) -> Option<String> {
     let both = config.into_iter().chain(user_data()).map(|dir| dir.join("fish"));
     let missing = |dir: PathBuf| -> Vec<PathBuf> {
         let above = dir.ancestors().map(Path::to_owned);
-        above.take_while(|dir| !dir.exists()).collect()
+        above.take_while(|dir| !may_exist(dir)).collect()
     };
     let made: Vec<PathBuf> = both.flat_map(missing).collect();
     let printed = ask("fish", &["-c", script]).await;
@@ -215,7 +214,7 @@ async fn ask(program: &str, args: &[&str]) -> Option<String> {
 
 /// Returns whether a directory is one of several, whatever paths name them.
 fn holds(dirs: impl Iterator<Item = PathBuf>, dir: &Path) -> bool {
-    let real = |dir: &Path| fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let wanted = real(dir);
     dirs.into_iter().any(|one| real(&one) == wanted)
 }

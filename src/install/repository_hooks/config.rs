@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::fs::{Below, FileError, file_error};
+use crate::fs::{Below, FileError, file_error, read, target_of};
 use crate::git::Repo;
 
 /// Returns the path of the file, with symlinks resolved.
@@ -22,12 +22,12 @@ pub(super) fn replace(door: &Below, path: &Path, expected: &[u8], bytes: &[u8]) 
     let mut lock = path.as_os_str().to_owned();
     lock.push(".lock");
     let lock = PathBuf::from(lock);
-    let mode = path.metadata().map_or(0o644, |metadata| metadata.mode() & 0o7777);
+    let mode = target_of(path)?.map_or(0o644, |found| found.mode() & 0o7777);
     let mut file = door
         .make_file(&lock, 0o600)
         .map_err(|source| file_error("make", &lock, source))?;
     let done = (|| -> io::Result<bool> {
-        if fs::read(path)? != expected {
+        if read(path).map_err(|error| error.source)? != expected {
             return Ok(false);
         }
         file.set_permissions(fs::Permissions::from_mode(mode))?;

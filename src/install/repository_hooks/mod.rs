@@ -3,8 +3,6 @@
 //! that one; from git 2.54 on the configuration.
 
 use std::env;
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +14,10 @@ use self::refusal::GitHooksRefused;
 use crate::engine::lifecycle_hooks::TABLE;
 use crate::engine::refuse_inside_attempt;
 use crate::error::Error;
-use crate::fs::{Below, Durability, file_error};
+use crate::fs::{
+    Below, Durability, FileError, file_error, is_regular, is_there, kind_of, leads_to_file, read,
+    read_if_there,
+};
 use crate::git::Repo;
 use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
 use crate::guard::configuration::CONFIGURED_HOOKS;
@@ -142,21 +143,18 @@ enum There {
 }
 
 fn there(path: &Path) -> Result<There, Error> {
-    let error = |source| file_error("read", path, source);
-    let metadata = match path.symlink_metadata() {
-        Ok(metadata) => metadata,
-        Err(gone) if gone.kind() == ErrorKind::NotFound => return Ok(There::Nothing),
-        Err(source) => return Err(error(source).into()),
+    let Some(found) = kind_of(path)? else {
+        return Ok(There::Nothing);
     };
-    if metadata.is_file() {
-        let bytes = fs::read(path).map_err(error)?;
+    if found.is_file() {
+        let bytes = read(path)?;
         return Ok(if is_ours(&bytes) {
             There::Ours(bytes)
         } else {
             There::Others
         });
     }
-    if metadata.is_symlink() && path.metadata().is_ok_and(|target| target.is_file()) {
+    if found.is_symlink() && leads_to_file(path)? {
         return Ok(There::Others);
     }
     Err(refused(
@@ -176,7 +174,7 @@ fn own_hooks(repo: &Repo) -> Result<PathBuf, Error> {
     let hooks = repo.common_dir.join("hooks");
     let inside = match (hooks.canonicalize(), repo.common_dir.canonicalize()) {
         (Ok(hooks), Ok(common_dir)) => hooks.parent() == Some(&common_dir),
-        _ => hooks.symlink_metadata().is_err(),
+        _ => !is_there(&hooks)?,
     };
     if inside {
         return Ok(hooks);
@@ -194,7 +192,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
         let path = hooks.join(name);
         let found = there(&path)?;
         let kept = beside(&path);
-        if matches!(found, There::Others) && kept.symlink_metadata().is_ok() {
+        if matches!(found, There::Others) && is_there(&kept)? {
             return Err(refused(
                 format!(
                     "{} already exists, from before {name} was replaced",
@@ -210,7 +208,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
     }
     let dir = make_our_directory(repo)?;
     put(repo, &dir.join(FILES), b"", 0o600)?;
-    if !hooks.exists() {
+    if !is_there(&hooks)? {
         put(repo, &dir.join(MADE), b"", 0o600)?;
         repo.door(&hooks).make_dir(&hooks, 0o777)?;
     }
@@ -311,9 +309,8 @@ async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>,
 /// Sets values in the repository's configuration, and saves its former bytes.
 async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(), Error> {
     let path = config::file(&repo.common_dir);
-    let read = || fs::read(&path).map_err(|error| file_error("read", &path, error));
-    let before = read()?;
-    if !is_unchanged(&before, dir) {
+    let before = read(&path)?;
+    if !is_unchanged(&before, dir)? {
         put(repo, &dir.join(CONFIG_BEFORE), &before, 0o600)?;
     }
     for setting in settings {
@@ -323,12 +320,13 @@ async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(
             .chain(words);
         repo.git.cmd("config", args).done().await?;
     }
-    put(repo, &dir.join(CONFIG_AFTER), &read()?, 0o600)
+    put(repo, &dir.join(CONFIG_AFTER), &read(&path)?, 0o600)
 }
 
 /// Returns whether the configuration is unchanged since git-ralph wrote it.
-fn is_unchanged(config: &[u8], dir: &Path) -> bool {
-    fs::read(dir.join(CONFIG_AFTER)).is_ok_and(|after| after == config) && dir.join(CONFIG_BEFORE).exists()
+fn is_unchanged(config: &[u8], dir: &Path) -> Result<bool, FileError> {
+    let after = read_if_there(&dir.join(CONFIG_AFTER))?;
+    Ok(after.is_some_and(|after| after == config) && is_there(&dir.join(CONFIG_BEFORE))?)
 }
 
 /// Removes the hooks, and restores the former state.
@@ -354,9 +352,8 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
     for name in NAMES {
         let path = hooks.join(name);
         let kept = beside(&path);
-        let has_kept = kept.symlink_metadata().is_ok();
-        let is_ours = fs::read(&path).is_ok_and(|bytes| is_ours(&bytes));
-        match (is_ours, has_kept) {
+        let is_ours = is_regular(&path)? && is_ours(&read(&path)?);
+        match (is_ours, is_there(&kept)?) {
             (true, true) => {
                 door.rename(&kept, &door, &path)
                     .map_err(|error| file_error("rename", &kept, error))?;
@@ -374,7 +371,7 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
             (false, false) => {}
         }
     }
-    if dir.join(MADE).exists() {
+    if is_there(&dir.join(MADE))? {
         // Succeeds only if the directory is empty.
         let _ = door.remove_empty_dir(&hooks);
     }
@@ -383,11 +380,10 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
 
 async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Result<(), Error> {
     let path = config::file(&repo.common_dir);
-    let now = fs::read(&path).map_err(|error| file_error("read", &path, error))?;
+    let now = read(&path)?;
     let told = format!("{} is what it was before", path.display());
-    if is_unchanged(&now, dir) {
-        let before = dir.join(CONFIG_BEFORE);
-        let before = fs::read(&before).map_err(|error| file_error("read", &before, error))?;
+    if is_unchanged(&now, dir)? {
+        let before = read(&dir.join(CONFIG_BEFORE))?;
         if config::replace(&repo.door(&path), &path, &now, &before)? {
             outcomes.push(did(told));
             return Ok(());
@@ -433,17 +429,17 @@ pub async fn report(repo: &Repo) -> Result<Report, Error> {
     let mut check = |dir: &Path, before: Before| {
         for name in NAMES {
             let path = dir.join(name);
-            let why = match fs::read(&path) {
-                Ok(bytes) if bytes == script(name, &program, before) => continue,
-                Ok(bytes) if is_ours(&bytes) => "is of another git-ralph",
-                Ok(_) => "was overwritten",
-                Err(error) if error.kind() == io::ErrorKind::NotFound => "is gone",
+            let why = match read_if_there(&path) {
+                Ok(Some(bytes)) if bytes == script(name, &program, before) => continue,
+                Ok(Some(bytes)) if is_ours(&bytes) => "is of another git-ralph",
+                Ok(Some(_)) => "was overwritten",
+                Ok(None) => "is gone",
                 Err(_) => "cannot be read",
             };
             report.wrong.push(format!("{} {why}", path.display()));
         }
     };
-    if dir.join(CONFIG_AFTER).exists() || now.is_some_and(hooks::is_ours) {
+    if is_there(&dir.join(CONFIG_AFTER))? || now.is_some_and(hooks::is_ours) {
         let key = format!("hook.git-ralph-{}.event", guard_scripts::PUSH);
         let configured = repo
             .git
@@ -462,7 +458,7 @@ pub async fn report(repo: &Repo) -> Result<Report, Error> {
             }
             report.place = Some(dir.display().to_string());
         }
-    } else if dir.join(FILES).exists() {
+    } else if is_there(&dir.join(FILES))? {
         check(&hooks, Before::Beside);
         if let Some(now) = now {
             report.wrong.push(format!(
@@ -472,4 +468,24 @@ pub async fn report(repo: &Repo) -> Result<Report, Error> {
         report.place = Some(hooks.display().to_string());
     }
     Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_configuration_whose_copy_cannot_be_read_does_not_count_as_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        assert!(!is_unchanged(b"x", dir.path()).unwrap());
+        fs::write(at(CONFIG_BEFORE), "").unwrap();
+        fs::write(at(CONFIG_AFTER), "x").unwrap();
+        assert!(is_unchanged(b"x", dir.path()).unwrap() && !is_unchanged(b"y", dir.path()).unwrap());
+        fs::remove_file(at(CONFIG_AFTER)).unwrap();
+        fs::create_dir(at(CONFIG_AFTER)).unwrap();
+        assert!(is_unchanged(b"x", dir.path()).is_err());
+    }
 }
