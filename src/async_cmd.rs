@@ -25,6 +25,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::fs::seen;
 use crate::held;
 pub use crate::names::quoted;
 use crate::processes::own::OwnChild;
@@ -224,8 +225,7 @@ pub fn find_program(program: &OsStr, dir: &Path) -> Option<PathBuf> {
             .collect()
     };
     candidates.into_iter().find(|file| {
-        file.metadata()
-            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+        seen(file).is_some_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     })
 }
 

@@ -3,7 +3,7 @@
 //! A second request, or one while no step is under way, is never left waiting: a thread of its own ends the program if
 //! the rest of it does not. The work is then left half done, as after any crash.
 
-use std::fs;
+use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::async_cmd::{self, Command};
 use crate::exit::Exit;
+use crate::fs::seen_text;
 use crate::held;
 
 /// Returns the name of a signal for people.
@@ -228,7 +229,7 @@ fn ignored_signals() -> Option<u64> {
     if cfg!(feature = "without-proc") {
         return None;
     }
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let status = seen_text(Path::new("/proc/self/status"))?;
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(mask.trim(), 16).ok()
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 use memchr::memmem;
 use serde_json::Value;
 
+use crate::fs::is_seen_as_file;
+
 /// The most bytes that are read at the end of a transcript.
 const READ: u64 = 4 << 20;
 
@@ -52,7 +54,7 @@ pub(super) fn speaks_of_promise(path: &Path) -> bool {
 
 /// Opens a regular file: reading a pipe would wait forever.
 fn regular(path: &Path) -> Option<File> {
-    if !path.is_absolute() || !path.metadata().ok()?.is_file() {
+    if !path.is_absolute() || !is_seen_as_file(path) {
         return None;
     }
     File::open(path).ok()

@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use crate::agent::presets;
 use crate::engine::stories::listing_of;
 use crate::events::log;
+use crate::fs::is_seen_as_file;
 use crate::git::{Git, Head, Repo, RepoLayout, discover};
 use crate::names::Change;
 use crate::settings::Configuration;
@@ -149,7 +150,7 @@ pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
     if let Some(text) = typed.to_str() {
         let path = text.split_once('#').map_or(text, |(path, _)| path);
         let is_json = Path::new(path).extension().is_some_and(|end| end == "json");
-        if !is_json && here.join(path).is_file() {
+        if !is_json && is_seen_as_file(&here.join(path)) {
             let kinds = [
                 ("#group", "each section is a story"),
                 ("#item", "each item is a story"),

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::events::Attempt;
 use crate::events::log::{self, Begun, Log};
 use crate::exit::Exit;
-use crate::fs::file_error;
+use crate::fs::{file_error, target_of};
 use crate::inspect::attempt_output::AttemptOutput;
 use crate::names::Change;
 use crate::signal::Stop;
@@ -134,7 +134,7 @@ async fn show(
         return Ok(None);
     };
     let path = store.attempt_log(story, number);
-    if !path.exists() {
+    if target_of(&path)?.is_none() {
         return Ok(None);
     }
     let format = begun.and_then(|begun| begun.format.as_deref()?.parse().ok());

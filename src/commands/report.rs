@@ -14,7 +14,7 @@ use crate::cli::complete::loops;
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::fs::{Below, Durability, FileError, write_named, write_through};
+use crate::fs::{Below, Durability, FileError, kind_of, write_named, write_through};
 use crate::git::Repo;
 use crate::names::Change;
 use crate::report::{Diffs, Redaction, Report, Wanted};
@@ -219,9 +219,9 @@ fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
         let is_below = |dir: &PathBuf| tops.iter().flatten().any(|top| dir.starts_with(top));
         dir.is_ok_and(|dir| is_below(&dir))
     };
-    match path.symlink_metadata() {
-        Ok(found) if found.is_symlink() && is_in_repository() => {}
-        Ok(found) if !found.is_file() => return write_through(path, text.as_bytes()),
+    match kind_of(path)? {
+        Some(found) if found.is_symlink() && is_in_repository() => {}
+        Some(found) if !found.is_file() => return write_through(path, text.as_bytes()),
         _ => {}
     }
     write_named(path, text.as_bytes(), 0o600, Durability::Atomic)

@@ -9,6 +9,7 @@ use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
+use crate::fs::target_of;
 use crate::names::Change;
 use crate::settings::{Options, Settings, Strategy};
 use crate::stories::from_directory;
@@ -20,8 +21,12 @@ pub(super) fn here() -> Result<PathBuf, Error> {
         // An attempt may have deleted the shell's current directory.
         let named = env::var_os("PWD").map(PathBuf::from);
         let above = named.as_deref().into_iter().flat_map(Path::ancestors);
-        let there = above.filter(|dir| dir.is_absolute()).find(|dir| dir.is_dir());
-        there.map(Path::to_owned).ok_or(Error::System {
+        for dir in above.filter(|dir| dir.is_absolute()) {
+            if target_of(dir)?.is_some_and(|found| found.is_dir()) {
+                return Ok(dir.to_owned());
+            }
+        }
+        Err(Error::System {
             what: "find the current directory",
             source,
         })

@@ -9,6 +9,7 @@ use crate::engine::{Context, StartOptions, agent_of, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
+use crate::fs::target_of;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::names::Change;
@@ -98,10 +99,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         return Ok(Exit::Done);
     }
-    let lost = args.resume
-        && !Store::new(&context.repo.common_dir, &change)
-            .state_file()
-            .exists();
+    let lost =
+        args.resume && target_of(&Store::new(&context.repo.common_dir, &change).state_file())?.is_none();
     let (open, already) = if lost {
         (resume(context, &change, &options).await?, false)
     } else {

@@ -1,8 +1,6 @@
 //! The part of a loop that travels: its state without what belongs to one machine, its events, its learnings, and the
 //! commits that it needs. The snapshot and the anchor of `start` stay: they keep what the user had beside the loop.
 
-use std::fs;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::record::{Holder, Record, list};
@@ -11,7 +9,7 @@ use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
-use crate::fs::file_error;
+use crate::fs::read_if_there;
 use crate::git::{Git, GitError};
 use crate::names::Oid;
 use crate::refs::KeptRef;
@@ -123,11 +121,7 @@ pub(super) async fn record_of(
 }
 
 fn read(open: &Loop<'_>, name: &str) -> Result<Vec<u8>, Error> {
-    let path = open.file(name);
-    match fs::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => Ok(read.map_err(|error| file_error("read", &path, error))?),
-    }
+    Ok(read_if_there(&open.file(name))?.unwrap_or_default())
 }
 
 /// Refuses to replace a loop of this name that began here and is active: it is another one.

@@ -1,9 +1,11 @@
 //! Decides what is seen of a home directory: the tools in it, and what the agent itself needs.
 
-use std::fs;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::walls::Mount;
+
+use crate::fs::{is_seen_as_file, may_exist, seen, seen_in};
 
 /// Tools and settings that can be read, from the home directory. Whatever is not here is not seen.
 const TOOLS: &[&str] = &[
@@ -109,9 +111,9 @@ impl Directory {
                 None
             } else if is_of(self.written) {
                 Some(Mount::Write(path))
-            } else if is_of(self.returned) && path.is_file() {
+            } else if is_of(self.returned) && is_seen_as_file(&path) {
                 Some(Mount::Returned(path))
-            } else if is_of(self.copied) && path.is_file() {
+            } else if is_of(self.copied) && is_seen_as_file(&path) {
                 Some(Mount::Copy(path))
             } else {
                 Some(Mount::Read(path))
@@ -132,7 +134,7 @@ const NAMED: &[(&str, &str)] = &[
 pub(super) fn tools(home: &Path) -> Vec<Mount> {
     let existing = |paths: &[&str]| -> Vec<PathBuf> {
         let paths = paths.iter().map(|path| home.join(path));
-        paths.filter(|path| path.exists()).collect()
+        paths.filter(|path| may_exist(path)).collect()
     };
     let keys = existing(KEYS).into_iter().map(Mount::Nothing);
     existing(TOOLS).into_iter().map(Mount::Read).chain(keys).collect()
@@ -167,14 +169,14 @@ impl Belongings {
                 let dir = variable(name).filter(|dir| dir.is_absolute())?;
                 Some(dir.join(path.strip_prefix(beginning)?))
             });
-            let elsewhere = elsewhere.filter(|path| path.exists());
+            let elsewhere = elsewhere.filter(|path| seen(path).is_some());
             elsewhere.unwrap_or_else(|| home.join(path))
         };
         for place in self.places {
             match *place {
                 Place::Copied(path) => {
                     let path = found(path);
-                    if path.is_file() {
+                    if is_seen_as_file(&path) {
                         mounts.push(Mount::Copy(path));
                     }
                 }
@@ -193,8 +195,8 @@ impl Belongings {
 
 /// Returns what is in a directory, sorted; `None` if it cannot be read.
 fn entries(dir: &Path) -> Option<Vec<PathBuf>> {
-    let entries = fs::read_dir(dir).ok()?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    seen(dir).filter(Metadata::is_dir)?;
+    let mut paths: Vec<PathBuf> = seen_in(dir).map(|entry| entry.path()).collect();
     paths.sort();
     Some(paths)
 }
@@ -209,6 +211,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Trouble;
 use super::home::{self, Belongings};
 use super::variables::is_hidden;
 use super::walls::{Mount, Walls};
+
+use crate::fs::{seen_itself, seen_text};
 
 /// Directories that are empty in the box: others' homes, what is only there for a while, and the sockets of services.
 const EMPTY: &[&str] = &["/home", "/root", "/tmp", "/var/tmp", "/run"];
@@ -67,7 +68,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     let mut mounts: Vec<Mount> = EMPTY
         .iter()
         .map(PathBuf::from)
-        .filter(|dir| dir.symlink_metadata().is_ok_and(|found| found.is_dir()))
+        .filter(|dir| seen_itself(dir).is_some_and(|found| found.is_dir()))
         .map(Mount::Empty)
         .collect();
     mounts.extend(NAME_SERVICE.iter().map(|path| Mount::Read(path.into())));
@@ -96,7 +97,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     // Last, so that nothing before it can make git's files writable.
     let dot_git = top.join(".git");
     // A link cannot be covered; where it leads to is below, and the link itself is put back after an attempt.
-    if !dot_git.is_symlink() {
+    if !seen_itself(&dot_git).is_some_and(|found| found.is_symlink()) {
         mounts.push(Mount::Read(dot_git));
     }
     for dir in site.git_dirs {
@@ -156,7 +157,7 @@ fn on_path(top: &Path, home: &Path) -> Vec<Mount> {
 /// Returns the object directories that a repository borrows from (gitrepository-layout(5), `objects/info/alternates`).
 fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let objects = common_dir.join("objects");
-    let text = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+    let text = seen_text(&objects.join("info/alternates")).unwrap_or_default();
     let paths: Vec<PathBuf> = text
         .lines()
         .filter(|line| !line.is_empty())

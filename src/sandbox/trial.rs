@@ -1,13 +1,13 @@
 //! Finds out whether a box works on this machine.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Walls;
 use crate::async_cmd::{self, Command, find_program};
 use crate::error::advice::{Advice, Advise, hint};
+use crate::fs::seen_text;
 
 /// The switch by which Debian's kernels forbid user namespaces.
 const SWITCH: &str = "/proc/sys/kernel/unprivileged_userns_clone";
@@ -81,7 +81,7 @@ pub async fn attempt(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
     let line = words.lines().find(|line| !line.trim().is_empty());
     let line = line.map(|line| line.trim_start_matches("bwrap: ").trim().to_owned());
     let line = line.unwrap_or_else(|| "it does not say why".to_owned());
-    let switch = fs::read_to_string(SWITCH).unwrap_or_default();
+    let switch = seen_text(Path::new(SWITCH)).unwrap_or_default();
     Err(if line.contains("namespace") && switch.trim() == "0" {
         Trouble::SwitchedOff(line)
     } else {

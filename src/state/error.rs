@@ -9,7 +9,7 @@ use nix::unistd::{Uid, User, geteuid};
 use super::VERSION;
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
-use crate::fs::FileError;
+use crate::fs::{FileError, seen_itself};
 use crate::names::{typed, typed_path};
 
 /// The reason why a state could not be read, saved or locked.
@@ -67,7 +67,7 @@ impl From<FileError> for StateError {
         let found = error
             .path
             .ancestors()
-            .find_map(|path| Some((path, path.symlink_metadata().ok()?)));
+            .find_map(|path| Some((path, seen_itself(path)?)));
         let owner = found.map(|(path, found)| (path, Uid::from_raw(found.uid())));
         match owner.filter(|(_, owner)| denied && *owner != geteuid()) {
             Some((path, owner)) => Self::Foreign {

@@ -1,9 +1,9 @@
 //! Follows a loop whose work tree was moved to another directory.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::State;
+use crate::fs::{seen_bytes, seen_in};
 use crate::git::{RepoLayout, path_in};
 use crate::paths::WorkTreePath;
 
@@ -34,9 +34,8 @@ pub(super) fn follow(state: &mut State, common_dir: &Path) {
 /// Lists the tops of the work trees that may be there, by their files (gitrepository-layout(5), `worktrees`).
 fn work_trees(common_dir: &Path) -> Vec<PathBuf> {
     let main = common_dir.parent().map(Path::to_owned);
-    let linked = fs::read_dir(common_dir.join("worktrees")).into_iter().flatten();
-    let linked = linked.filter_map(|entry| {
-        let file = fs::read(entry.ok()?.path().join("gitdir")).ok()?;
+    let linked = seen_in(&common_dir.join("worktrees")).filter_map(|entry| {
+        let file = seen_bytes(&entry.path().join("gitdir"))?;
         path_in(&file).parent().map(Path::to_owned)
     });
     main.into_iter().chain(linked).collect()

@@ -6,7 +6,7 @@
 //! same name. The git processes of a step hold it too: one that outlives its git-ralph could otherwise write a file
 //! while the next command reads it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use nix::unistd::Pid;
 use super::error::StateError;
 use super::{State, VERSION, moved};
 use crate::fs::{
-    Below, Durability, FileError, Links, file_error, has_other_names, is_special, open_regular, read_regular,
-    read_regular_text,
+    Below, Durability, FileError, Links, entries_of, file_error, has_other_names, is_special, is_there,
+    open_regular, read_regular, read_regular_text, seen,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -304,13 +304,8 @@ impl Store {
 /// If the directory is there but cannot be read.
 pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     let root = common_dir.join("ralph");
-    let entries = match fs::read_dir(&root) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(file_error("read", &root, source).into()),
-    };
-    let mut found: Vec<Change> = entries
-        .filter_map(Result::ok)
+    let mut found: Vec<Change> = entries_of(&root)?
+        .into_iter()
         .filter_map(|entry| {
             let name = entry.file_name();
             let stem = name.to_str()?.strip_suffix(".toml")?;
@@ -353,7 +348,7 @@ fn is_gone(holder: &str) -> bool {
 
 /// Returns the permissions of others in a directory that git shares with them (`core.sharedRepository`).
 fn shared_bits(dir: &Path) -> u32 {
-    let mode = dir.metadata().map_or(0, |found| found.permissions().mode());
+    let mode = seen(dir).map_or(0, |found| found.permissions().mode());
     // In a shared repository the group may write; read permission alone means nothing.
     if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
 }
@@ -388,7 +383,7 @@ fn share_root(root: &Path) -> Result<(), FileError> {
     if is_special(root) {
         door.remove_file(root)?;
     }
-    if root.symlink_metadata().is_ok() {
+    if is_there(root)? {
         return Ok(());
     }
     door.make_dir(root, 0o700)?;
@@ -396,9 +391,7 @@ fn share_root(root: &Path) -> Result<(), FileError> {
     if shared == 0 {
         return Ok(());
     }
-    let mode = root
-        .metadata()
-        .map_or(0o700, |found| found.permissions().mode() | shared);
+    let mode = seen(root).map_or(0o700, |found| found.permissions().mode() | shared);
     door.set_mode(root, mode & 0o7777)
 }
 

@@ -1,11 +1,12 @@
 //! Finds checklists that may be meant where no list has a known place. Nothing is read from them by itself: an error names
 //! the command that would.
 
-use std::fs;
 use std::path::Path;
 
 use super::markdown::Plan;
 use super::{Grouping, file};
+
+use crate::fs::seen_in;
 
 /// The names of lists of things to do, in the order in which they are taken to be meant.
 const NAMES: &[&str] = &[
@@ -29,8 +30,7 @@ pub(super) fn checklist(top: &Path) -> Option<String> {
     if let Some(name) = NAMES.iter().find(|name| has_open_box(name)) {
         return Some((*name).to_owned());
     }
-    let entries = fs::read_dir(top).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names = seen_in(top).filter_map(|entry| entry.file_name().into_string().ok());
     let is_markdown = |name: &String| Path::new(name).extension().is_some_and(|end| end == "md");
     let mut found = names
         .filter(is_markdown)
@@ -41,6 +41,8 @@ pub(super) fn checklist(top: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

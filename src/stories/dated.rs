@@ -7,6 +7,8 @@ use std::path::Path;
 use super::file::{directories, directories_with};
 use super::openspec::without_date;
 
+use crate::fs::may_exist;
+
 /// The directory of plans.
 const PLANS: &str = "docs/plans";
 
@@ -15,7 +17,7 @@ const PLANS: &str = "docs/plans";
 pub(super) fn spec(top: &Path, specs: &str, change: &str) -> String {
     let names = named(top, specs, change).into_iter();
     let mut lists = names.map(|name| format!("{specs}/{name}/tasks.md"));
-    let found = lists.rfind(|list| top.join(list).exists());
+    let found = lists.rfind(|list| may_exist(&top.join(list)));
     found.unwrap_or_else(|| format!("{specs}/*{change}/tasks.md"))
 }
 

@@ -5,12 +5,12 @@
 //!
 //! This module must not know what the bytes mean.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
 use super::SourceError;
-use crate::fs::Below;
+use crate::fs::{Below, may_exist, seen_in, target_of};
 
 /// The largest file that is read, in bytes.
 const LIMIT: u64 = 16 * 1024 * 1024;
@@ -20,7 +20,8 @@ const LIMIT: u64 = 16 * 1024 * 1024;
 /// # Errors
 /// If the file is missing, a directory, not a regular file, too large or unreadable.
 pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
-    let metadata = fs::metadata(path).map_err(|cause| read_error(shown, cause))?;
+    let found = target_of(path).map_err(|error| read_error(shown, error.source))?;
+    let metadata = found.ok_or_else(|| read_error(shown, ErrorKind::NotFound.into()))?;
     let shown_path = || shown.to_owned();
     if metadata.is_dir() {
         return Err(SourceError::Directory { path: shown_path() });
@@ -73,7 +74,7 @@ pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> R
 }
 
 fn write_beside_and_rename(door: &Below, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let permissions = fs::metadata(path)?.permissions();
+    let permissions = File::open(path)?.metadata()?.permissions();
     let written = door.replace(path, |new| {
         new.write_all(bytes)?;
         new.set_permissions(permissions)?;
@@ -84,10 +85,7 @@ fn write_beside_and_rename(door: &Below, path: &Path, bytes: &[u8]) -> io::Resul
 
 /// Returns the names in a directory, sorted; none when it cannot be read.
 pub(super) fn directories(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir)
-        .into_iter()
-        .flatten()
-        .flatten()
+    let mut names: Vec<String> = seen_in(dir)
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();
     names.sort();
@@ -98,12 +96,14 @@ pub(super) fn directories(dir: &Path) -> Vec<String> {
 pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String> {
     directories(&top.join(dir))
         .into_iter()
-        .filter(|name| top.join(dir).join(name).join(file).exists())
+        .filter(|name| may_exist(&top.join(dir).join(name).join(file)))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

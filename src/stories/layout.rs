@@ -10,6 +10,8 @@ use std::path::{Component, Path, PathBuf};
 use super::file::directories_with;
 use super::{Adapter, Commands, Grouping, Source, SourceError, candidates, dated, openspec, prd};
 
+use crate::fs::{may_exist, seen};
+
 /// The user's choice of the source of a change.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -130,7 +132,7 @@ pub fn from_directory(top: &Path, below_top: &Path, spec: &str) -> Result<String
     }
     let from_top = tidy(&below_top.join(spec));
     let (there, _) = Grouping::split(&from_top);
-    if !top.join(there).exists() && top.join(path).exists() {
+    if !may_exist(&top.join(there)) && seen(&top.join(path)).is_some() {
         let up = below_top.components().map(|_| "../").collect::<String>();
         return Err(SourceError::FromTop {
             path: there.to_owned(),
@@ -217,7 +219,7 @@ fn detect(
     let mut hits: Vec<Source> = layouts
         .iter()
         .map(|layout| file(layout.adapter, (layout.path)(top, change), layout.grouping))
-        .filter(|source| top.join(&source.path).exists())
+        .filter(|source| may_exist(&top.join(&source.path)))
         .collect();
     let named = files.iter().filter(|found| found.is_of(change));
     hits.extend(named.map(|found| file(Adapter::Prd, found.path.to_owned(), Grouping::Auto)));

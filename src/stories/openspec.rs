@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 use super::file::{self, directories};
 
+use crate::fs::{may_exist, seen_itself};
+
 const CHANGES: &str = "openspec/changes";
 const ARCHIVE: &str = "archive";
 const TASKS: &str = "tasks.md";
@@ -32,7 +34,7 @@ pub fn tasks_path(top: &Path, change: &str) -> String {
 pub fn changes(top: &Path) -> Vec<String> {
     directories(&top.join(CHANGES))
         .into_iter()
-        .filter(|name| name != ARCHIVE && top.join(tasks_path(top, name)).exists())
+        .filter(|name| name != ARCHIVE && may_exist(&top.join(tasks_path(top, name))))
         .collect()
 }
 
@@ -44,7 +46,7 @@ pub fn archived(top: &Path, change: &str) -> Vec<String> {
         .into_iter()
         .filter(|name| name == change || without_date(name) == Some(change))
         .map(|name| in_directory(top, &format!("{archive}/{name}")))
-        .filter(|path| top.join(path).exists())
+        .filter(|path| may_exist(&top.join(path)))
         .collect()
 }
 
@@ -62,9 +64,9 @@ pub fn nearest(top: &Path, below_top: &Path, change: &str) -> Option<String> {
     let above = below_top.ancestors().filter(|dir| *dir != Path::new(""));
     let root = above
         .into_iter()
-        .find(|dir| top.join(dir).join(CHANGES).is_dir())?;
+        .find(|dir| may_exist(&top.join(dir).join(CHANGES)))?;
     let path = root.join(tasks_path(&top.join(root), change));
-    let path = path.to_str().filter(|path| top.join(path).exists())?;
+    let path = path.to_str().filter(|path| may_exist(&top.join(path)))?;
     Some(path.to_owned())
 }
 
@@ -117,9 +119,9 @@ fn files_named(top: &Path, dir: &str, pattern: &str, found: &mut Vec<String>) {
     };
     for name in directories(&top.join(dir)) {
         let path = format!("{dir}/{name}");
-        match top.join(&path).symlink_metadata() {
-            Ok(metadata) if metadata.is_dir() => files_named(top, &path, pattern, found),
-            Ok(metadata) if metadata.is_file() && is_named(&name) => found.push(path),
+        match seen_itself(&top.join(&path)) {
+            Some(is) if is.is_dir() => files_named(top, &path, pattern, found),
+            Some(is) if is.is_file() && is_named(&name) => found.push(path),
             _ => {}
         }
     }

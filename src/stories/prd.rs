@@ -13,6 +13,8 @@ use serde_json::value::RawValue;
 use super::records::{Members, Records, wrong_json};
 use super::{SourceError, file};
 
+use crate::fs::may_exist;
+
 /// The places where such files are searched, relative to the top.
 const PLACES: &[&str] = &["prd.json", ".ralph/prd.json", "scripts/ralph/prd.json"];
 /// The names of the list.
@@ -59,7 +61,7 @@ pub(super) fn places(change: &str) -> String {
 
 /// Finds the files of the repository at `top`.
 pub(super) fn found(top: &Path) -> Vec<Found> {
-    let places = PLACES.iter().filter(|path| top.join(path).exists());
+    let places = PLACES.iter().filter(|path| may_exist(&top.join(path)));
     places
         .map(|path| Found {
             path,

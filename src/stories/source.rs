@@ -18,7 +18,7 @@ use super::records::Records;
 use super::{
     Adapter, Commands, Grouping, Listing, SourceError, Story, Warning, command, file, lint, openspec, prd,
 };
-use crate::fs::Below;
+use crate::fs::{Below, may_exist};
 
 /// The place of a change's stories, and the way to read them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Source {
             return None;
         }
         if self.adapter == Adapter::Openspec
-            && !top.join(&self.path).exists()
+            && !may_exist(&top.join(&self.path))
             && let Some(moved) = openspec::moved(top, &self.path)
         {
             return Some(Cow::Owned(moved));

@@ -1,5 +1,7 @@
 //! The permissions of the loops' files.
 
+use std::fs;
+
 use super::*;
 use nix::unistd::geteuid;
 use std::os::unix::fs::{chown, symlink};
