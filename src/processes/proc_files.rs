@@ -1,5 +1,10 @@
 //! Processes as `/proc` shows them (proc(5)). Where it is not mounted, no process can be seen.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what cannot be seen of a process has ended, or is another user's"
+)]
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
