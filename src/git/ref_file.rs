@@ -29,6 +29,8 @@ pub enum RefFile {
     Symbolic(String),
     /// Content that git cannot read.
     Damaged,
+    /// The system refuses to show it.
+    Unseen,
 }
 
 impl RefFile {
@@ -46,6 +48,8 @@ impl RefFile {
                 return Self::Missing;
             }
             Err(_) if seen(path).is_some_and(|found| found.is_dir()) => return Self::Missing,
+            // What is no file, or no text, has no such code.
+            Err(error) if error.raw_os_error().is_some() => return Self::Unseen,
             Err(_) => return Self::Damaged,
         };
         match text.strip_prefix("ref:") {
@@ -63,7 +67,7 @@ impl RefFile {
         let text = match self {
             Self::Oid(oid) => format!("{oid}\n"),
             Self::Symbolic(name) => format!("ref: {name}\n"),
-            Self::Missing | Self::Damaged => return Ok(()),
+            Self::Missing | Self::Damaged | Self::Unseen => return Ok(()),
         };
         door.write(path, text.as_bytes(), 0o644, Durability::Synced)
     }
@@ -88,6 +92,8 @@ mod tests {
         let file = dir.path().join("HEAD");
         assert_eq!(RefFile::read(&file), RefFile::Missing);
         assert_eq!(RefFile::read(dir.path()), RefFile::Missing);
+        let refused = dir.path().join("n".repeat(256));
+        assert_eq!(RefFile::read(&refused), RefFile::Unseen);
         for damaged in ["", "\n", "1234\n", "ref: \n", "ref: nothing\n", "\0\0\0"] {
             fs::write(&file, damaged).unwrap();
             assert_eq!(RefFile::read(&file), RefFile::Damaged, "{damaged:?}");

@@ -48,7 +48,7 @@ impl OwnPosition<'_> {
         let is_damaged = match RefFile::read(&head_file) {
             RefFile::Missing | RefFile::Damaged => true,
             RefFile::Oid(oid) if Some(&oid) != self.head.oid.as_ref() => names_nothing(repo, &oid).await,
-            RefFile::Oid(_) | RefFile::Symbolic(_) => false,
+            RefFile::Oid(_) | RefFile::Symbolic(_) | RefFile::Unseen => false,
         };
         if is_damaged {
             let layout = repo.layout();
@@ -72,7 +72,7 @@ impl OwnPosition<'_> {
             let is_damaged = match RefFile::read(&file) {
                 RefFile::Damaged | RefFile::Symbolic(_) => true,
                 RefFile::Oid(oid) if oid != *at => names_nothing(repo, &oid).await,
-                RefFile::Oid(_) | RefFile::Missing => false,
+                RefFile::Oid(_) | RefFile::Missing | RefFile::Unseen => false,
             };
             if !is_damaged {
                 continue;
