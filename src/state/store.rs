@@ -21,7 +21,7 @@ use super::error::StateError;
 use super::{State, VERSION, moved};
 use crate::fs::{
     Below, Durability, FileError, Links, entries_of, file_error, has_other_names, is_special, is_there,
-    open_regular, read_regular, read_regular_text, seen,
+    open_regular, read_regular, read_regular_text, seen, target_of,
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
@@ -304,6 +304,10 @@ impl Store {
 /// If the directory is there but cannot be read.
 pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     let root = common_dir.join("ralph");
+    // What hides the loops is not taken for none.
+    if target_of(&root)?.is_some_and(|found| !found.is_dir()) {
+        return Err(file_error("read", &root, io::ErrorKind::NotADirectory.into()).into());
+    }
     let mut found: Vec<Change> = entries_of(&root)?
         .into_iter()
         .filter_map(|entry| {

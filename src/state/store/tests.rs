@@ -52,3 +52,12 @@ fn whose_the_files_are_is_told() {
     };
     assert!(matches!(denied(theirs), StateError::Foreign { .. }));
 }
+
+#[test]
+fn loops_that_cannot_be_listed_are_not_none() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(changes(dir.path()).unwrap().is_empty());
+    fs::write(dir.path().join("ralph"), "").unwrap();
+    assert!(changes(dir.path()).is_err());
+    assert!(changes(&dir.path().join("n".repeat(256))).is_err());
+}
