@@ -7,6 +7,7 @@
 
 use super::Loop;
 use crate::error::Error;
+use crate::fs::FileError;
 use crate::git::StashEntry;
 use crate::names::typed;
 use crate::protect::{StashList, UserRefs};
@@ -64,17 +65,19 @@ pub(crate) async fn hidden_work(open: &mut Loop<'_>) -> Result<Option<String>, E
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry>>, Error> {
     let in_memory = open.refs_before.is_some() && open.state.running.is_some();
-    if !in_memory && UserRefs::recorded(open.site().dir).is_none() {
+    if !in_memory && UserRefs::recorded(open.site().dir)?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);
     }
     let now = StashList::read(&open.context.repo).await?;
-    Ok(Some(now.not_in(&before(open))))
+    Ok(Some(now.not_in(&before(open)?)))
 }
 
-fn before(open: &Loop<'_>) -> StashList {
-    let known = open.stash_before.clone();
-    known.unwrap_or_else(|| StashList::recorded(open.site().dir))
+fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
+    match open.stash_before.clone() {
+        Some(known) => Ok(known),
+        None => StashList::recorded(open.site().dir),
+    }
 }
 
 /// Returns whether an attempt made a new entry: the guard saw it, or it was made at a commit where HEAD of this work tree
@@ -99,7 +102,7 @@ async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Erro
 
 /// Stores entries again that are gone since the attempt began, or says how to do so; forgets the record.
 pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
-    let before = before(open);
+    let before = before(open)?;
     if before.has_entries() {
         let now = StashList::read(&open.context.repo).await?;
         let mut gone = before.not_in(&now);

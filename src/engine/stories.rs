@@ -197,7 +197,7 @@ pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listin
     if source.is_by_command() {
         return Ok(None);
     }
-    let bytes = match story_backup::before_attempt(open.site()) {
+    let bytes = match story_backup::before_attempt(open.site())? {
         Some(bytes) => Some(bytes),
         None if Path::new(&source.path).is_absolute() => None,
         None => {

@@ -77,11 +77,16 @@ impl Below {
     }
 
     /// Returns whether no link or file is in the place of a directory above this path; directories may be missing.
-    #[must_use]
-    pub fn is_free(&self, path: &Path) -> bool {
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn is_free(&self, path: &Path) -> Result<bool, FileError> {
         match self.stat(path) {
-            Ok(_) => true,
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Err(error) if is_absent(&error) => Ok(error.kind() == io::ErrorKind::NotFound),
+            found => {
+                found.map_err(|error| file_error("look at", &self.path(path), error))?;
+                Ok(true)
+            }
         }
     }
 

@@ -144,13 +144,14 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::fs::{read_if_there, seen_bytes};
+    use crate::fs::{Links, read_if_there, regular_text_if_there, seen_bytes};
 
     #[test]
     fn only_what_the_system_says_is_not_there_is_absent() {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
         fs::write(at("file"), "1").unwrap();
+        fs::create_dir(at("dir")).unwrap();
         symlink("none", at("nowhere")).unwrap();
         symlink("loop", at("loop")).unwrap();
         for absent in ["none", "file/below", "loop/below"] {
@@ -182,6 +183,11 @@ mod tests {
             assert!(error.path == refused && !is_absent(&error.source), "{error}");
         }
         assert!(may_be_there(&refused) && may_exist(&refused));
+        regular_text_if_there(&refused, Links::Refused, 9).unwrap_err();
+        for none in ["none", "loop", "dir", "file"] {
+            let text = regular_text_if_there(&at(none), Links::Refused, 0).unwrap();
+            assert_eq!(text, None, "{none}");
+        }
         assert!(
             seen(&refused).is_none() && seen_itself(&refused).is_none() && seen_bytes(&refused).is_none()
         );

@@ -28,8 +28,8 @@ pub use looking::{
 pub use named::{append_named, make_named_dir, remove_named, remove_named_dir, write_named, write_through};
 pub use place::{TEMPORARY, is_absent};
 pub use reading::{
-    Links, has_other_names, has_same_bytes, open_regular, read, read_if_there, read_regular,
-    read_regular_text, seen_bytes, seen_text,
+    Links, has_other_names, has_same_bytes, is_no_such_file, open_regular, read, read_if_there, read_regular,
+    read_regular_text, regular_text_if_there, seen_bytes, seen_text,
 };
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use nix::fcntl::OFlag;
 
 use super::error::{FileError, file_error, not_regular};
 use super::looking::if_there;
+use super::place::is_absent;
 
 /// Reads a file.
 ///
@@ -101,6 +102,24 @@ pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>
         return Err(io::Error::other(format!("it is longer than {limit} bytes")));
     }
     Ok(bytes)
+}
+
+/// Returns whether an error says that no such file as is wanted is there: nothing, or no regular file, or no text, or a
+/// longer one.
+#[must_use]
+pub fn is_no_such_file(error: &io::Error) -> bool {
+    is_absent(error) || error.raw_os_error().is_none()
+}
+
+/// Reads a regular file of at most `limit` bytes as text; returns `None` if there is no such file.
+///
+/// # Errors
+/// If the system refuses to show it.
+pub fn regular_text_if_there(path: &Path, links: Links, limit: u64) -> Result<Option<String>, FileError> {
+    match read_regular_text(path, links, limit) {
+        Err(error) if is_no_such_file(&error) => Ok(None),
+        read => read.map(Some).map_err(|error| file_error("read", path, error)),
+    }
 }
 
 /// Reads a regular file of at most `limit` bytes as text.

@@ -15,7 +15,8 @@ use super::discover::Repo;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
 use crate::fs::{
-    Below, FileError, Links, entries_of, file_error, is_absent, may_exist, open_regular, target_of,
+    Below, FileError, Links, entries_of, file_error, is_absent, is_no_such_file, may_exist, open_regular,
+    target_of,
 };
 use crate::names::Oid;
 
@@ -140,6 +141,17 @@ impl Repo {
         }
     }
 
+    /// Reads an index file as [`Repo::read_index`] does; one that is not there, or no file, is empty.
+    ///
+    /// # Errors
+    /// If the system refuses to show it.
+    pub fn read_index_or_none(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
+        match self.read_index(index) {
+            Err(GitError::File(error)) if is_no_such_file(&error.source) => Ok(Arc::default()),
+            read => read,
+        }
+    }
+
     /// Returns the tree that an index claims to hold.
     #[must_use]
     pub fn held_tree(&self, index: &Path) -> Option<Oid> {
@@ -148,9 +160,14 @@ impl Repo {
 
     /// Returns whether an index file is there and is what git wrote. Without a checksum (`index.skipHash`) the file is
     /// taken as good.
-    #[must_use]
-    pub fn is_intact(&self, index: &Path) -> bool {
-        self.read_index(index).is_ok_and(|file| file.is_whole())
+    ///
+    /// # Errors
+    /// If the system refuses to show it.
+    pub fn is_intact(&self, index: &Path) -> Result<bool, GitError> {
+        match self.read_index(index) {
+            Err(GitError::File(error)) if is_no_such_file(&error.source) => Ok(false),
+            read => Ok(read?.is_whole()),
+        }
     }
 
     /// Reads the entries of an index that need care. Starts no git process for an index that git-ralph can read itself.

@@ -147,7 +147,7 @@ mod tests {
                 let noted = repo.note_times(&repo.index(), &[b"b/c".to_vec(), b"d".to_vec()]);
                 assert!(noted.unwrap());
                 assert!(changed().await.is_empty());
-                assert!(repo.is_intact(&repo.index()));
+                assert!(repo.is_intact(&repo.index()).unwrap());
                 assert!(held.is_some() && held == repo.held_tree(&repo.index()));
                 // Another content, a file that is not tracked, and one that is gone.
                 fs::write(repo.top.join("a"), "other").unwrap();

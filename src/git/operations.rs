@@ -2,7 +2,7 @@
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::{Below, Links, is_there, read_regular_text};
+use crate::fs::{Below, Links, is_there, regular_text_if_there};
 use crate::names::Oid;
 
 /// Files in the git directory, each with the operation that it stands for.
@@ -79,15 +79,17 @@ const MOST: u64 = 1 << 10;
 /// Returns the commits of uncommitted changes that git has put aside for the operations in progress.
 ///
 /// # Errors
-/// If git cannot tell which of them are there.
+/// If one cannot be read, or git cannot tell which of them are there.
 pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
-    let read = |name: &&str| read_regular_text(&repo.git_dir.join(name), Links::Refused, MOST).ok();
-    let named = AUTOSTASHES.iter().filter_map(read);
-    let named = named.filter_map(|text| Oid::parse(text.trim()));
+    let mut named = Vec::new();
+    for name in AUTOSTASHES {
+        let text = regular_text_if_there(&repo.git_dir.join(name), Links::Refused, MOST)?;
+        named.extend(text.and_then(|text| Oid::parse(text.trim())));
+    }
     let hidden = hidden_refs(repo).await?.into_iter();
     let hidden = hidden.filter(|(name, _)| AUTOSTASHES.contains(&name.as_str()));
     let mut found = Vec::new();
-    for oid in named.chain(hidden.map(|(_, oid)| oid)) {
+    for oid in named.into_iter().chain(hidden.map(|(_, oid)| oid)) {
         let object = format!("{oid}^{{commit}}");
         let output = repo.git.cmd("cat-file", ["-e", &object]).any_exit().await?;
         if output.code == Some(0) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::GitError;
 use super::discover::Repo;
-use crate::fs::{Below, Durability, FileError, Links, read_regular_text};
+use crate::fs::{Below, Durability, FileError, Links, regular_text_if_there};
 
 /// The shallow commits at one moment, as git writes them: one per line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,9 +14,12 @@ pub struct Shallow(String);
 
 impl Shallow {
     /// Reads a shallow file; returns none if there is no file.
-    #[must_use]
-    pub fn read(path: &Path) -> Self {
-        Self(read_regular_text(path, Links::Followed, u64::MAX).unwrap_or_default())
+    ///
+    /// # Errors
+    /// If the system refuses to show it.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let text = regular_text_if_there(path, Links::Followed, u64::MAX)?;
+        Ok(Self(text.unwrap_or_default()))
     }
 
     /// Writes the shallow commits through a door; leaves no file if there are none.
@@ -45,7 +48,7 @@ impl Repo {
     /// If git cannot tell, or the file cannot be written.
     pub async fn restore_history(&self, before: &Shallow) -> Result<usize, GitError> {
         let path = self.shallow_file();
-        let now = Shallow::read(&path);
+        let now = Shallow::read(&path)?;
         let known: BTreeSet<&str> = before.0.lines().collect();
         let new: Vec<&str> = now.0.lines().filter(|line| !known.contains(line)).collect();
         if new.is_empty() {

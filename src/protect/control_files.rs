@@ -33,7 +33,7 @@ impl ControlFiles {
     pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         Ok(Self {
             files: OwnFiles::read(&site.repo.layout())?,
-            shallow: Shallow::read(&site.repo.shallow_file()),
+            shallow: Shallow::read(&site.repo.shallow_file())?,
             is_copy: false,
         })
     }
@@ -171,7 +171,7 @@ pub(super) fn load(site: Site<'_>) -> Result<Option<ControlFiles>, ProtectError>
     }
     Ok(Some(ControlFiles {
         files: OwnFiles::load(&copy)?,
-        shallow: Shallow::read(&site.file(SHALLOW)),
+        shallow: Shallow::read(&site.file(SHALLOW))?,
         is_copy: true,
     }))
 }
@@ -189,13 +189,13 @@ pub(super) async fn mend_index(
 ) -> Result<(), ProtectError> {
     let (real, saved) = (site.repo.index(), checkpoint.index(site));
     let is_file = leads_to_file(&real)?;
-    if !is_there(&real)? || (is_file && site.repo.is_intact(&real)) {
+    if !is_there(&real)? || (is_file && site.repo.is_intact(&real)?) {
         return Ok(());
     }
     if !is_file {
         set_aside(site, &real, &site.trash().join("damaged"))?;
     }
-    if site.repo.is_intact(&saved) {
+    if site.repo.is_intact(&saved)? {
         site.repo.install_index(&saved).await?;
         notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
         return Ok(());

@@ -193,7 +193,7 @@ impl ExactBytes {
             let is_other = |file: &Path| {
                 Ok::<_, FileError>(!below.is_regular(file)? || !has_same_bytes(file, &smudged)?)
             };
-            if is_regular(&smudged)? && below.is_free(&file) && is_other(&file)? {
+            if is_regular(&smudged)? && below.is_free(&file)? && is_other(&file)? {
                 // The file gets the present time: a build must notice the change.
                 let bytes = read(&smudged)?;
                 let mode = target_of(&file)?.map_or(0o644, |found| found.permissions().mode() & 0o777);

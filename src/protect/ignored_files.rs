@@ -12,6 +12,7 @@ use super::file_modes::{Modes, mode_of, set_mode};
 use super::inner_repositories;
 use super::inventory::{Inventory, Kind, holds_no_file};
 use super::moment::Moment;
+use super::permissions::look_with_permissions;
 use super::records::{Records, make_room};
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
@@ -225,7 +226,7 @@ impl Records {
     fn put_back_directory(&self, copies: &[&Vec<u8>], modes: &Modes) -> Result<(), FileError> {
         for path in copies {
             let (to, copy) = (self.top.join(OsStr::from_bytes(path)), self.copy_of(path));
-            if !self.has_only_directories_above(path) {
+            if !self.has_only_directories_above(path)? {
                 return Ok(());
             }
             match kind_of(&copy)? {
@@ -245,10 +246,10 @@ impl Records {
 
     fn put_back_file(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
         let (to, copy) = (self.top.join(OsStr::from_bytes(path)), self.copy_of(path));
-        if !is_regular(&copy)? || !self.has_only_directories_above(path) {
+        if !is_regular(&copy)? || !self.has_only_directories_above(path)? {
             return Ok(());
         }
-        if !is_there(&to)? {
+        if !look_with_permissions(&self.top, &to, is_there)? {
             Below::new(&self.top).copy(&copy, &to)?;
         }
         self.set_mode(path, modes)

@@ -100,7 +100,7 @@ pub(crate) async fn hide_again(site: Site<'_>, index: &Path) -> Result<(), Prote
     if assumed.is_empty() && skipped.is_empty() {
         return Ok(());
     }
-    let tracked = tracked_paths(site.repo, index);
+    let tracked = tracked_paths(site.repo, index)?;
     let known = |paths: Paths| -> Vec<Vec<u8>> {
         let paths = paths.into_iter();
         paths.filter(|path| tracked.contains(path)).collect()

@@ -167,7 +167,7 @@ impl Inner {
     ) -> Result<Option<RepoLayout>, ProtectError> {
         let dot_git = [&self.path[..], b"/.git"].concat();
         let path = site.repo.top.join(OsStr::from_bytes(&dot_git));
-        if !Records::of(site).has_only_directories_above(&dot_git) || !is_there(&path)? {
+        if !Records::of(site).has_only_directories_above(&dot_git)? || !is_there(&path)? {
             // What is gone runs nothing. A submodule comes back with its work tree.
             let is_same = identity(&self.layout.git_dir)? == self.identity;
             return Ok(is_same.then(|| self.layout.clone()));

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::Site;
 use super::moment::Moment;
 use super::records::Records;
 use super::stat_changes::tracked_directories;
 use super::trash::put_away;
+use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{FileError, is_there};
 
@@ -17,13 +17,13 @@ use crate::fs::{FileError, is_there};
 const NAME: &str = "inner-repositories";
 
 /// Records the existing ones; `index` tells which files are tracked.
-pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), FileError> {
+pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let (records, found) = (Records::of(site), find(site, index)?.into_iter().collect());
     let name = moment.name(NAME);
     if records.knows(&name) && records.paths(&name)? == found {
         return Ok(());
     }
-    records.save_paths(&name, &found)
+    Ok(records.save_paths(&name, &found)?)
 }
 
 /// Returns the top directories of those that are recorded before an attempt.
@@ -40,7 +40,7 @@ pub(super) fn clear(
     moment: Moment,
     trash: &Path,
     notices: &mut dyn Notices,
-) -> Result<Vec<Vec<u8>>, FileError> {
+) -> Result<Vec<Vec<u8>>, ProtectError> {
     let records = Records::of(site);
     // Earlier versions have no record of the start.
     let name = [moment.name(NAME), NAME.to_owned()]
@@ -66,10 +66,10 @@ pub(super) fn clear(
 }
 
 /// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
-fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, FileError> {
+fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let repo = site.repo;
     let mut found = Vec::new();
-    for dir in tracked_directories(repo, index) {
+    for dir in tracked_directories(repo, index)? {
         let inner = [dir.as_slice(), b"/.git"].concat();
         if is_there(&repo.top.join(OsStr::from_bytes(&inner)))? {
             found.push(inner);

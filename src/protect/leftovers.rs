@@ -48,7 +48,7 @@ impl Savepoint {
         trash: &Path,
     ) -> Result<bool, ProtectError> {
         let (repo, top) = (site.repo, &site.repo.top);
-        let tracked = tracked_paths(repo, &self.index(site));
+        let tracked = tracked_paths(repo, &self.index(site))?;
         let known = self.known_before(site)?;
         let is_new = |name: &[u8]| {
             let inside = [name, b"/"].concat();
@@ -92,7 +92,7 @@ impl Savepoint {
             let made = if self.has_own_inventory {
                 BTreeSet::new()
             } else {
-                made_with(site.repo, index, undone)
+                made_with(site.repo, index, undone)?
             };
             let mut now = Inventory::take(site.repo, index).await?;
             going = now.clone();
@@ -146,13 +146,13 @@ impl Savepoint {
 }
 
 /// Returns the directories, with a final `/`, that came with the undone files.
-fn made_with(repo: &Repo, index: &Path, undone: &[Vec<u8>]) -> BTreeSet<Vec<u8>> {
-    let stay: BTreeSet<Vec<u8>> = tracked_directories(repo, index).into_iter().collect();
+fn made_with(repo: &Repo, index: &Path, undone: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    let stay: BTreeSet<Vec<u8>> = tracked_directories(repo, index)?.into_iter().collect();
     let mut undone: Vec<&[u8]> = undone.iter().map(Vec::as_slice).collect();
     undone.sort_unstable();
     let made = directories(undone.into_iter());
     let made = made.into_iter().filter(|dir| !stay.contains(*dir));
-    made.map(|dir| [dir, b"/"].concat()).collect()
+    Ok(made.map(|dir| [dir, b"/"].concat()).collect())
 }
 
 /// Selects the new ones of the paths that git calls untracked beside `index`, and those new ones beside known paths

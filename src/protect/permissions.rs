@@ -60,7 +60,7 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
 /// Makes every directory of the files that `index` tracks writable; their permissions are restored with the savepoint.
 pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     let below = Below::new(&site.repo.top);
-    for dir in tracked_directories(site.repo, index) {
+    for dir in tracked_directories(site.repo, index).unwrap_or_default() {
         let path = site.repo.top.join(OsStr::from_bytes(&dir));
         if below.is_dir(&path) {
             below.give(&path, 0o700);

@@ -87,7 +87,7 @@ fn leads_to_pipe(link: &Path) -> bool {
 /// not ignored since before.
 fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, ProtectError> {
     let top = &site.repo.top;
-    let tracked = tracked_directories(site.repo, &site.repo.index());
+    let tracked = tracked_directories(site.repo, &site.repo.index())?;
     let known = Records::of(site).inventory_before_attempt()?.unwrap_or_default();
     let mut open = tracked.clone();
     open.push(Vec::new());

@@ -12,6 +12,7 @@ use std::ffi::OsStr;
 use super::Site;
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
+use super::permissions::look_with_permissions;
 use super::stat_changes::parents;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_directory, is_there, kind_of, may_be_there,
@@ -56,18 +57,25 @@ impl Records {
     }
 
     /// Returns whether all components above a path are directories: nothing is written through a symlink.
-    pub fn has_only_directories_above(&self, path: &[u8]) -> bool {
-        parents(path).all(|dir| {
-            let found = kind_of(&self.top.join(OsStr::from_bytes(dir)));
-            found.is_ok_and(|found| found.is_none_or(|found| found.is_dir()))
-        })
+    ///
+    /// # Errors
+    /// If the system cannot tell.
+    pub fn has_only_directories_above(&self, path: &[u8]) -> Result<bool, FileError> {
+        for dir in parents(path) {
+            let dir = self.top.join(OsStr::from_bytes(dir));
+            let found = look_with_permissions(&self.top, &dir, kind_of)?;
+            if found.is_some_and(|found| !found.is_dir()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Creates the missing empty directories again.
     pub fn put_back_directories(&self) -> Result<(), FileError> {
         for path in self.empty_directories()? {
             let dir = self.top.join(OsStr::from_bytes(&path));
-            if !is_there(&dir)? && self.has_only_directories_above(&path) {
+            if !is_there(&dir)? && self.has_only_directories_above(&path)? {
                 Below::new(&self.top).make_dir(&dir, 0o777)?;
             }
         }

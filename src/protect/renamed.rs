@@ -11,7 +11,7 @@ use super::moment::Moment;
 use super::records::Records;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
-use crate::fs::{Below, seen_in};
+use crate::fs::{Below, FileError, seen_in};
 use crate::paths::first_few;
 
 impl Savepoint {
@@ -31,7 +31,7 @@ impl Savepoint {
         };
         let Some(known) = known else { return Ok(false) };
         let top = &site.repo.top;
-        let wanted = gone(&known, &records);
+        let wanted = gone(&known, &records)?;
         if wanted.is_empty() {
             return Ok(false);
         }
@@ -54,14 +54,20 @@ impl Savepoint {
 }
 
 /// Lists the paths that are gone and could be put back: nothing is written through a symlink.
-fn gone(known: &Inventory, records: &Records) -> HashMap<Identity, Vec<u8>> {
+fn gone(known: &Inventory, records: &Records) -> Result<HashMap<Identity, Vec<u8>>, FileError> {
+    let mut gone = HashMap::new();
     let movable = known
         .iter()
         .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
-    movable
-        .filter(|(path, _)| records.is_gone(path) && records.has_only_directories_above(path))
-        .filter_map(|(path, item)| Some((item.identity?, path.clone())))
-        .collect()
+    for (path, item) in movable {
+        if let Some(identity) = item.identity
+            && records.is_gone(path)
+            && records.has_only_directories_above(path)?
+        {
+            gone.insert(identity, path.clone());
+        }
+    }
+    Ok(gone)
 }
 
 /// Finds their present places below the top; directories of the inventory that are in place are not searched.

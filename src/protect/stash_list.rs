@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::ProtectError;
-use crate::fs::{Below, FileError, Links, read_regular_text};
+use crate::fs::{Below, FileError, Links, regular_text_if_there};
 use crate::git::{GitError, Repo, StashEntry};
 use crate::names::Oid;
 
@@ -41,8 +41,11 @@ impl StashList {
     }
 
     /// Reads the record of the attempt's beginning; the list is empty if there is none.
-    pub fn recorded(dir: &Path) -> Self {
-        let text = read_regular_text(&dir.join(RECORD), Links::Refused, u64::MAX).unwrap_or_default();
+    ///
+    /// # Errors
+    /// If the system refuses to show it.
+    pub fn recorded(dir: &Path) -> Result<Self, FileError> {
+        let text = regular_text_if_there(&dir.join(RECORD), Links::Refused, u64::MAX)?.unwrap_or_default();
         let entries = text.lines().filter_map(|line| {
             let (oid, message) = line.split_once(' ')?;
             Some(StashEntry {
@@ -50,7 +53,7 @@ impl StashList {
                 message: message.to_owned(),
             })
         });
-        Self(entries.collect())
+        Ok(Self(entries.collect()))
     }
 
     /// Returns the commits of the entries.
@@ -95,8 +98,8 @@ mod tests {
         assert_eq!(now.not_in(&before), [entry('3')]);
         let dir = tempfile::tempdir().unwrap();
         before.record(dir.path()).unwrap();
-        assert_eq!(StashList::recorded(dir.path()), before);
+        assert_eq!(StashList::recorded(dir.path()).unwrap(), before);
         StashList::default().record(dir.path()).unwrap();
-        assert_eq!(StashList::recorded(dir.path()), StashList::default());
+        assert_eq!(StashList::recorded(dir.path()).unwrap(), StashList::default());
     }
 }

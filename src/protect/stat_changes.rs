@@ -9,8 +9,8 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::fs::{kind_of, seen_itself};
-use crate::git::Repo;
 use crate::git::index_file::{Entry, GITLINK, IndexFile, compare, touched};
+use crate::git::{GitError, Repo};
 use crate::names::Oid;
 
 /// Returns the paths whose files were touched between two indexes, so that they differ or may differ.
@@ -59,9 +59,9 @@ pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool 
 }
 
 /// Returns all paths of an index.
-pub(crate) fn tracked_paths(repo: &Repo, index: &Path) -> BTreeSet<Vec<u8>> {
-    let file = repo.read_index(index).unwrap_or_default();
-    file.entries().map(|entry| entry.path.to_vec()).collect()
+pub(crate) fn tracked_paths(repo: &Repo, index: &Path) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    let file = repo.read_index_or_none(index)?;
+    Ok(file.entries().map(|entry| entry.path.to_vec()).collect())
 }
 
 /// Returns every directory above these paths; fast if they are in order.
@@ -88,8 +88,8 @@ pub(crate) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns every directory above the files of an index.
-pub(crate) fn tracked_directories(repo: &Repo, index: &Path) -> Vec<Vec<u8>> {
-    let file = repo.read_index(index).unwrap_or_default();
+pub(crate) fn tracked_directories(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+    let file = repo.read_index_or_none(index)?;
     let dirs = directories(file.entries().map(|entry| entry.path));
-    dirs.into_iter().map(<[u8]>::to_vec).collect()
+    Ok(dirs.into_iter().map(<[u8]>::to_vec).collect())
 }

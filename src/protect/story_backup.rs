@@ -8,8 +8,8 @@ use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
 use crate::events::Notices;
 use crate::fs::{
-    Below, FileError, Links, TEMPORARY, file_error, is_there, leads_to_file, may_exist, read, read_regular,
-    seen, seen_in, seen_itself,
+    Below, FileError, Links, TEMPORARY, file_error, is_no_such_file, is_there, leads_to_file, may_exist,
+    read, read_regular, seen, seen_in, seen_itself,
 };
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
@@ -31,8 +31,15 @@ pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> 
 }
 
 /// Reads the copy from before an attempt; returns `None` if there is none.
-pub(crate) fn before_attempt(site: Site<'_>) -> Option<Vec<u8>> {
-    read_regular(&site.file(BEFORE), Links::Refused, u64::MAX).ok()
+///
+/// # Errors
+/// If the system refuses to show it.
+pub(crate) fn before_attempt(site: Site<'_>) -> Result<Option<Vec<u8>>, FileError> {
+    let copy = site.file(BEFORE);
+    match read_regular(&copy, Links::Refused, u64::MAX) {
+        Err(error) if is_no_such_file(&error) => Ok(None),
+        read => read.map(Some).map_err(|error| file_error("read", &copy, error)),
+    }
 }
 
 /// Copies the list before a declared result of an attempt is checked. A list that is missing, or is no file, has no
@@ -83,7 +90,7 @@ pub(crate) fn put_back(
     }
     let list = source.path.as_bytes();
     let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
-    if !may_exist(&site.file(BEFORE)) && !tracked().contains(list) {
+    if !may_exist(&site.file(BEFORE)) && !tracked()?.contains(list) {
         put_back_judged(site, source)?;
     }
     put_back_copy(site, source, BEFORE)?;

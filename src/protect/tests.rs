@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
+use super::stat_changes::tracked_paths;
 use super::{Moment, Savepoint, Site, submodules};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Git, Repo, discover};
@@ -188,6 +189,13 @@ async fn a_record_that_cannot_be_read_is_not_an_empty_one() {
     assert!(!submodules::is_any(place.site()).unwrap());
     fs::create_dir(place.dir.join("submodules.toml")).unwrap();
     submodules::is_any(place.site()).unwrap_err();
+    // The system refuses such a name: what is there may be tracked, or whole.
+    let refused = place.dir.join("n".repeat(256));
+    tracked_paths(&place.repo, &refused).unwrap_err();
+    place.repo.is_intact(&refused).unwrap_err();
+    // What is no file is no index, whatever an attempt has put there.
+    assert!(tracked_paths(&place.repo, &place.dir).unwrap().is_empty());
+    assert!(!place.repo.is_intact(&place.dir).unwrap());
 }
 
 #[tokio::test]

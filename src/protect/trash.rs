@@ -62,7 +62,7 @@ pub(super) fn put_away(
     match with_permissions(top, &from, || here.move_to(&from, &there, &to)) {
         Err(source) if !is_absent(&source) => Err(file_error("move to the trash", &from, source)),
         // What is behind a link is not of the work tree.
-        Err(source) if here.is_free(&from) && here.exists(&from)? => {
+        Err(source) if here.is_free(&from)? && here.exists(&from)? => {
             Err(file_error("move to the trash", &from, source))
         }
         _ => Ok(()),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, Links, file_error, read_regular_text};
+use crate::fs::{Below, FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValues, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
@@ -86,9 +86,12 @@ impl UserRefs {
     }
 
     /// Reads the record of the attempt's beginning, if there is one.
-    pub fn recorded(dir: &Path) -> Option<Self> {
-        let text = read_regular_text(&dir.join(RECORD), Links::Refused, u64::MAX).ok()?;
-        toml::from_str(&text).ok()
+    ///
+    /// # Errors
+    /// If the system refuses to show it.
+    pub fn recorded(dir: &Path) -> Result<Option<Self>, FileError> {
+        let text = regular_text_if_there(&dir.join(RECORD), Links::Refused, u64::MAX)?;
+        Ok(text.and_then(|text| toml::from_str(&text).ok()))
     }
 
     /// Returns the changes since an earlier state of the refs, and which of them git cannot use: whoever writes a ref's
@@ -373,9 +376,10 @@ mod tests {
         );
         let dir = tempfile::tempdir().unwrap();
         before.record(dir.path()).unwrap();
-        assert_eq!(UserRefs::recorded(dir.path()), Some(before));
+        assert_eq!(UserRefs::recorded(dir.path()).unwrap(), Some(before));
         forget(dir.path());
-        assert_eq!(UserRefs::recorded(dir.path()), None);
+        assert_eq!(UserRefs::recorded(dir.path()).unwrap(), None);
+        UserRefs::recorded(&dir.path().join("n".repeat(256))).unwrap_err();
     }
 
     #[test]

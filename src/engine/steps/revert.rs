@@ -133,7 +133,10 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
 pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, Error> {
     let before = open.refs_before.clone().filter(|_| open.state.running.is_some());
-    let before = before.or_else(|| UserRefs::recorded(open.site().dir));
+    let before = match before {
+        Some(before) => Some(before),
+        None => UserRefs::recorded(open.site().dir)?,
+    };
     // A person's work is not compared with anything.
     let Some(before) = before else {
         return Ok(Vec::new());

@@ -103,7 +103,7 @@ impl Savepoint {
             }
             Self::install_working_index(site).await?;
         }
-        let tracked = tracked_directories(repo, &repo.index());
+        let tracked = tracked_directories(repo, &repo.index())?;
         let empty = records.empty_directories()?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;

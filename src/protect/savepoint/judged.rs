@@ -31,7 +31,7 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
         let (repo, work) = (site.repo, site.work_index());
-        let file = repo.read_index(&work).unwrap_or_default();
+        let file = repo.read_index_or_none(&work)?;
         let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
         repo.copy_index(&work, &site.file("judged.index"))?;
         repo.copy_index(&repo.index(), &real_index(site))?;
@@ -89,7 +89,7 @@ impl Savepoint {
             }
         }
         times.make_distinct(top);
-        let dirs = tracked_directories(repo, &work);
+        let dirs = tracked_directories(repo, &work)?;
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
         let real = real_index(site);

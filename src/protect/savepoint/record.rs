@@ -21,7 +21,7 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
         scan::begin(site, index, entries).await?;
-        Ok(inner_repositories::record(site, Moment::Start, index)?)
+        inner_repositories::record(site, Moment::Start, index)
     }
 
     /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
