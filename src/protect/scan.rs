@@ -11,7 +11,7 @@ use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
-use crate::fs::{entries_of, file_error, may_be_there};
+use crate::fs::{entries_of, file_error, seen_itself};
 use crate::git::index::Entries;
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
@@ -80,7 +80,7 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
                 let below = [&path[..], b"/"].concat();
                 let leave = entry.file_name() == ".git"
                     || is_ignored(&path)
-                    || may_be_there(&entry.path().join(".git"));
+                    || seen_itself(&entry.path().join(".git")).is_some();
                 if leave {
                     continue;
                 }
