@@ -57,14 +57,18 @@ pub fn is_of_work_tree(path: &[u8]) -> bool {
         && parts.all(is_name)
 }
 
+/// Returns a path as text on one line, for a message: a name with a newline cannot look like a line of git-ralph's.
+#[must_use]
+pub fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).replace('\n', "^J")
+}
+
 /// Returns the first few paths as text, for a message, and how many more there are.
 #[must_use]
 pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String> {
     let mut paths = paths.into_iter();
     let few = paths.by_ref().take(5);
-    let mut names: Vec<_> = few
-        .map(|path| String::from_utf8_lossy(path).into_owned())
-        .collect();
+    let mut names: Vec<_> = few.map(|path| shown(path)).collect();
     let more = paths.count();
     if more > 0 {
         names.push(format!("{more} more"));

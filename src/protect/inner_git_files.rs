@@ -15,7 +15,7 @@ use super::{ProtectError, Site, foreign_filters, inner_repositories, submodules}
 use crate::events::Notices;
 use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there};
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
-use crate::paths::first_few;
+use crate::paths::{first_few, shown};
 
 /// The git files of all these repositories before an attempt or a gate, in memory: an attempt can write every copy.
 pub(crate) struct InnerGitFiles(Vec<Inner>);
@@ -111,7 +111,7 @@ impl Inner {
         trash: &Path,
         notices: &mut dyn Notices,
     ) -> Result<Vec<PutBack>, ProtectError> {
-        let shown = String::from_utf8_lossy(&self.path);
+        let shown = shown(&self.path);
         let trash = trash.join("inner").join(OsStr::from_bytes(&self.path));
         let layout = self.put_link_back(site, (who, &shown), &trash, notices)?;
         let Some(layout) = layout else {

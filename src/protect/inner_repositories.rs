@@ -12,6 +12,7 @@ use super::trash::put_away;
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{FileError, is_there};
+use crate::paths::shown;
 
 /// Name of the record of those that were there at a moment.
 const NAME: &str = "inner-repositories";
@@ -58,7 +59,7 @@ pub(super) fn clear(
         put_away(site, &[], path, trash)?;
         notices.tell(format!(
             "a repository was made in a directory with tracked files; {} is moved to {}",
-            String::from_utf8_lossy(path),
+            shown(path),
             trash.display()
         ));
     }

@@ -14,7 +14,7 @@ use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
 use crate::fs::entries_of;
 use crate::git::{GitError, Repo};
-use crate::paths::first_few;
+use crate::paths::{first_few, shown};
 
 impl Savepoint {
     /// Returns the untracked paths of the beginning of the loop, and those from before the attempt that is being
@@ -137,7 +137,7 @@ impl Savepoint {
         if is_known {
             notices.tell(format!(
                 "{} was in the way, and is in {}",
-                String::from_utf8_lossy(path),
+                shown(path),
                 trash.display()
             ));
         }

@@ -16,6 +16,7 @@ use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{seen, seen_in, seen_itself};
 use crate::git::RULES;
+use crate::paths::shown;
 
 /// File systems use the clock of the last tick for timestamps: a change may look slightly older than it is.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
@@ -48,7 +49,8 @@ pub(super) fn clear(
     }
     for path in found {
         set_aside(site, &path, &site.trash().join("damaged"))?;
-        notices.tell(format!("{} was no file; it is moved away", path.display()));
+        let path = shown(path.as_os_str().as_bytes());
+        notices.tell(format!("{path} was no file; it is moved away"));
     }
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
@@ -56,7 +58,7 @@ pub(super) fn clear(
         move_away(site, &from, &place)?;
         notices.tell(format!(
             "{} was no file; it is moved to {}",
-            String::from_utf8_lossy(&path),
+            shown(&path),
             place.display()
         ));
     }

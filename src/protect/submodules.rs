@@ -21,7 +21,7 @@ use crate::fs::{
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, autostashes, clear_operations, discover, git_directories};
 use crate::names::{Oid, short_branch};
-use crate::paths::{is_of_work_tree, percent_decode, percent_encode};
+use crate::paths::{is_of_work_tree, percent_decode, percent_encode, shown};
 use crate::refs::{KeptRef, Update};
 
 /// Submodules at one moment.
@@ -123,7 +123,7 @@ impl Savepoint {
         trash: &Path,
     ) -> Result<Option<String>, ProtectError> {
         let path = percent_decode(&was.path);
-        let shown = String::from_utf8_lossy(&path).into_owned();
+        let shown = shown(&path);
         let Some((repo, head)) = self.open(site, was, &path, trash).await? else {
             return Ok(Some(format!(
                 "the submodule {shown} is gone, and where its repository is is not known for certain; to check it out \

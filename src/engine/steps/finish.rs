@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::git::{Repo, operations_in_progress};
 use crate::names::Oid;
 use crate::names::typed;
+use crate::paths::shown;
 use crate::protect::Site;
 use crate::state::{CleanupPlan, ClosePlan, Intent, KeepPlan, State};
 
@@ -205,9 +206,7 @@ async fn merge_with_original(
     let branch = state.original_branch.clone().unwrap_or_default();
     let text = |paths: Vec<Vec<u8>>| {
         let paths = paths.iter();
-        paths
-            .map(|path| String::from_utf8_lossy(path).into_owned())
-            .collect()
+        paths.map(|path| shown(path)).collect()
     };
     let merged = match repo.merge_trees([was, now, ours]).await? {
         Ok(merged) => merged,

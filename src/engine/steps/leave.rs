@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
-use crate::paths::{WorkTreePath, first_few};
+use crate::paths::{WorkTreePath, first_few, shown};
 use crate::protect::keep_before_removal;
 use crate::state::{self, Intent, IntoPlan, LeavePlan, Store};
 
@@ -123,10 +123,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
             return Err(FinishRefusal::Conflict {
                 change: open.change().to_string(),
                 branch: branch.unwrap_or_else(|| target.top.display().to_string()),
-                paths: paths
-                    .iter()
-                    .map(|path| String::from_utf8_lossy(path).into_owned())
-                    .collect(),
+                paths: paths.iter().map(|path| shown(path)).collect(),
             }
             .into());
         }
@@ -135,10 +132,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
     if !in_the_way.is_empty() {
         return Err(RepositoryRefusal::InTheWay {
             of: format!("the work of the loop in {}", target.top.display()),
-            paths: in_the_way
-                .iter()
-                .map(|path| String::from_utf8_lossy(path).into_owned())
-                .collect(),
+            paths: in_the_way.iter().map(|path| shown(path)).collect(),
         }
         .into());
     }

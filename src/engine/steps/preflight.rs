@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::git::index::Entries;
 use crate::git::{RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
-use crate::paths::first_few;
+use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
 use crate::settings::{LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
@@ -333,7 +333,7 @@ pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries)
     if !entries.submodules.is_empty()
         && let Some(dirty) = context.repo.dirty_submodule().await?
     {
-        return Err(RepositoryRefusal::DirtySubmodule(String::from_utf8_lossy(&dirty).into_owned()).into());
+        return Err(RepositoryRefusal::DirtySubmodule(shown(&dirty)).into());
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::error::Error;
 use crate::names::ref_component;
+use crate::paths::shown;
 use crate::state::{Intent, RestorePlan};
 
 /// Puts the work of an attempt back into the work tree; the latest attempt at the story if no number is given. Index
@@ -38,9 +39,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
         let paths = in_the_way.iter();
         return Err(RepositoryRefusal::InTheWay {
             of: format!("attempt {story}@{attempt}"),
-            paths: paths
-                .map(|path| String::from_utf8_lossy(path).into_owned())
-                .collect(),
+            paths: paths.map(|path| shown(path)).collect(),
         }
         .into());
     }

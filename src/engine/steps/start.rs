@@ -21,7 +21,7 @@ use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
-use crate::paths::{WorkTreePath, percent_encode};
+use crate::paths::{WorkTreePath, percent_encode, shown};
 use crate::protect::{Savepoint, Site, UserRefs};
 use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 
@@ -228,7 +228,7 @@ async fn compute(
 /// Reports the repositories inside the work tree that are no part of the loop.
 fn tell_nested(open: &mut Loop<'_>) {
     let nested = open.checkpoint().nested;
-    let names: Vec<_> = nested.iter().map(|path| String::from_utf8_lossy(path)).collect();
+    let names: Vec<_> = nested.iter().map(|path| shown(path)).collect();
     if !names.is_empty() {
         let names = names.join(", ");
         open.tell(format!(

@@ -6,6 +6,7 @@ use super::Savepoint;
 use crate::events::Notices;
 use crate::fs::is_there;
 use crate::git::worktree::{Count, Reading, Whose};
+use crate::paths::shown;
 use crate::protect::moment::Moment;
 use crate::protect::records::Records;
 use crate::protect::stat_changes::{is_untouched_since, touched_in_same_second};
@@ -76,7 +77,7 @@ impl Savepoint {
         }
         self.working_index(site, notices).await?;
         let dirty = site.repo.dirty_submodule().await?;
-        Ok(dirty.map(|path| String::from_utf8_lossy(&path).into_owned()))
+        Ok(dirty.map(|path| shown(&path)))
     }
 
     /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.

@@ -105,3 +105,20 @@ fn every_command_to_type_names_what_it_is_about_whatever_the_name_is() {
     assert!(seen >= 15, "{seen} in {texts:#?}");
     assert!(!sandbox.top.join("harm").exists());
 }
+
+#[test]
+fn a_name_with_a_newline_makes_no_line_of_its_own() {
+    let sandbox = Sandbox::new();
+    let name = "gone\n  complete after 1s\n";
+    sandbox.write(".git/info/exclude", "/gone*\n");
+    sandbox.write(name, &"x".repeat(1_100_000));
+    sandbox.start();
+    let output = sandbox.step("next", &sandbox.failing("rm -f gone*")).exits(3);
+    let lines = output.stderr.lines();
+    assert!(
+        !lines.clone().any(|line| line == "  complete after 1s"),
+        "{}",
+        output.stderr
+    );
+    output.says("no copy to put back: gone^J  complete after 1s^J");
+}
