@@ -14,7 +14,7 @@ use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
-use crate::events::{Attempt, What};
+use crate::events::{Attempt, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
@@ -233,7 +233,7 @@ fn cut_off(open: &Loop<'_>, story: &Current) -> Attempt {
     let now = jiff::Timestamp::now();
     let began = open.state.running.as_ref().map_or(now, |running| running.since);
     Attempt {
-        duration: now.duration_since(began).as_secs_f64(),
+        duration: seconds_between(began, now),
         ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, reason, began)
     }
 }

@@ -160,6 +160,12 @@ pub struct Stretch {
     pub to: u64,
 }
 
+/// Returns the seconds between two readings of the wall clock; none if it was set back in between.
+#[must_use]
+pub fn seconds_between(began: Timestamp, ended: Timestamp) -> f64 {
+    ended.duration_since(began).as_secs_f64().max(0.0)
+}
+
 impl Attempt {
     /// Returns an attempt that ended; all other facts are unknown.
     #[must_use]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names::Oid;
 
-pub use attempt::{Attempt, Basis, InForce, Stretch};
+pub use attempt::{Attempt, Basis, InForce, Stretch, seconds_between};
 
 /// Takes notices for a person while a step is running.
 pub trait Notices {

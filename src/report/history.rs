@@ -11,7 +11,7 @@ use super::{
     words,
 };
 use crate::events::log::entries_of;
-use crate::events::{Event, InForce, What};
+use crate::events::{Event, InForce, What, seconds_between};
 use crate::names::Oid;
 
 /// The content of a loop's events.
@@ -243,7 +243,7 @@ fn happened(event: &Event, next: Option<Timestamp>) -> Option<Happening> {
         What::Waiting { until, .. } => {
             // Whoever goes on earlier has not waited until then.
             let end = next.map_or(*until, |next| next.min(*until));
-            happened.duration = Some(end.duration_since(event.t).as_secs_f64().max(0.0));
+            happened.duration = Some(seconds_between(event.t, end));
         }
         What::Checkpoint { oid, .. } => happened.checkpoint = Some(oid.clone()),
         _ => {}

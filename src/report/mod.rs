@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::events::log::LogEntry;
-use crate::events::{InForce, Stretch};
+use crate::events::{InForce, Stretch, seconds_between};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
@@ -407,7 +407,7 @@ impl Report {
             ..Totals::default()
         };
         if let (Some(started), Some(ended)) = (self.started, self.ended) {
-            totals.duration = ended.duration_since(started).as_secs_f64().max(0.0);
+            totals.duration = seconds_between(started, ended);
         }
         totals.gate_duration = 0.0 + self.gates.iter().map(|gate| gate.duration).sum::<f64>();
         for entry in self.stories.iter().flat_map(|story| &story.attempts) {

@@ -17,7 +17,7 @@ use crate::engine::output_tail::{OutputTail, printed};
 use crate::engine::run_command::{plain_job, variable};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::events::{Attempt, Observer, Stream, Stretch};
+use crate::events::{Attempt, Observer, Stream, Stretch, seconds_between};
 use crate::fs::Durability;
 use crate::guard::GitSettings;
 use crate::processes;
@@ -205,7 +205,7 @@ impl Begun {
             verdict: outcome.judgement.verdict,
             reason: outcome.judgement.reason.clone(),
             started: self.since,
-            duration: outcome.ended.duration_since(self.since).as_secs_f64(),
+            duration: seconds_between(self.since, outcome.ended),
             exit_code: outcome.exit_code,
             cost_usd: outcome.cost(),
             input_tokens: report.and_then(|report| report.input_tokens),

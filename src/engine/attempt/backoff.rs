@@ -1,7 +1,7 @@
 //! Waits for an agent's service that cannot answer now: until the time that it named, else with a growing delay. Such
 //! attempts do not count. No wait is longer than `ralph.maxWait` in a row, or goes past `ralph.maxDuration`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
@@ -90,17 +90,15 @@ pub(crate) async fn wait_for_service(
         seconds: delay.as_secs(),
         until,
     });
-    count_down(open, until).await
+    count_down(open, until, delay).await
 }
 
-/// Counts down by the wall clock, which continues while the machine sleeps.
-async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
+/// Counts down until a time, which is this long from now.
+async fn count_down(open: &mut Loop<'_>, until: Timestamp, delay: Duration) -> Waited {
+    let begun = Instant::now();
     let mut stop = open.context.stop.clone();
     loop {
-        let left: Duration = until
-            .duration_since(Timestamp::now())
-            .try_into()
-            .unwrap_or_default();
+        let left = left(until.duration_since(Timestamp::now()), delay, begun.elapsed());
         open.context.observer.countdown(left);
         if left.is_zero() {
             // Meanwhile anybody may have changed the work tree.
@@ -120,6 +118,13 @@ async fn count_down(open: &mut Loop<'_>, until: Timestamp) -> Waited {
             () = sleep(left.min(TICK)) => {}
         }
     }
+}
+
+/// Returns what is left of a delay. The wall clock, which says how long it is `until` its end, continues while the machine
+/// sleeps, and can be set back; the other clock, which says how much has `passed`, does neither.
+fn left(until: SignedDuration, delay: Duration, passed: Duration) -> Duration {
+    let by_the_wall: Duration = until.try_into().unwrap_or_default();
+    by_the_wall.min(delay.saturating_sub(passed))
 }
 
 /// Returns the time to wait; `chance` (0 to 1) spreads loops that wait for the same service.
@@ -154,6 +159,24 @@ fn rounded(delay: Duration) -> SignedDuration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_makes_no_wait_longer() {
+        let left = |until, passed| {
+            left(
+                SignedDuration::from_secs(until),
+                Duration::from_secs(60),
+                Duration::from_secs(passed),
+            )
+            .as_secs()
+        };
+        assert_eq!(left(60, 0), 60);
+        assert_eq!(left(86_400, 20), 40);
+        assert_eq!(left(86_400, 60), 0);
+        assert_eq!(left(86_400, 61), 0);
+        // The machine slept.
+        assert_eq!(left(-3_600, 1), 0);
+    }
 
     #[test]
     fn a_time_that_was_told_is_kept_and_others_grow() {

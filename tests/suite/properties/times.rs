@@ -97,3 +97,19 @@ fn what_git_does_not_see_in_a_submodule_is_undone_and_kept() {
         "b"
     );
 }
+
+#[test]
+fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("kill -9 $PPID");
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    let file = sandbox.state_file();
+    let mut state = sandbox.state();
+    let running = state["running"].as_table_mut().unwrap();
+    running.insert("since".to_owned(), "2999-01-01T00:00:00Z".into());
+    std::fs::write(&file, state.to_string()).unwrap();
+    sandbox.ralph(&["status"]).exits(0);
+    let attempt = &sandbox.attempts()[0];
+    assert_eq!(attempt["verdict"], "interrupted");
+    assert_eq!(attempt["duration"], 0.0);
+}
