@@ -97,18 +97,18 @@ fn is_cut_off(repo: &Repo, top: &Path) -> Result<bool, FileError> {
         && linked_work_trees(&repo.common_dir)?.any(|linked| linked == top))
 }
 
-/// Notes that a work tree is complete.
+/// Notes that a work tree is complete, in a file with these permissions.
 ///
 /// # Errors
 /// If its git directory cannot be found or written: it counts as half made then.
-fn note_made(change: &Change, top: &Path) -> Result<(), Error> {
+fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
     let Some(layout) = RepoLayout::of_work_tree(top) else {
         let unknown = io::Error::other("it names no git directory that can be read");
         return Err(file_error("read", &top.join(".git"), unknown).into());
     };
     let reason = format!("{}\n", reason(change));
     let door = Below::new(&layout.git_dir);
-    Ok(door.write(Path::new(LOCKED), reason.as_bytes(), 0o666, Durability::Atomic)?)
+    Ok(door.write(Path::new(LOCKED), reason.as_bytes(), mode, Durability::Atomic)?)
 }
 
 /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`; returns its top
@@ -145,7 +145,7 @@ pub async fn make(
         remove_new(&context.repo, &top, settings).await?;
         return Err(error);
     }
-    note_made(change, &top)?;
+    note_made(change, &top, context.repo.sharing.file_mode())?;
     Ok(top.canonicalize().unwrap_or(top))
 }
 

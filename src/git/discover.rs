@@ -8,6 +8,7 @@ use super::command::{Git, GitError, failure};
 use super::identity::Signers;
 use super::known_indexes::KnownIndexes;
 use super::layout::{LayoutHead, RepoLayout};
+use super::sharing::Sharing;
 use crate::fs::Below;
 use crate::names::Oid;
 
@@ -37,8 +38,8 @@ pub struct Repo {
     pub ignores_modes: bool,
     /// The length of an object id in bytes.
     pub oid_length: usize,
-    /// True if the repository has rules of its own for the permissions of its files (`core.sharedRepository`).
-    pub has_shared_files: bool,
+    /// The permissions of its files.
+    pub sharing: Sharing,
     /// The author and the committer of new commits.
     pub signers: Signers,
     /// The index files that were read.
@@ -57,7 +58,7 @@ impl Repo {
             converts: true,
             ignores_modes: true,
             oid_length,
-            has_shared_files: true,
+            sharing: Sharing::Unknown,
             signers: Signers::own(),
             known_indexes: KnownIndexes::default(),
         }

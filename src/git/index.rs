@@ -419,7 +419,11 @@ impl Repo {
         let lock_path = lock_of(&real);
         let door = self.door(&real);
         let mut lock = open_lock(&door, &lock_path).await?;
-        let written = write_copy(&mut lock, index).and_then(|()| door.rename(&lock_path, &door, &real));
+        let written = self
+            .sharing
+            .apply(&lock)
+            .and_then(|()| write_copy(&mut lock, index))
+            .and_then(|()| door.rename(&lock_path, &door, &real));
         written.map_err(|source| {
             // A lock that is left behind stops every later git command.
             let _ = door.remove_file(&lock_path);

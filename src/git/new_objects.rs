@@ -12,7 +12,8 @@ use sha2::Sha256;
 use super::command::{Git, GitError};
 use super::discover::Repo;
 use super::identity::Signers;
-use crate::fs::{Below, read};
+use super::sharing::Sharing;
+use crate::fs::{Below, file_error, read};
 use crate::names::Oid;
 
 /// An object that may not exist yet.
@@ -132,7 +133,7 @@ impl Repo {
             content,
             compression,
         };
-        if !self.has_shared_files
+        if self.sharing == Sharing::Umask
             && let Ok(oid) = new.write(&Below::new(&self.common_dir), self.oid_length)
         {
             return Ok(oid);
@@ -244,7 +245,7 @@ mod tests {
         let args = ["-q", "--object-format", format];
         git.cmd("init", args).done().await.unwrap();
         let (mut repo, _) = discover(dir).await.unwrap();
-        repo.has_shared_files = false;
+        repo.sharing = Sharing::Umask;
         repo
     }
 
@@ -326,13 +327,13 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let mut repo = repository(dir.path(), "sha1").await;
             let made = repo.empty_tree().await.unwrap();
-            repo.has_shared_files = true;
+            repo.sharing = Sharing::Unknown;
             fs::remove_dir_all(repo.common_dir.join("objects").join(&made.as_str()[..2])).unwrap();
             assert_eq!(repo.empty_tree().await.unwrap(), made);
             let (top, objects) = (repo.common_dir.join("objects"), dir.path().join("elsewhere"));
             fs::rename(&top, &objects).unwrap();
             fs::write(&top, "").unwrap();
-            repo.has_shared_files = false;
+            repo.sharing = Sharing::Umask;
             repo.empty_tree().await.unwrap_err();
         });
     }

@@ -59,17 +59,17 @@ impl RefFile {
         }
     }
 
-    /// Writes such a file through the door to git's directory.
+    /// Writes such a file, with these permissions, through the door to git's directory.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, door: &Below, path: &Path) -> Result<(), FileError> {
+    pub fn write(&self, door: &Below, path: &Path, mode: u32) -> Result<(), FileError> {
         let text = match self {
             Self::Oid(oid) => format!("{oid}\n"),
             Self::Symbolic(name) => format!("ref: {name}\n"),
             Self::Missing | Self::Damaged | Self::Unseen => return Ok(()),
         };
-        door.write(path, text.as_bytes(), 0o644, Durability::Synced)
+        door.write(path, text.as_bytes(), mode, Durability::Synced)
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
             RefFile::Symbolic("refs/heads/main".to_owned()),
             RefFile::Oid(Oid::parse(&"1".repeat(40)).unwrap()),
         ] {
-            sound.write(&Below::new(dir.path()), &file).unwrap();
+            sound.write(&Below::new(dir.path()), &file, 0o644).unwrap();
             assert_eq!(RefFile::read(&file), sound);
         }
         let (one, two) = ("1".repeat(40), "2".repeat(40));

@@ -22,15 +22,15 @@ impl Shallow {
         Ok(Self(text.unwrap_or_default()))
     }
 
-    /// Writes the shallow commits through a door; leaves no file if there are none.
+    /// Writes the shallow commits, with these permissions, through a door; leaves no file if there are none.
     ///
     /// # Errors
     /// If the file cannot be written or removed.
-    pub fn write(&self, door: &Below, path: &Path) -> Result<(), FileError> {
+    pub fn write(&self, door: &Below, path: &Path, mode: u32) -> Result<(), FileError> {
         if self.0.is_empty() {
             return door.remove_file(path);
         }
-        door.write(path, self.0.as_bytes(), 0o644, Durability::Atomic)
+        door.write(path, self.0.as_bytes(), mode, Durability::Atomic)
     }
 }
 
@@ -87,7 +87,8 @@ impl Repo {
             .collect();
         if !whole.is_empty() {
             let left = now.0.lines().filter(|line| !whole.contains(line));
-            Shallow(left.map(|line| format!("{line}\n")).collect()).write(&self.door(&path), &path)?;
+            let left = Shallow(left.map(|line| format!("{line}\n")).collect());
+            left.write(&self.door(&path), &path, self.sharing.file_mode())?;
         }
         Ok(whole.len())
     }

@@ -158,7 +158,7 @@ impl ControlFiles {
 pub(super) fn save(site: Site<'_>) -> Result<ControlFiles, ProtectError> {
     let now = ControlFiles::read(site)?;
     let door = site.own_door();
-    now.shallow.write(&door, &site.file(SHALLOW))?;
+    now.shallow.write(&door, &site.file(SHALLOW), 0o600)?;
     now.files.save(&door, &site.file(OWN_FILES))?;
     Ok(now)
 }

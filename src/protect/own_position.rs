@@ -59,7 +59,7 @@ impl OwnPosition<'_> {
                 return Ok(false);
             };
             set_aside(site, &head_file, trash)?;
-            place.write(&site.door(&head_file), &head_file)?;
+            place.write(&site.door(&head_file), &head_file, repo.sharing.file_mode())?;
             notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
             mended = true;
         }
@@ -89,7 +89,7 @@ impl OwnPosition<'_> {
                 short_branch(name),
                 at.short()
             ));
-            RefFile::Oid(at).write(&site.door(&file), &file)?;
+            RefFile::Oid(at).write(&site.door(&file), &file, repo.sharing.file_mode())?;
             mended = true;
         }
         Ok(mended)

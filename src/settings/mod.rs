@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
-use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo};
+use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 
 pub use boxing::{BoxMode, Boxing};
 pub use choices::{Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, Strategy};
@@ -249,8 +249,8 @@ pub struct Configuration {
     filters: Filters,
     /// True if git ignores executable bits (`core.fileMode=false`).
     ignores_modes: bool,
-    /// True if files of the repository have permissions of their own (`core.sharedRepository`).
-    has_shared_files: bool,
+    /// The permissions of the files in the repository (`core.sharedRepository`).
+    sharing: Sharing,
     /// The places of the repository's directories.
     pub places: Places,
     /// `color.ralph`, else `color.ui`.
@@ -321,7 +321,7 @@ impl Configuration {
                 Some(("core", "filemode")) => {
                     configuration.ignores_modes = matches!(value, "false" | "no" | "off" | "0");
                 }
-                Some(("core", "sharedrepository")) => configuration.has_shared_files = true,
+                Some(("core", "sharedrepository")) => configuration.sharing = Sharing::parse(value),
                 Some(("core", "bare")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("extensions", key)) if PLAIN_EXTENSIONS.contains(&key) => {}
                 Some(("core", "bare" | "worktree") | ("extensions", _)) => {
@@ -360,7 +360,7 @@ impl Configuration {
         repo.converts = self.converts;
         repo.git = repo.git.clone().with_filters(self.filters);
         repo.ignores_modes = self.ignores_modes;
-        repo.has_shared_files = self.has_shared_files;
+        repo.sharing = self.sharing;
     }
 
     /// Returns the value that `git -c` gives a setting for this command; the key is in lower case.

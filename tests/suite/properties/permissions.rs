@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 fn mode(sandbox: &Sandbox, path: &str) -> u32 {
     sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o7777
@@ -124,5 +124,36 @@ fn nothing_is_put_back_through_a_link_that_an_attempt_put_there() {
         assert_eq!(print(), before, "{promise}");
         sandbox.ralph(&["abort"]).exits(0);
         assert_eq!(print(), before, "{promise}, aborted");
+    }
+}
+
+#[test]
+fn the_files_of_a_shared_repository_stay_shared() {
+    for (shared, mode) in [
+        ("group", 0o660),
+        ("0640", 0o640),
+        ("all", 0o664),
+        ("false", 0o600),
+    ] {
+        let sandbox = Sandbox::new();
+        let step = |args: &[&str]| {
+            let script = "umask 077; exec git-ralph \"$@\"";
+            let args = [&["-c", script, "sh"][..], args].concat();
+            sandbox.cmd("sh").args(args).run()
+        };
+        sandbox.configure("core.sharedRepository", shared);
+        let modes = || {
+            ["HEAD", "index"].map(|file| {
+                let file = sandbox.top.join(".git").join(file);
+                file.metadata().unwrap().permissions().mode() & 0o777
+            })
+        };
+        step(&["start", CHANGE]).exits(0);
+        assert_eq!(modes(), [mode; 2], "{shared}");
+        let agent = sandbox.failing("rm .git/HEAD .git/index");
+        step(&["next", "--", &agent]).exits(3);
+        assert_eq!(modes(), [mode; 2], "{shared}");
+        step(&["abort"]).exits(0);
+        assert_eq!(modes(), [mode; 2], "{shared}");
     }
 }
