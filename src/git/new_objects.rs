@@ -13,7 +13,7 @@ use super::command::{Git, GitError};
 use super::discover::Repo;
 use super::identity::Signers;
 use super::sharing::Sharing;
-use crate::fs::{Below, file_error, read};
+use crate::fs::{Below, read};
 use crate::names::Oid;
 
 /// An object that may not exist yet.

@@ -1,11 +1,13 @@
 //! Reads the work tree as a git tree: `git add -A` on a private index, so that filters, line endings and ignore rules
 //! are exactly the user's.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
@@ -153,6 +155,7 @@ impl Repo {
                 // Git may also have failed at a file that is not changed: its time alone is too new.
                 unconverted = self.add_one_by_one(index, &outside).await?;
                 unstorable = self.leave_unstorable(index, &outside, &unconverted).await?;
+                unstorable.extend(too_deep(&self.top));
             }
         }
         // Nobody waits for the count: git takes as long to write the tree.
@@ -211,11 +214,19 @@ impl Repo {
         whose: Whose<'_>,
     ) -> Result<Option<String>, WorkTreeError> {
         match self.add_all(index, without).await {
-            Err(WorkTreeError::Unreadable(words)) if whose != Whose::Users => {
-                if Below::new(&self.top).make_accessible(&self.top) == 0 {
-                    return Err(WorkTreeError::Unreadable(words));
+            Err(WorkTreeError::Unreadable(mut words)) if whose != Whose::Users => {
+                if Below::new(&self.top).make_accessible(&self.top) > 0 {
+                    match self.add_all(index, without).await {
+                        Err(WorkTreeError::Unreadable(others)) => words = others,
+                        other => return other,
+                    }
                 }
-                self.add_all(index, without).await
+                // No permission makes such a path shorter; git has added everything else.
+                if are_all_too_long(&words) {
+                    Ok(Some(words))
+                } else {
+                    Err(WorkTreeError::Unreadable(words))
+                }
             }
             other => other,
         }
@@ -465,4 +476,36 @@ impl Repo {
         }
         Ok(self.git.write_tree(index).await?)
     }
+}
+
+/// Returns whether git could not open directories, each of them because its path is longer than the system takes. Git
+/// shows 4096 bytes of a message, so there is no room for the reason.
+fn are_all_too_long(words: &str) -> bool {
+    !words.contains("Permission denied")
+        && words
+            .lines()
+            .filter(|line| line.contains("could not open directory"))
+            .all(|line| line.len() > 4000 || line.ends_with("File name too long"))
+}
+
+/// Lists the directories with something below them whose path is longer than the system takes, each by as much of its own
+/// path as a message can show.
+fn too_deep(top: &Path) -> BTreeSet<Vec<u8>> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
+    while let Some(dir) = open.pop() {
+        let entries = match fs::read_dir(top.join(&dir)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+                let mut shown = dir.ancestors().map(|dir| dir.as_os_str().as_bytes());
+                found.extend(shown.find(|path| path.len() <= 255).map(<[u8]>::to_vec));
+                continue;
+            }
+            Err(_) => continue,
+        };
+        let directories = entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git");
+        open.extend(directories.map(|entry| dir.join(entry.file_name())));
+    }
+    found
 }

@@ -480,3 +480,22 @@ fn an_encoding_that_a_file_is_not_in_harms_no_other_file() {
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), before);
 }
+
+#[test]
+fn a_directory_whose_path_is_too_long_for_the_system_is_moved_away() {
+    let sandbox = Sandbox::started();
+    let before = sandbox.files();
+    let dig = "echo x >x; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do \
+               d=$(printf '%0200d' 0); mkdir $d; cd -P $d; done; echo deep >leaf";
+    sandbox.step("next", &sandbox.failing(dig)).exits(3);
+    assert_eq!(sandbox.files(), before);
+    assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:x"]), "x");
+    sandbox.is_at_checkpoint();
+    sandbox
+        .step("retry", &sandbox.completing(dig))
+        .exits(0)
+        .says("not committed, because git cannot store it: 0000");
+    assert_eq!(sandbox.git(&["show", "HEAD:x"]), "x");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
