@@ -23,8 +23,8 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
 use crate::fs::{
-    Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there, read_regular_text,
-    target_of,
+    Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there,
+    read_regular_text, target_of,
 };
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};

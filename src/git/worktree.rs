@@ -14,7 +14,7 @@ use super::discover::Repo;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use crate::error::advice::{Advice, Advise, hint};
-use crate::fs::{Below, is_file_or_link, kind_of};
+use crate::fs::{Below, entries_of, is_file_or_link, kind_of};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -493,9 +493,9 @@ fn are_all_too_long(words: &str) -> bool {
 fn too_deep(top: &Path) -> BTreeSet<Vec<u8>> {
     let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(dir) = open.pop() {
-        let entries = match fs::read_dir(top.join(&dir)) {
+        let entries = match entries_of(&top.join(&dir)) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            Err(error) if error.source.kind() == io::ErrorKind::InvalidFilename => {
                 let mut shown = dir.ancestors().map(|dir| dir.as_os_str().as_bytes());
                 found.extend(shown.find(|path| path.len() <= 255).map(<[u8]>::to_vec));
                 continue;
@@ -503,7 +503,7 @@ fn too_deep(top: &Path) -> BTreeSet<Vec<u8>> {
             Err(_) => continue,
         };
         let directories = entries
-            .filter_map(Result::ok)
+            .into_iter()
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git");
         open.extend(directories.map(|entry| dir.join(entry.file_name())));
     }

@@ -17,9 +17,7 @@ use super::records::{Records, make_room};
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{
-    Below, FileError, entries_of, is_directory, is_regular, is_there, kind_of, link_of, seen_itself,
-};
+use crate::fs::{Below, FileError, entries_of, is_directory, is_there, kind_of, link_of, seen_itself};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 
@@ -230,7 +228,6 @@ impl Records {
                 return Ok(());
             }
             match kind_of(&copy)? {
-                Some(found) if found.is_symlink() => Below::new(&self.top).link(&link_of(&copy)?, &to)?,
                 Some(found) if found.is_dir() => Below::new(&self.top).make_dir(&to, 0o777)?,
                 _ => self.put_back_file(path, modes)?,
             }
@@ -246,11 +243,22 @@ impl Records {
 
     fn put_back_file(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
         let (to, copy) = (self.top.join(OsStr::from_bytes(path)), self.copy_of(path));
-        if !is_regular(&copy)? || !self.has_only_directories_above(path)? {
+        let Some(kept) = kind_of(&copy)?.filter(|kept| kept.is_file() || kept.is_symlink()) else {
+            return Ok(());
+        };
+        if !self.has_only_directories_above(path)? {
             return Ok(());
         }
-        if !look_with_permissions(&self.top, &to, is_there)? {
-            Below::new(&self.top).copy(&copy, &to)?;
+        let below = Below::new(&self.top);
+        let is_gone = !look_with_permissions(&self.top, &to, is_there)?;
+        if kept.is_symlink() {
+            if is_gone {
+                below.link(&link_of(&copy)?, &to)?;
+            }
+            return Ok(());
+        }
+        if is_gone {
+            below.copy(&copy, &to)?;
         }
         self.set_mode(path, modes)
     }

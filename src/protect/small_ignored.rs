@@ -72,7 +72,7 @@ impl Small {
 
     fn file(top: &Path, path: &[u8]) -> Option<Self> {
         let is = seen_itself(&top.join(OsStr::from_bytes(path)))?;
-        (is.is_file() && is.len() <= SMALL && !is_built(path)).then(|| Self {
+        ((is.is_file() || is.is_symlink()) && is.len() <= SMALL && !is_built(path)).then(|| Self {
             bytes: is.len(),
             modified: is.modified().ok(),
             parts: vec![(path.to_vec(), is)],

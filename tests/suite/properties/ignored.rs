@@ -408,3 +408,33 @@ fn what_a_complete_story_deleted_is_named_with_its_copy() {
     let next = sandbox.step("next", &sandbox.completing("echo y >y")).exits(0);
     assert!(!next.stderr.contains("it stays deleted"), "told once");
 }
+
+#[test]
+fn an_ignored_link_comes_back_and_says_where_it_leads() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "/link*\n");
+    sandbox.write("link-target/file", "mine\n");
+    for (name, target) in [
+        ("link-1", "link-target/file"),
+        ("link-2", "/nowhere"),
+        ("link-3", "link-target"),
+    ] {
+        symlink(target, sandbox.top.join(name)).unwrap();
+    }
+    sandbox.start();
+    let before = sandbox.files();
+    let output = sandbox
+        .step("next", &sandbox.failing("rm link-1 link-2 link-3"))
+        .exits(3);
+    assert!(!output.stderr.contains("no copy"), "{}", output.stderr);
+    assert_eq!(sandbox.files(), before);
+    // What an agent puts in its place stays, and one that is where it was is no news.
+    let harm = "rm link-3; mkdir link-3; ln -sfn elsewhere link-2";
+    let output = sandbox.step("retry", &sandbox.failing(harm)).exits(3);
+    assert!(!output.stderr.contains("link-1"), "{}", output.stderr);
+    assert_eq!(
+        fs::read_link(sandbox.top.join("link-2")).unwrap(),
+        Path::new("elsewhere")
+    );
+    assert!(sandbox.top.join("link-3").is_dir());
+}
