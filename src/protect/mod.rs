@@ -158,9 +158,9 @@ impl Advise for ProtectError {
                 hint(format!("{}; then run the same command again", choices.join("; "))).exit(Exit::Person)
             }
             Self::Blocked(_) => hint(
-                "make room, or make that writable (df and lsattr show what is full or immutable), then run: git ralph revert",
+                "make room, or make that writable (df and lsattr show what is full or immutable), then run the same command again",
             ),
-            Self::Restless(_) => hint("stop what writes there, then run: git ralph revert"),
+            Self::Restless(_) => hint("stop what writes there, then run the same command again"),
         }
     }
 }
