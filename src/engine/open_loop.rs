@@ -256,7 +256,7 @@ impl<'o> Loop<'o> {
     /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.
     pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
-        let same = reading.tree == self.state.checkpoint_tree && reading.unstorable.is_empty();
+        let same = self.checkpoint().is_state_of(self.site(), &reading)?;
         Ok(same && operations_in_progress(&self.context.repo).await?.is_empty())
     }
 

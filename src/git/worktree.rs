@@ -318,7 +318,10 @@ impl Repo {
         self.update_index(index, &["--force-remove"], &left.changed)
             .await?;
         let mut all = left.changed;
-        all.extend(left.untracked.into_iter().filter(|path| !path.ends_with(b"/")));
+        // One by one: a directory with a name that git refuses is among others that it stores.
+        let args = ["-o", "-z", "--exclude-standard"];
+        let untracked = self.git.cmd("ls-files", args).index(index).fields().await?;
+        all.extend(untracked.into_iter().filter(|path| !path.ends_with(b"/")));
         all.retain(|path| !known.contains(path));
         all.sort();
         all.dedup();

@@ -13,6 +13,7 @@ use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
 use crate::fs::entries_of;
+use crate::git::worktree::Reading;
 use crate::git::{GitError, Repo};
 use crate::paths::{first_few, shown};
 
@@ -33,6 +34,20 @@ impl Savepoint {
             known.extend(records.inventory_before_attempt()?.unwrap_or_default());
         }
         Ok(known)
+    }
+
+    /// Returns whether a work tree that was read is in this state. What git cannot store, and was there before, stays.
+    ///
+    /// # Errors
+    /// If a record cannot be read.
+    pub fn is_state_of(&self, site: Site<'_>, reading: &Reading) -> Result<bool, ProtectError> {
+        if reading.tree != self.tree || reading.unstorable.is_empty() {
+            return Ok(reading.tree == self.tree);
+        }
+        let mut known = self.known_before(site)?;
+        known.extend(Records::of(site).inventory_before_attempt()?.unwrap_or_default());
+        let left = known.sort_out(&site.repo.top, &reading.unstorable);
+        Ok(left.new.is_empty() && left.beside.is_empty())
     }
 
     /// Moves files that an agent left for its own use in the top directory to the trash, found by their prefix; known

@@ -1,6 +1,8 @@
 //! Goes back to a savepoint. Only differing paths are touched; files that git does not store go to the trash.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -58,11 +60,13 @@ impl Savepoint {
         } else {
             now
         };
+        let unstorable = now.as_ref().map(|now| now.unstorable.clone());
         let mut times = Times::default();
         let mut touched = self.converge(site, now, trash, &mut times, notices).await?;
         Self::install_working_index(site).await?;
         let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
         let lost = gone.tell(trash, notices);
+        tell_unstorable(site, &unstorable.unwrap_or_default(), trash, notices);
         touched.extend(gone.all);
         touched.extend(inner_repositories::clear(site, self.moment, trash, notices)?);
         Records::of(site).forget_just_hidden()?;
@@ -300,4 +304,18 @@ impl Savepoint {
 fn is_rules(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     name == b".gitignore" || name == b".gitattributes"
+}
+
+/// Reports what is in the trash and in no commit.
+fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &mut dyn Notices) {
+    let is_in = |dir: &Path, path: &[u8]| dir.join(OsStr::from_bytes(path)).symlink_metadata().is_ok();
+    let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
+    let moved = first_few(unstorable.iter().filter(is_moved));
+    if !moved.is_empty() {
+        notices.tell(format!(
+            "no commit has what git cannot store; it is in {}: {}",
+            trash.display(),
+            moved.join(", ")
+        ));
+    }
 }

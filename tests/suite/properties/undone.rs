@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 /// Lets an agent do something and fail, and asserts that nothing of it is left.
 #[track_caller]
@@ -487,7 +487,11 @@ fn a_directory_whose_path_is_too_long_for_the_system_is_moved_away() {
     let before = sandbox.files();
     let dig = "echo x >x; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22; do \
                d=$(printf '%0200d' 0); mkdir $d; cd -P $d; done; echo deep >leaf";
-    sandbox.step("next", &sandbox.failing(dig)).exits(3);
+    sandbox
+        .step("next", &sandbox.failing(dig))
+        .exits(3)
+        .says("no commit has what git cannot store; it is in ")
+        .says("/trash/1.1: 0000");
     assert_eq!(sandbox.files(), before);
     assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:x"]), "x");
     sandbox.is_at_checkpoint();
@@ -498,4 +502,30 @@ fn a_directory_whose_path_is_too_long_for_the_system_is_moved_away() {
     assert_eq!(sandbox.git(&["show", "HEAD:x"]), "x");
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn what_git_cannot_store_in_a_directory_is_named() {
+    let sandbox = Sandbox::started();
+    let before = sandbox.files();
+    let make = "mkdir -p new/.GIT; echo x >new/x; echo x >new/.GIT/work";
+    sandbox
+        .step("next", &sandbox.failing(make))
+        .exits(3)
+        .says("no commit has what git cannot store; it is in ")
+        .says("/trash/1.1: new/.GIT/work");
+    assert_eq!(sandbox.files(), before);
+    let kept = format!(".git/ralph/{CHANGE}/trash/1.1/new/.GIT/work");
+    assert_eq!(sandbox.read(&kept), "x\n");
+    sandbox
+        .step("retry", &sandbox.completing(make))
+        .exits(0)
+        .says("not committed, because git cannot store it: new/.GIT/work");
+    assert_eq!(sandbox.git(&["show", "HEAD:new/x"]), "x");
+    // It stays where it is, and stops nothing.
+    let output = sandbox.step("next", &sandbox.failing("echo y >new/x")).exits(3);
+    assert!(!output.stderr.contains("cannot store"), "{}", output.stderr);
+    assert_eq!(sandbox.read("new/.GIT/work"), "x\n");
+    sandbox.ralph(&["restore", CHANGE, "2"]).exits(0);
+    assert_eq!(sandbox.read("new/x"), "y\n");
 }
