@@ -46,7 +46,7 @@ impl Savepoint {
         }
         let mut known = self.known_before(site)?;
         known.extend(Records::of(site).inventory_before_attempt()?.unwrap_or_default());
-        let left = known.sort_out(&site.repo.top, &reading.unstorable);
+        let left = known.sort_out(&site.repo.top, &reading.unstorable)?;
         Ok(left.new.is_empty() && left.beside.is_empty())
     }
 
