@@ -69,6 +69,8 @@ pub fn lock_of(index: &Path) -> PathBuf {
 pub struct Entries {
     /// Paths with conflicts.
     pub unmerged: Vec<Vec<u8>>,
+    /// True if a path has both a conflict and an entry without one: git makes no tree of such an index.
+    pub contradicts_itself: bool,
     /// Paths that git is told to assume unchanged.
     pub assumed: Vec<Vec<u8>>,
     /// Paths that git is told to skip, although the file is there.
@@ -183,15 +185,18 @@ impl Repo {
 
     fn flagged_in(&self, index: Index<'_>) -> Result<Entries, FileError> {
         let mut entries = Entries::default();
+        let mut last = None;
         for entry in index.entries() {
             let path = entry.path;
             if entry.stage != 0 {
+                entries.contradicts_itself |= last == Some((path, 0));
                 entries.unmerged.push(path.to_vec());
             } else if entry.mode == GITLINK {
                 entries.submodules.push(path.to_vec());
             } else {
                 entries.put_flagged(path, entry.assumed, entry.skipped, || self.exists(path))?;
             }
+            last = Some((path, entry.stage));
         }
         Ok(entries)
     }
@@ -204,7 +209,8 @@ impl Repo {
             .fields()
             .await?;
         let mut entries = Entries::default();
-        for line in listed {
+        let mut last: Option<&[u8]> = None;
+        for line in &listed {
             // "<tag> <mode> <oid> <stage>\t<path>"
             let Some(tab) = line.iter().position(|b| *b == b'\t') else {
                 continue;
@@ -212,8 +218,12 @@ impl Repo {
             let (meta, path) = (&line[..tab], &line[tab + 1..]);
             let tag = meta.first().copied().unwrap_or_default();
             if !meta.ends_with(b" 0") {
+                entries.contradicts_itself |= last == Some(path);
                 entries.unmerged.push(path.to_vec());
-            } else if meta.get(2..8) == Some(b"160000") {
+                continue;
+            }
+            last = Some(path);
+            if meta.get(2..8) == Some(b"160000") {
                 entries.submodules.push(path.to_vec());
             } else {
                 let skipped = tag.eq_ignore_ascii_case(&b's');
@@ -368,7 +378,9 @@ impl Repo {
                     now.is_ok_and(|now| Arc::ptr_eq(&known, &now))
                 });
             // This reads the whole file, so it also proves that it is sound.
-            if let Ok(entries) = self.index_entries(if is_same { from } else { to }).await {
+            if let Ok(entries) = self.index_entries(if is_same { from } else { to }).await
+                && !entries.contradicts_itself
+            {
                 return Ok(PrivateIndex { sound: true, entries });
             }
         }

@@ -148,6 +148,10 @@ pub const MISDEEDS: &[Misdeed] = &[
         "index_lock",
         "touch \"$(git rev-parse --git-path index.lock)\"; echo e >>src/f1",
     ),
+    harmless(
+        "contradictory_index",
+        r"o=$(git hash-object -w src/f1); printf '100644 %s 1\tsrc/f1\n100644 %s 2\tsrc/f1\n' $o $o | git update-index --index-info; echo e >>src/f1",
+    ),
     grave("clean_all", "g clean -qfdx; echo e >>src/f1"),
     harmless(
         "hide",
