@@ -251,12 +251,16 @@ const BROKEN_OFF: [&str; 18] = [
     "timed out",
 ];
 
-/// Returns whether a git that only read from a remote did not come to its end for a reason that passes. A host that cannot
-/// be reached at all, that knows no such repository or lets nobody in is no such reason: a person can mend that.
+/// Returns whether a git that only read from a remote did not come to its end for a reason that passes. What the host says
+/// itself is no such reason, and neither is a host that cannot be reached at all, knows no such repository or lets nobody
+/// in: a person can mend that.
 #[must_use]
 pub fn broke_off(words: &str) -> bool {
     let words = words.to_lowercase();
-    BROKEN_OFF.iter().any(|known| words.contains(known))
+    let is_of_host = words
+        .lines()
+        .any(|line| line.starts_with("remote: ") || line.contains("remote error: "));
+    !is_of_host && BROKEN_OFF.iter().any(|known| words.contains(known))
 }
 
 /// Reads the status line about a ref (`git push --porcelain`): `!`, the refs, and a summary with a reason, parted by tabs.
@@ -327,6 +331,7 @@ mod tests {
             "git@host: Permission denied (publickey).\nfatal: Could not read from remote repository.",
             "fatal: 'x' does not appear to be a git repository",
             "fatal: remote error: upload-pack: not our ref 1234",
+            "remote: aborting due to possible repository corruption on the remote side.\nfatal: early EOF",
         ] {
             assert!(!broke_off(stays), "{stays}");
         }

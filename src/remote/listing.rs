@@ -61,6 +61,13 @@ impl Server {
         }
         let wanted = missing(&loops, &known);
         let mut failed = self.fetch(&wanted).await?;
+        if !failed.is_empty() {
+            // A loop that is damaged is so a second time.
+            let again = wanted.clone().into_iter();
+            failed = self
+                .fetch(&again.filter(|(change, _)| failed.contains_key(change)).collect())
+                .await?;
+        }
         add(&mut known, &self.repo.git, &wanted).await?;
         kept.write(&loops, &known, number);
         let listed = loops.into_iter().map(|(change, oid)| {
@@ -93,47 +100,39 @@ impl Server {
         Ok(read.collect())
     }
 
-    /// Finds a loop on the remote and fetches it; returns it with the place of its branch there.
+    /// Finds a loop on the remote and fetches it; returns it with the place of its branch there. What cannot be fetched twice,
+    /// while the remote lists it in the same place, is no connection that broke off: the loop is damaged, or the host does
+    /// not give it.
     ///
     /// # Errors
     /// If the remote cannot be read, or its state is not one.
     pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
-        let (state, branch) = self.places_patiently(change).await?;
-        let Some(oid) = state else {
-            return Ok((None, branch));
-        };
-        let wanted = BTreeMap::from([(change.clone(), oid)]);
-        if let Some(error) = self.fetch(&wanted).await?.into_values().next() {
-            self.fetch_again(change, &wanted, error).await?;
-        }
-        let there = self.read(wanted).await?.into_values().next().transpose()?;
-        Ok((there, branch))
-    }
-
-    /// Fetches a loop again that was not fetched, if the remote still lists it there: what fails then is no connection that
-    /// broke off, but the loop is damaged, or the host does not give it.
-    async fn fetch_again(
-        &self,
-        change: &Change,
-        wanted: &BTreeMap<Change, Oid>,
-        error: RemoteRefusal,
-    ) -> Result<(), Error> {
-        let (now, _) = self.places(change).await?;
-        if now.is_none() || now.as_ref() != wanted.get(change) {
-            return Err(error.into());
-        }
-        match self.fetch(wanted).await?.into_values().next() {
-            None => Ok(()),
-            Some(RemoteRefusal::Unreadable { remote, words }) => {
+        let (mut failed_at, mut looks) = (None, 0);
+        loop {
+            looks += 1;
+            let (state, branch) = self.places_patiently(change).await?;
+            let Some(oid) = state else {
+                return Ok((None, branch));
+            };
+            let wanted = BTreeMap::from([(change.clone(), oid.clone())]);
+            let Some(error) = self.fetch(&wanted).await?.into_values().next() else {
+                let there = self.read(wanted).await?.into_values().next().transpose()?;
+                return Ok((there, branch));
+            };
+            let (remote, words) = match error {
+                RemoteRefusal::Unreadable { remote, words } if looks <= LOOKS => (remote, words),
+                error => return Err(error.into()),
+            };
+            if failed_at.is_some_and(|failed_at| failed_at == oid) {
                 let change = change.to_string();
-                Err(RemoteRefusal::NotFetched {
+                return Err(RemoteRefusal::NotFetched {
                     change,
                     remote,
                     words,
                 }
-                .into())
+                .into());
             }
-            Some(error) => Err(error.into()),
+            failed_at = Some(oid);
         }
     }
 

@@ -151,7 +151,17 @@ fn go_through(project: &Project, env: &str) {
         }
         step = "retry";
         if output.code == 0 {
-            let changes = ["diff", "--name-only", "HEAD^", "HEAD", "--", ".", ":!openspec"];
+            let changes = [
+                "log",
+                "--first-parent",
+                "-m",
+                "--format=",
+                "--name-only",
+                "main..",
+                "--",
+                ".",
+                ":!openspec",
+            ];
             if sandbox.git(&changes).is_empty() {
                 wrong.push(format!("{}: {name}: nothing was changed", project.gate));
             }

@@ -168,6 +168,7 @@ pub const ROWS: &[Row] = &[
         "deletes, breaks or locks the index",
         &[
             Misdeed("bad_index"),
+            Misdeed("contradictory_index"),
             Misdeed("no_index"),
             Misdeed("index_lock"),
             Test("damaged::what_an_attempt_damaged_is_put_back"),
@@ -220,7 +221,7 @@ pub const ROWS: &[Row] = &[
         "D26",
         "damages HEAD or refs, or makes them name nothing",
         &[
-            Test("others::a_ref_that_names_nothing_is_put_back"),
+            Test("broken_refs::a_ref_that_names_nothing_is_put_back"),
             Test("damaged::what_an_attempt_damaged_is_put_back"),
         ],
     ),

@@ -112,7 +112,10 @@ done
             "what tests make is ignored",
             "mkdir tests/cache; echo x >tests/cache/x; echo tests/cache/ >>.gitignore; echo 'mkdir -p tests/cache; echo y >tests/cache/x' >>app.sh",
         ),
-        ("what was ignored before", "echo x >tests/new.log"),
+        (
+            "what was ignored before",
+            "echo x >tests/new.log; echo '# clean' >>app.sh",
+        ),
         (
             "a test committed",
             "echo '# more' >>tests/list.md; git add -A; git commit -qm more",

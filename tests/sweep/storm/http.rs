@@ -29,12 +29,12 @@ enum Fault {
 
 impl Fault {
     fn of(dice: &mut Dice) -> Self {
-        match dice.roll(24) {
+        match dice.roll(40) {
             0 => Self::Lost,
             1 => Self::Unanswered,
             2 => Self::CutShort,
             3 => Self::Busy,
-            4..=9 => Self::Slow,
+            4..=14 => Self::Slow,
             _ => Self::None,
         }
     }
