@@ -36,6 +36,8 @@ pub struct Repo {
     pub converts: bool,
     /// True if git ignores executable bits.
     pub ignores_modes: bool,
+    /// True if git writes links as files.
+    pub ignores_links: bool,
     /// The length of an object id in bytes.
     pub oid_length: usize,
     /// The permissions of its files.
@@ -57,6 +59,7 @@ impl Repo {
             common_dir: layout.common_dir,
             converts: true,
             ignores_modes: true,
+            ignores_links: true,
             oid_length,
             sharing: Sharing::Unknown,
             signers: Signers::own(),

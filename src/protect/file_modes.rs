@@ -1,6 +1,6 @@
-//! Permissions that git does not record.
+//! Permissions that git does not record, and links where it writes files for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -9,13 +9,20 @@ use std::path::Path;
 
 use super::moment::Moment;
 use super::permissions::look_with_permissions;
-use super::records::{IGNORES_MODES, MODES, Records};
+use super::records::{IGNORES_LINKS, IGNORES_MODES, MODES, Records};
 use super::stat_changes::directories;
-use crate::fs::{Below, FileError, kind_of, umask_now};
-use crate::paths::is_of_work_tree;
+use super::{ProtectError, Site};
+use crate::events::Notices;
+use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, read, umask_now};
+use crate::git::index_file::IndexFile;
+use crate::names::Oid;
+use crate::paths::{first_few, is_of_work_tree};
 
-/// Permissions by path; for files including the set-id and sticky bits.
+/// Permissions by path; for files including the set-id and sticky bits. A link has [`LINK`].
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
+
+/// The mode of a link, in the record and in an index.
+const LINK: u32 = 0o12_0000;
 
 impl Records {
     /// Records the permissions of paths touched since the last checkpoint.
@@ -52,6 +59,9 @@ impl Records {
             return Ok(());
         };
         let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
+        if wanted == LINK {
+            return Ok(());
+        }
         set_mode(below, &file, wanted)
     }
 
@@ -76,9 +86,51 @@ impl Records {
         Ok(())
     }
 
+    /// Makes links of files that git wrote in their place, and files of links in the place of such files, as they were at
+    /// that moment; returns their paths. Of `wanted`, or all links of that moment. `index` describes the files.
+    pub(super) fn restore_links(
+        &self,
+        moment: Moment,
+        index: &IndexFile,
+        wanted: &[Vec<u8>],
+        all: bool,
+    ) -> Result<Vec<Vec<u8>>, FileError> {
+        if !self.knows(IGNORES_LINKS) || !self.knows_modes(moment) {
+            return Ok(Vec::new());
+        }
+        let (mut made, below) = (Vec::new(), Below::new(&self.top));
+        let mut links = self.modes(moment)?;
+        links.retain(|_, mode| *mode == LINK);
+        let others = links.keys().filter(|_| all);
+        let paths: BTreeSet<&Vec<u8>> = wanted.iter().chain(others).collect();
+        for path in paths {
+            let entry = index.index().and_then(|index| index.find(path));
+            if entry.is_none_or(|entry| entry.mode != LINK) {
+                continue;
+            }
+            let file = self.top.join(OsStr::from_bytes(path));
+            match look_with_permissions(&self.top, &file, kind_of)? {
+                Some(found) if found.is_file() && links.contains_key(path) && below.exists(&file)? => {
+                    below.link(Path::new(OsStr::from_bytes(&read(&file)?)), &file)?;
+                }
+                Some(found) if found.is_symlink() && !links.contains_key(path) && below.is_free(&file)? => {
+                    let target = link_of(&file)?;
+                    below.write(&file, target.as_os_str().as_bytes(), 0o666, Durability::Atomic)?;
+                }
+                _ => continue,
+            }
+            made.push(path.clone());
+        }
+        Ok(made)
+    }
+
     /// Returns the usual permissions in this work tree.
     pub(super) fn usual(&self) -> Usual {
-        Usual::now(self.knows(IGNORES_MODES))
+        Usual {
+            umask: umask_now(),
+            ignores_modes: self.knows(IGNORES_MODES),
+            ignores_links: self.knows(IGNORES_LINKS),
+        }
     }
 
     /// Forgets the permissions of that moment.
@@ -92,11 +144,8 @@ impl Records {
         let dirs = directories(paths.iter().map(Vec::as_slice));
         for path in paths.iter().map(Vec::as_slice).chain(dirs) {
             let found = kind_of(&self.top.join(OsStr::from_bytes(path)))?;
-            match found.filter(|found| !found.is_symlink()) {
-                Some(found) => match usual.unusual(&found) {
-                    Some(mode) => modes.insert(path.to_vec(), mode),
-                    None => modes.remove(path),
-                },
+            match found.and_then(|found| usual.unusual(&found)) {
+                Some(mode) => modes.insert(path.to_vec(), mode),
                 None => modes.remove(path),
             };
         }
@@ -137,22 +186,48 @@ impl Records {
     }
 }
 
+/// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
+/// describes the second one.
+///
+/// # Errors
+/// If git fails, or a file cannot be looked at.
+pub(crate) async fn tell_links_as_files(
+    site: Site<'_>,
+    [was, now]: [&Oid; 2],
+    notices: &mut dyn Notices,
+) -> Result<(), ProtectError> {
+    let repo = site.repo;
+    if !repo.ignores_links {
+        return Ok(());
+    }
+    let index = repo.read_index_if_there(&site.work_index())?;
+    let mut written = Vec::new();
+    for (_, path) in repo.git.diff_trees(was, now).await? {
+        let entry = index.index().and_then(|index| index.find(&path));
+        let is_link = entry.is_some_and(|entry| entry.mode == LINK);
+        if is_link && is_regular(&repo.top.join(OsStr::from_bytes(&path)))? {
+            written.push(path);
+        }
+    }
+    if !written.is_empty() {
+        notices.tell(format!(
+            "git writes links as files here (core.symlinks is false); each of these holds the target of a link: {}",
+            first_few(&written).join(", ")
+        ));
+    }
+    Ok(())
+}
+
 /// Permissions that git gives new files under the present umask.
 pub(super) struct Usual {
     umask: u32,
     /// True if git ignores executable bits: then each one that is set is unusual.
     ignores_modes: bool,
+    /// True if git writes links as files: then each link is unusual.
+    ignores_links: bool,
 }
 
 impl Usual {
-    /// Reads the umask.
-    pub fn now(ignores_modes: bool) -> Self {
-        Self {
-            umask: umask_now(),
-            ignores_modes,
-        }
-    }
-
     /// Returns the usual permissions of a file like this one.
     pub fn of(&self, metadata: &fs::Metadata) -> u32 {
         let is_executable = metadata.permissions().mode() & 0o100 != 0 && !self.ignores_modes;
@@ -164,8 +239,11 @@ impl Usual {
         all & !self.umask
     }
 
-    /// Returns the permissions of a file if they are not the usual ones.
+    /// Returns the permissions of a file if they are not the usual ones; those of a link are no one's.
     pub fn unusual(&self, metadata: &fs::Metadata) -> Option<u32> {
+        if metadata.is_symlink() {
+            return self.ignores_links.then_some(LINK);
+        }
         let mode = mode_of(metadata);
         (mode != self.of(metadata)).then_some(mode)
     }

@@ -66,6 +66,7 @@ use crate::names::typed_path;
 pub(crate) use attempt_record::{AttemptRecord, Held};
 pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
+pub(crate) use file_modes::tell_links_as_files;
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
 pub(crate) use inner_git_files::InnerGitFiles;

@@ -26,6 +26,9 @@ const INVENTORY: &str = "inventory";
 /// Name of a file that exists if git ignored executable bits at the start: then each one that is set is recorded.
 pub(super) const IGNORES_MODES: &str = "ignores-modes";
 
+/// Name of a file that exists if git wrote links as files at the start: then each link is recorded.
+pub(super) const IGNORES_LINKS: &str = "ignores-links";
+
 /// Name of the record of unusual permissions.
 pub(super) const MODES: &str = "modes";
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use super::file_modes::{Modes, Usual};
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
-use super::records::{IGNORES_MODES, Paths, Records};
+use super::records::{IGNORES_LINKS, IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
 use crate::fs::{entries_of, file_error, seen_itself};
 use crate::git::index::Entries;
@@ -31,6 +31,9 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     records.record_flags(entries)?;
     if site.repo.ignores_modes {
         records.write(IGNORES_MODES, b"")?;
+    }
+    if site.repo.ignores_links {
+        records.write(IGNORES_LINKS, b"")?;
     }
     let (top, usual) = (records.top.clone(), records.usual());
     let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory, &usual), inventory));
@@ -85,9 +88,9 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
                     continue;
                 }
                 open.push(below);
-            } else if metadata.is_symlink() || is_ignored(&path) {
+            } else if is_ignored(&path) {
                 continue;
-            } else if !metadata.is_file() {
+            } else if !metadata.is_file() && !metadata.is_symlink() {
                 found.special.insert(path);
                 continue;
             }

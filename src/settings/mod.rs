@@ -249,6 +249,8 @@ pub struct Configuration {
     filters: Filters,
     /// True if git ignores executable bits (`core.fileMode=false`).
     ignores_modes: bool,
+    /// True if git writes links as files (`core.symlinks=false`).
+    ignores_links: bool,
     /// The permissions of the files in the repository (`core.sharedRepository`).
     sharing: Sharing,
     /// The places of the repository's directories.
@@ -273,7 +275,7 @@ impl Configuration {
             "-z",
             "--show-scope",
             "--get-regexp",
-            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath|sharedrepository|worktree|bare)$|^extensions\.|^hook\..*\.event$|^filter\.|^attr\.tree$",
+            r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath|sharedrepository|symlinks|worktree|bare)$|^extensions\.|^hook\..*\.event$|^filter\.|^attr\.tree$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
@@ -321,6 +323,9 @@ impl Configuration {
                 Some(("core", "filemode")) => {
                     configuration.ignores_modes = matches!(value, "false" | "no" | "off" | "0");
                 }
+                Some(("core", "symlinks")) => {
+                    configuration.ignores_links = matches!(value, "false" | "no" | "off" | "0");
+                }
                 Some(("core", "sharedrepository")) => configuration.sharing = Sharing::parse(value),
                 Some(("core", "bare")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("extensions", key)) if PLAIN_EXTENSIONS.contains(&key) => {}
@@ -360,6 +365,7 @@ impl Configuration {
         repo.converts = self.converts;
         repo.git = repo.git.clone().with_filters(self.filters);
         repo.ignores_modes = self.ignores_modes;
+        repo.ignores_links = self.ignores_links;
         repo.sharing = self.sharing;
     }
 

@@ -87,6 +87,8 @@ impl Savepoint {
         records.put_back_directories()?;
         let exact = ExactBytes::of(site, self.moment);
         let mut written = exact.restore(&repo.top, touched)?;
+        let index = repo.read_index_if_there(&repo.index())?;
+        written.extend(records.restore_links(self.moment, &index, touched, true)?);
         // If the record is lost, nobody knows which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &repo.index(), touched).await {

@@ -65,7 +65,10 @@ impl Savepoint {
             switched => switched?,
         }
         ExactBytes::of(site, self.moment).restore(top, put_back)?;
-        Records::of(site).restore_modes_of(self.moment, put_back)?;
+        let records = Records::of(site);
+        let index = repo.read_index_if_there(&work)?;
+        records.restore_links(self.moment, &index, put_back, false)?;
+        records.restore_modes_of(self.moment, put_back)?;
         times.make_distinct(top);
         repo.discard_index(&work)?;
         Ok(None)
@@ -81,6 +84,9 @@ impl Savepoint {
         let mut touched = self.converge(site, None, trash, &mut times, &mut untold).await?;
         let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
         touched.extend(exact.restore_all(top)?);
+        let index = repo.read_index_if_there(&work)?;
+        let links = records.restore_links(self.moment, &index, &touched, true)?;
+        touched.extend(links);
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &work, &touched).await {
                 // A filter that fails gives no answer; what it should have written is what the attempt had, if it was kept.

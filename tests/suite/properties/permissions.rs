@@ -1,7 +1,7 @@
 //! Permissions that git does not keep, and files whose permissions are not ours to change.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::support::{CHANGE, Sandbox};
@@ -37,6 +37,43 @@ fn executable_bits_that_git_ignores_come_back() {
             "next",
             &sandbox.failing("echo y >>new; chmod +x README.md; chmod 600 src/lib.txt"),
         )
+        .exits(3);
+    assert_eq!(sandbox.files(), now);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn links_that_git_writes_as_files_come_back() {
+    let sandbox = Sandbox::dirty();
+    let at = |path: &str| sandbox.top.join(path);
+    symlink("README.md", at("kept")).unwrap();
+    symlink("none", at("src/ours")).unwrap();
+    sandbox.git(&["add", "kept"]);
+    sandbox.git(&["commit", "-qm", "a link"]);
+    sandbox.configure("core.symlinks", "false");
+    // A clone has a file in the place of a link.
+    symlink("README.md", at("plain")).unwrap();
+    sandbox.git(&["add", "plain"]);
+    fs::remove_file(at("plain")).unwrap();
+    fs::write(at("plain"), "README.md").unwrap();
+    let before = sandbox.files();
+    sandbox.start();
+    let script = "rm kept src/ours plain; ln -s README.md plain; ln -s x new";
+    sandbox.step("next", &sandbox.failing(script)).exits(3);
+    assert_eq!(sandbox.files(), before);
+    sandbox
+        .ralph(&["restore", "1"])
+        .exits(0)
+        .says("git writes links as files here (core.symlinks is false)")
+        .says("target of a link: new\n");
+    sandbox.ralph(&["revert"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+    let script = "ln -sf src kept; printf none >.a; mv .a src/ours; ln -s README.md new";
+    sandbox.step("retry", &sandbox.completing(script)).exits(0);
+    let now = sandbox.files();
+    sandbox
+        .step("next", &sandbox.failing("rm new kept src/ours; echo x >kept"))
         .exits(3);
     assert_eq!(sandbox.files(), now);
     sandbox.ralph(&["abort"]).exits(0);
