@@ -79,7 +79,7 @@ async fn tell_empty(screen: Screen, git: &Git, change: &Change, sides: [&str; 2]
     let [from, to] = sides;
     if git.tree_of_name(from).await? == git.tree_of_name(to).await? {
         let log = format!("git ralph log {}", typed(change.as_str()));
-        screen.say(&format!("no file was changed; what the attempts did: {log}\n"));
+        screen.say(&format!("git sees no change; what the attempts did: {log}\n"));
     }
     Ok(())
 }

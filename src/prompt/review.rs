@@ -213,7 +213,7 @@ mod tests {
         let prompt = rendered(&template, "x", &[]).unwrap();
         assert!(
             prompt.contains("in this repository, and says that it is complete.\n")
-                && prompt.contains("It is empty: no file was changed.\n\nThese commands"),
+                && prompt.contains("It is empty: git sees no change.\n\nThese commands"),
             "{prompt}"
         );
         let many = vec!["f".to_owned(); 102];

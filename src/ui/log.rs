@@ -72,7 +72,7 @@ fn headed(id: &str, title: &str) -> String {
 fn kept(log: &Log, entry: &LogEntry) -> String {
     match (&entry.checkpoint, &entry.kept) {
         (Some(oid), _) => format!("checkpoint {}", oid.short()),
-        (None, Some(_)) if entry.attempt.files == Some(0) => "no file was changed".to_owned(),
+        (None, Some(_)) if entry.attempt.files == Some(0) => "git sees no change".to_owned(),
         (None, Some(_)) => {
             let attempt = format!("{}@{}", entry.attempt.story, entry.attempt.attempt);
             format!("git ralph diff {} {}", typed(&log.change), typed(&attempt))

@@ -196,9 +196,9 @@ async fn refuse_empty_work(
 ) -> Result<(), Refused> {
     let tools = outcome.denied().join(", ");
     let reason = if !tools.is_empty() {
-        format!("no files changed; the agent was not allowed to use {tools}")
+        format!("git sees no change outside the story list; the agent was not allowed to use {tools}")
     } else if settings.empty_story == EmptyStory::Fail && outcome.is_of_agent() {
-        "no files changed (ralph.emptyStory)".to_owned()
+        "git sees no change outside the story list (ralph.emptyStory)".to_owned()
     } else {
         return Ok(());
     };

@@ -90,7 +90,9 @@ pub enum AttemptRefusal {
     /// There is no checkpoint to review.
     #[error("no story of '{0}' has a checkpoint yet")]
     NothingToReview(String),
-    #[error("{stories} stories in a row were reported complete, but no files changed")]
+    #[error(
+        "{stories} stories in a row were reported complete, but git sees no change outside the story list"
+    )]
     NothingChanged { change: String, stories: u32 },
 }
 

@@ -53,7 +53,7 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
     open.state.unchanged += 1;
     let story = new.story.as_deref().unwrap_or_default();
     open.tell(format!(
-        "warning: story {story} was reported complete, but no files changed"
+        "warning: story {story} was reported complete, but git sees no change outside the story list"
     ));
 }
 

@@ -137,7 +137,7 @@ fn summary(report: &Report) -> String {
         Some(time(totals.duration)),
         cost(totals),
         match totals.files {
-            Some(0) => Some("nothing changed".to_owned()),
+            Some(0) => Some("git sees no change".to_owned()),
             files => size(files, totals.insertions, totals.deletions),
         },
     ];

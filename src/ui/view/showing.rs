@@ -133,7 +133,7 @@ fn files_text(files: Option<&Result<Changed, Unknown>>) -> String {
         None => "git has not counted them yet".to_owned(),
         Some(Err(Unknown::TooLong)) => "git takes too long to count them; d shows the difference".to_owned(),
         Some(Err(Unknown::NotNow(why))) => why.clone(),
-        Some(Ok(files)) if files.is_empty() => "no file is changed".to_owned(),
+        Some(Ok(files)) if files.is_empty() => "git sees no change".to_owned(),
         Some(Ok(files)) => {
             let lines = files.iter().map(|(path, letter)| format!("{letter}  {path}\n"));
             lines.collect()

@@ -89,7 +89,7 @@ fn the_final_message_of_claude_decides() {
     sandbox
         .step("retry", &green)
         .exits(3)
-        .says("no files changed; the agent was not allowed to use Write");
+        .says("git sees no change outside the story list; the agent was not allowed to use Write");
     // What it did without that tool is for the gates to judge.
     let work = format!("echo x >x\n{}", print(&[&begin, &talk, &done]));
     sandbox.step("retry", &sandbox.agent(&work)).exits(0);

@@ -191,7 +191,7 @@ fn three_stories_in_a_row_without_a_change_need_a_person() {
     sandbox
         .ralph(&run)
         .exits(7)
-        .says("warning: story 1 was reported complete, but no files changed")
+        .says("warning: story 1 was reported complete, but git sees no change outside the story list")
         .says("3 stories in a row");
     assert_eq!(sandbox.noted("count"), "3\n");
     assert_eq!(sandbox.status()["stories_done"], 3);
@@ -463,7 +463,7 @@ fn a_promise_without_a_change_is_judged_as_the_setting_says() {
     sandbox.configure("ralph.emptyStory", "fail");
     sandbox
         .step("next", &sandbox.completing("true"))
-        .says("no files changed (ralph.emptyStory)");
+        .says("git sees no change outside the story list (ralph.emptyStory)");
     // A person knows that nothing was left to do.
     sandbox.ralph(&["complete"]).exits(0);
 }

@@ -67,12 +67,25 @@ fn an_attempt_that_changed_nothing_has_no_difference_to_look_for() {
     sandbox.step("next", &sandbox.agent("echo hello")).exits(3);
     let shown = sandbox.ralph(&["diff", "1@1"]).exits(0);
     assert_eq!(shown.stdout, "");
-    shown.says("no file was changed");
+    shown.says("git sees no change");
     let log = sandbox.ralph(&["log"]).exits(0).stdout;
     assert!(
-        log.contains("no file was changed") && !log.contains("diff"),
+        log.contains("git sees no change") && !log.contains("diff"),
         "{log}"
     );
+}
+
+#[test]
+fn an_attempt_that_deleted_an_ignored_file_is_not_said_to_have_changed_none() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    sandbox.step("next", &sandbox.failing("rm .env")).exits(3);
+    for command in ["log", "diff 1@1", "report --markdown"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let shown = sandbox.ralph(&words).exits(0);
+        let all = format!("{}{}", shown.stdout, shown.stderr);
+        assert!(all.contains("git sees no change"), "{command}: {all}");
+    }
 }
 
 #[test]

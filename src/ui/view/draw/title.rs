@@ -93,7 +93,7 @@ impl Scene<'_> {
     /// Returns the number of files that an attempt has changed.
     fn files(&self, attempt: &Attempt) -> Option<String> {
         let count = |files: usize| match files {
-            0 => "no file changed".to_owned(),
+            0 => "git sees no change".to_owned(),
             files => format!("{} changed", counted(files, "file", "files")),
         };
         if let Some((files, added, removed)) = attempt.size {
