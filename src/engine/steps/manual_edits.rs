@@ -78,9 +78,6 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         }
         _ => String::new(),
     };
-    open.tell(format!(
-        "your edits since the last checkpoint{whose} were committed before story {story}"
-    ));
     let new = NewCheckpoint {
         story: None,
         attempt: None,
@@ -88,5 +85,9 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
     };
-    checkpoint::commit(open, new, &position, reading.tree).await
+    checkpoint::commit(open, new, &position, reading.tree).await?;
+    open.tell(format!(
+        "your edits since the last checkpoint{whose} were committed before story {story}"
+    ));
+    Ok(())
 }

@@ -49,17 +49,6 @@ pub(super) async fn begin<'o>(
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
     open.view = View::of_head(&head);
-    open.emit(What::Started {
-        branch: open.state.branch.clone(),
-        original_branch: open.state.begun_on().cloned(),
-        original_head: open.state.original_head.clone(),
-        checkpoint: open.state.checkpoint.clone(),
-        source: open.state.source.path.clone(),
-    });
-    if open.state.linked.is_some() {
-        let top = open.context.repo.top.display().to_string();
-        open.tell(format!("its own work tree: {top}"));
-    }
     // A new loop has just looked at the branch, and has chosen free names.
     let known = Known {
         position: Some(Position {

@@ -142,7 +142,7 @@ fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &mut Kno
             ..Refs::default()
         },
         ground: Ground::Recorded(Records::First),
-        outcome: Outcome::Going,
+        outcome: Outcome::Begun,
     }
 }
 

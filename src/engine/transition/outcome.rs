@@ -17,6 +17,8 @@ const MOST_NAMED: usize = 5;
 
 /// The outcome of a step.
 pub(super) enum Outcome {
+    /// The loop has begun.
+    Begun,
     /// The loop goes on as its state says.
     Going,
     /// There is a new checkpoint: of a story, or of edits that a person made.
@@ -60,6 +62,10 @@ impl Outcome {
     pub async fn enter(self, open: &mut Loop<'_>, left: Left, why: &str) -> Result<Told, Error> {
         let mut advise_on = None;
         let events = match self {
+            Self::Begun => {
+                begin(open);
+                Vec::new()
+            }
             Self::Going => Vec::new(),
             Self::Checkpoint(plan) => vec![accept(open, plan).await?],
             Self::Saved(plan) => {
@@ -95,6 +101,22 @@ impl Told {
             events.extend(advice.map(|message| What::Notice { message }));
         }
         Ok(events)
+    }
+}
+
+/// Tells that the loop has begun. The state does not say so yet: after a crash it is told twice, but never not at all, and
+/// what is in the events before it is of an earlier loop.
+fn begin(open: &mut Loop<'_>) {
+    open.emit(What::Started {
+        branch: open.state.branch.clone(),
+        original_branch: open.state.begun_on().cloned(),
+        original_head: open.state.original_head.clone(),
+        checkpoint: open.state.checkpoint.clone(),
+        source: open.state.source.path.clone(),
+    });
+    if open.state.linked.is_some() {
+        let top = open.context.repo.top.display().to_string();
+        open.tell(format!("its own work tree: {top}"));
     }
 }
 

@@ -137,6 +137,25 @@ fn no_identity_does_not_matter() {
 }
 
 #[test]
+fn edits_are_said_to_be_committed_once_they_are() {
+    let sandbox = Sandbox::started();
+    sandbox.write("by-hand.txt", "mine\n");
+    let args = ["next", "--", "sh", "-c", "true"];
+    // Git moves no ref in a quarantine.
+    let refused = sandbox.ralph_cmd(&args).env("GIT_QUARANTINE_PATH", "x").run();
+    assert!(
+        refused.code != 0 && !refused.stderr.contains("were committed"),
+        "{}",
+        refused.stderr
+    );
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("a checkpoint is completed now");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: edits before 1");
+}
+
+#[test]
 fn edits_between_steps_are_a_checkpoint_of_their_own() {
     let sandbox = Sandbox::started();
     sandbox.write("by-hand.txt", "mine\n");

@@ -51,6 +51,30 @@ fn what_was_staged_is_kept() {
 }
 
 #[test]
+fn a_start_is_told_once_it_is_made() {
+    let sandbox = Sandbox::new();
+    // Git moves no ref in a quarantine.
+    let refused = sandbox
+        .ralph_cmd(&["start", CHANGE])
+        .env("GIT_QUARANTINE_PATH", "x")
+        .run();
+    assert!(
+        refused.code != 0 && !refused.stderr.contains("started on"),
+        "{}",
+        refused.stderr
+    );
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("started on ralph/add-login, from main")
+        .says("start is completed now");
+    assert_eq!(
+        sandbox.git(&["branch", "--show-current"]).trim(),
+        "ralph/add-login"
+    );
+}
+
+#[test]
 fn the_answer_is_on_stdout_and_the_narration_on_stderr() {
     let sandbox = Sandbox::new();
     let output = sandbox
