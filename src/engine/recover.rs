@@ -3,6 +3,7 @@
 
 use super::attempt::{held, revert_own_refs};
 use super::guard_rail::{self, AGENT};
+use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
 use super::steps::revert::Undoing;
@@ -19,6 +20,7 @@ use crate::fs::{FileError, target_of};
 use crate::names::Change;
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Current, Phase, State, StateError, Store, Verdict};
+use jiff::{SignedDuration, Timestamp};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
 ///
@@ -207,7 +209,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     guard_rail::take_away(open, Some((&story.id, story.attempt)), AGENT);
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
-    let ended = cut_off(open, &story);
+    let ended = cut_off(open, &story)?;
     let reason = ended.reason.clone();
     let size = open.size_of(&left).await;
     open.emit(What::AttemptEnded(Box::new(ended.with_size(size))));
@@ -227,15 +229,57 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the end of the attempt that a killed git-ralph was in.
-fn cut_off(open: &Loop<'_>, story: &Current) -> Attempt {
-    let reason = Some("git-ralph was cut off during the attempt".to_owned());
-    let now = jiff::Timestamp::now();
+/// Returns the end of the attempt that a killed git-ralph was in. Nobody saw when it ended: the time is up to the last that
+/// is known of it.
+fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
+    let now = Timestamp::now();
     let began = open.state.running.as_ref().map_or(now, |running| running.since);
-    Attempt {
-        duration: seconds_between(began, now),
+    let (seen, time) = last_seen(open, story)?.unwrap_or((began, "how long it ran is not known"));
+    let reason = Some(format!("git-ralph was cut off during the attempt; {time}"));
+    Ok(Attempt {
+        duration: seconds_between(began, seen.min(now)),
         ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, reason, began)
+    })
+}
+
+/// Returns the last time at which the agent of an attempt is known to have run: when its first gate or reviewer began, else
+/// when git-ralph wrote to its log; and the words for that.
+fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'static str)>, Error> {
+    let events = log::read_events(&open.file("events.jsonl"))?;
+    let is_it = |id: &str, number: u32| id == story.id && number == story.attempt;
+    let judged = events.iter().rev().map_while(|event| match &event.what {
+        What::AttemptStarted { .. } | What::Started { .. } => None,
+        What::Gate {
+            story: Some(id),
+            attempt: Some(number),
+            duration,
+            ..
+        } if is_it(id, *number) => Some(Some((event.t, *duration))),
+        What::Review {
+            story,
+            attempt,
+            duration,
+            ..
+        } if is_it(story, *attempt) => Some(Some((event.t, *duration))),
+        _ => Some(None),
+    });
+    let began = |(ended, took): (Timestamp, f64)| {
+        let took = SignedDuration::try_from_secs_f64(took).ok()?;
+        ended.checked_sub(took).ok()
+    };
+    let running = open.state.running.as_ref();
+    let judging = running.and_then(|running| running.judging.as_ref());
+    let first = judged
+        .flatten()
+        .filter_map(began)
+        .chain(judging.map(|gate| gate.since));
+    if let Some(first) = first.min() {
+        return Ok(Some((first, "the time is up to its first gate or review")));
     }
+    let written = target_of(&numbers::log_of(open, &story.id, story.attempt))?;
+    let written = written.and_then(|found| found.modified().ok());
+    let written = written.and_then(|time| Timestamp::try_from(time).ok());
+    Ok(written.map(|time| (time, "the time is up to its last output")))
 }
 
 /// Returns whether the events have the verdict of an attempt that never got its checkpoint.
@@ -252,7 +296,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(story) = open.state.progress.story.clone()
         && was_called_complete(open, &story)?
     {
-        let ended = cut_off(open, &story);
+        let ended = cut_off(open, &story)?;
         open.emit(What::AttemptEnded(Box::new(ended)));
     }
     let (site, state, mut recorder) = open.parts();

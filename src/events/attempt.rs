@@ -21,7 +21,7 @@ pub struct Attempt {
     /// Time when it began.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub started: Timestamp,
-    /// Seconds it took.
+    /// Seconds it took; if git-ralph was killed meanwhile, those up to its last output, or 0.
     pub duration: f64,
     /// The agent's exit code.
     pub exit_code: Option<i32>,

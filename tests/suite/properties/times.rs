@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::MetadataExt;
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::support::Sandbox;
 
 #[test]
@@ -112,4 +114,26 @@ fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
     let attempt = &sandbox.attempts()[0];
     assert_eq!(attempt["verdict"], "interrupted");
     assert_eq!(attempt["duration"], 0.0);
+}
+
+#[test]
+fn an_attempt_whose_end_nobody_saw_lasts_up_to_its_last_output() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.agent("echo at work; kill -9 $PPID");
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    let since = Timestamp::now() - SignedDuration::from_hours(3);
+    let mut state = sandbox.state();
+    let running = state["running"].as_table_mut().unwrap();
+    running.insert("since".to_owned(), since.to_string().into());
+    std::fs::write(sandbox.state_file(), state.to_string()).unwrap();
+    let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
+    let log = std::fs::File::options().write(true).open(log).unwrap();
+    log.set_modified((since + SignedDuration::from_secs(70)).into())
+        .unwrap();
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("interrupted after 1m 10s: git-ralph was cut off during the attempt; the time is up to its last output");
+    let duration = sandbox.attempts()[0]["duration"].as_f64().unwrap();
+    assert!((duration - 70.0).abs() < 0.001, "{duration}");
 }
