@@ -18,6 +18,7 @@ use nix::sys::stat::FileStat;
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::error::{Durability, FileError, file_error};
+use super::long;
 use super::looking::if_there;
 use super::place::{Missing, Place, chmod, is_absent, kind, outside, remove_all, sync, walk, widened};
 
@@ -124,7 +125,7 @@ impl Below {
     /// If it cannot be read or written.
     pub fn copy(&self, from: &Path, path: &Path) -> Result<(), FileError> {
         let copied = self.place(path, Missing::Make(0o777)).and_then(|place| {
-            let mut source = File::open(from)?;
+            let mut source = File::open(from).or_else(|error| long::open_to_read(from, error))?;
             let found = source.metadata()?;
             place.replace(|file| {
                 io::copy(&mut source, file)?;

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::{FileError, file_error};
+use super::long;
 use super::place::is_absent;
 
 /// Returns what is at a path, a link there itself; `None` if nothing is.
@@ -14,7 +15,8 @@ use super::place::is_absent;
 /// # Errors
 /// If the system cannot tell.
 pub fn kind_of(path: &Path) -> Result<Option<Metadata>, FileError> {
-    if_there("look at", path, path.symlink_metadata())
+    let found = path.symlink_metadata();
+    if_there("look at", path, found.or_else(|error| long::kind_of(path, error)))
 }
 
 /// Returns what is at a path, or where a link there leads; `None` if nothing is.
@@ -22,7 +24,12 @@ pub fn kind_of(path: &Path) -> Result<Option<Metadata>, FileError> {
 /// # Errors
 /// If the system cannot tell.
 pub fn target_of(path: &Path) -> Result<Option<Metadata>, FileError> {
-    if_there("look at", path, path.metadata())
+    let found = path.metadata();
+    if_there(
+        "look at",
+        path,
+        found.or_else(|error| long::target_of(path, error)),
+    )
 }
 
 /// Returns whether something is at a path, even a link that leads nowhere.
@@ -92,7 +99,8 @@ pub fn may_be_there(path: &Path) -> bool {
 /// # Errors
 /// If it cannot be read, or is no link.
 pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
-    fs::read_link(path).map_err(|error| file_error("read", path, error))
+    let read = fs::read_link(path).or_else(|error| long::link_of(path, error));
+    read.map_err(|error| file_error("read", path, error))
 }
 
 /// Lists what is in a directory; nothing if it is not there.

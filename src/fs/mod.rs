@@ -12,6 +12,7 @@
 mod access;
 mod below;
 mod error;
+mod long;
 mod looking;
 mod moving;
 mod named;

@@ -19,9 +19,9 @@ use super::error::not_regular;
 
 /// Opens a directory only to go on from it: it need not be readable.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-const PASS: OFlag = OFlag::O_PATH;
+pub(super) const PASS: OFlag = OFlag::O_PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-const PASS: OFlag = OFlag::O_RDONLY;
+pub(super) const PASS: OFlag = OFlag::O_RDONLY;
 
 /// The beginning of the names of files that are not yet in their place.
 pub const TEMPORARY: &str = ".git-ralph-";

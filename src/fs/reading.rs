@@ -9,6 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
 use super::error::{FileError, file_error, not_regular};
+use super::long;
 use super::looking::if_there;
 use super::place::is_absent;
 
@@ -17,7 +18,15 @@ use super::place::is_absent;
 /// # Errors
 /// If it cannot be read.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    fs::read(path).map_err(|error| file_error("read", path, error))
+    all_of(path).map_err(|error| file_error("read", path, error))
+}
+
+fn all_of(path: &Path) -> io::Result<Vec<u8>> {
+    fs::read(path).or_else(|error| {
+        let mut bytes = Vec::new();
+        long::open_to_read(path, error)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    })
 }
 
 /// Reads a file; returns `None` if it is not there.
@@ -25,7 +34,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
 /// # Errors
 /// If it cannot be read.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    if_there("read", path, fs::read(path))
+    if_there("read", path, all_of(path))
 }
 
 /// Reads a file that can be seen.

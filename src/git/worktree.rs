@@ -291,12 +291,16 @@ impl Repo {
 
     /// Adds the bytes of a file as they are; returns whether git could store them.
     async fn add_unconverted(&self, index: &Path, path: &[u8]) -> Result<bool, GitError> {
-        let file = self.top.join(OsStr::from_bytes(path));
-        let Some(found) = kind_of(&file)?.filter(Metadata::is_file) else {
+        // Git could not write such a file either.
+        if path.len() >= LONGEST {
+            return Ok(false);
+        }
+        let name = OsStr::from_bytes(path);
+        let Some(found) = kind_of(&self.top.join(name))?.filter(Metadata::is_file) else {
             return Ok(false);
         };
         let args = ["-w", "--no-filters", "--"].map(OsStr::new);
-        let args = args.into_iter().chain([file.as_os_str()]);
+        let args = args.into_iter().chain([name]);
         let blob = self.git.cmd("hash-object", args).oid().await?;
         let is_executable = !self.ignores_modes && found.permissions().mode() & 0o100 != 0;
         let mode = if is_executable { "100755" } else { "100644" };
@@ -480,6 +484,9 @@ impl Repo {
         Ok(self.git.write_tree(index).await?)
     }
 }
+
+/// Length of a path, with the byte that ends it, up to which the system takes it.
+const LONGEST: usize = nix::libc::PATH_MAX as usize;
 
 /// Returns whether git could not open directories, each of them because its path is longer than the system takes. Git
 /// shows 4096 bytes of a message, so there is no room for the reason.

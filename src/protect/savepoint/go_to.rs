@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::Savepoint;
 use crate::events::Notices;
-use crate::fs::{Below, seen_itself};
+use crate::fs::{Below, is_there};
 use crate::git::GitError;
 use crate::git::worktree::{Count, Reading};
 use crate::names::Oid;
@@ -310,7 +310,7 @@ fn is_rules(path: &[u8]) -> bool {
 
 /// Reports what is in the trash and in no commit.
 fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &mut dyn Notices) {
-    let is_in = |dir: &Path, path: &[u8]| seen_itself(&dir.join(OsStr::from_bytes(path))).is_some();
+    let is_in = |dir: &Path, path: &[u8]| is_there(&dir.join(OsStr::from_bytes(path))).unwrap_or(false);
     let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
     let moved = first_few(unstorable.iter().filter(is_moved));
     if !moved.is_empty() {
