@@ -18,8 +18,17 @@ pub struct FileError {
     pub source: io::Error,
 }
 
+/// The hint where the system has no room left.
+pub const MAKE_ROOM: &str =
+    "make room on the disk, then type the command again: it goes on where this one stopped";
+
 impl Advise for FileError {
     fn advice(&self) -> Advice {
+        let is_full =
+            [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded].contains(&self.source.kind());
+        if is_full {
+            return hint(MAKE_ROOM);
+        }
         let is_no_directory = self.source.kind() == io::ErrorKind::NotADirectory;
         match in_the_way(&self.path).filter(|_| is_no_directory) {
             Some(path) => {
@@ -83,6 +92,8 @@ mod tests {
             hint.contains(&format!("mv '{0}' '{0}.aside'", link.display())),
             "{hint}"
         );
+        let full = hint_of(io::ErrorKind::StorageFull, &link.join("file"));
+        assert_eq!(full.as_deref(), Some(MAKE_ROOM));
         assert_eq!(hint_of(io::ErrorKind::PermissionDenied, &link.join("file")), None);
     }
 }

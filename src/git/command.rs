@@ -12,7 +12,7 @@ use super::waits::{READS, waited_for};
 use crate::async_cmd::{self, Bounds, Command, CommandError, Output};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::exit::Exit;
-use crate::fs::{FileError, kind_of};
+use crate::fs::{FileError, MAKE_ROOM, kind_of};
 use crate::names::Oid;
 use crate::names::typed_path;
 
@@ -116,6 +116,7 @@ impl Advise for GitError {
                 typed_path(path)
             ))
             .exit(Exit::Busy),
+            Self::Failed { words, .. } if is_of_full_disk(words) => hint(MAKE_ROOM),
             Self::Failed { .. } | Self::Answer { .. } => {
                 hint("run the same command with -v to see each git command")
             }
@@ -123,6 +124,11 @@ impl Advise for GitError {
             Self::File(error) => error.advice(),
         }
     }
+}
+
+/// Returns whether git says that the system has no room left.
+fn is_of_full_disk(words: &str) -> bool {
+    words.contains("No space left on device") || words.contains("Disk quota exceeded")
 }
 
 fn quote_words(words: &str) -> String {
@@ -464,4 +470,21 @@ pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
         bytes.push(0);
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_a_hint_that_helps() {
+        let hint_of = |words: &str| {
+            let (verb, words) = ("write-tree".to_owned(), words.to_owned());
+            let code = 128;
+            GitError::Failed { verb, code, words }.advice().hint.unwrap()
+        };
+        let full = "error: unable to create temporary file: No space left on device\nfatal: git-write-tree";
+        assert_eq!(hint_of(full), MAKE_ROOM);
+        assert!(hint_of("fatal: bad object").contains("-v"));
+    }
 }
