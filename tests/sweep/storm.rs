@@ -293,7 +293,7 @@ fn what_a_slow_host_loses_is_neither_lost_nor_done_twice() {
             .exits(0);
         let host = http::Served::new(&sandbox.git_program(), bare.parent().unwrap(), seed);
         wrong.extend(storm.rage(&sandbox, &bare, &host.url(REMOTE)));
-        assert!(host.faults() > 3, "the host had {} faults only", host.faults());
+        assert!(host.faults() > 1, "the host had {} faults only", host.faults());
     }
     nothing_of(&wrong);
 }

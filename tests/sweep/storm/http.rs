@@ -28,13 +28,14 @@ enum Fault {
 }
 
 impl Fault {
-    fn of(dice: &mut Dice) -> Self {
-        match dice.roll(40) {
-            0 => Self::Lost,
-            1 => Self::Unanswered,
-            2 => Self::CutShort,
-            3 => Self::Busy,
-            4..=14 => Self::Slow,
+    /// Returns that of the request with this number: each seventh is lost, in another way each time.
+    fn of(number: u64) -> Self {
+        match (number % 7, number / 7 % 4) {
+            (3, 0) => Self::Unanswered,
+            (3, 1) => Self::Lost,
+            (3, 2) => Self::CutShort,
+            (3, _) => Self::Busy,
+            (0 | 5, _) => Self::Slow,
             _ => Self::None,
         }
     }
@@ -149,8 +150,7 @@ impl Host {
         let request = Request::read(&stream)?;
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let mut dice = Dice(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
-        dice.roll(1);
-        let fault = Fault::of(&mut dice);
+        let fault = Fault::of(self.seed.wrapping_add(number));
         if !matches!(fault, Fault::None | Fault::Slow) {
             self.faults.fetch_add(1, Ordering::Relaxed);
         }
@@ -179,7 +179,7 @@ impl Host {
 }
 
 impl Served {
-    /// Serves the repositories below `root` with this git; the faults depend on the seed.
+    /// Serves the repositories below `root` with this git; the delays depend on the seed.
     pub(super) fn new(git: &Path, root: &Path, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
