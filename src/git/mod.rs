@@ -40,6 +40,7 @@ mod sharing;
 mod stamp;
 mod stash;
 mod switch;
+mod too_deep;
 mod users_own;
 mod waits;
 pub mod worktree;

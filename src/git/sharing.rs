@@ -11,7 +11,7 @@ use crate::fs::umask_now;
 pub enum Sharing {
     /// Not known: the configuration was not read, or git refuses the value.
     Unknown,
-    /// What the umask leaves, where nothing is set.
+    /// The permissions that the umask leaves, where nothing is set.
     #[default]
     Umask,
     /// At least these.

@@ -1,20 +1,19 @@
 //! Reads the work tree as a git tree: `git add -A` on a private index, so that filters, line endings and ignore rules
 //! are exactly the user's.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::command::{GitError, failure, joined_z, split_z};
 use super::discover::Repo;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
+use super::too_deep::{are_all_too_long, too_deep};
 use crate::error::advice::{Advice, Advise, hint};
-use crate::fs::{Below, entries_of, is_file_or_link, kind_of};
+use crate::fs::{Below, is_file_or_link, kind_of};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -487,35 +486,3 @@ impl Repo {
 
 /// Length of a path, with the byte that ends it, up to which the system takes it.
 const LONGEST: usize = nix::libc::PATH_MAX as usize;
-
-/// Returns whether git could not open directories, each of them because its path is longer than the system takes. Git
-/// shows 4096 bytes of a message, so there is no room for the reason.
-fn are_all_too_long(words: &str) -> bool {
-    !words.contains("Permission denied")
-        && words
-            .lines()
-            .filter(|line| line.contains("could not open directory"))
-            .all(|line| line.len() > 4000 || line.ends_with("File name too long"))
-}
-
-/// Lists the directories with something below them whose path is longer than the system takes, each by as much of its own
-/// path as a message can show.
-fn too_deep(top: &Path) -> BTreeSet<Vec<u8>> {
-    let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
-    while let Some(dir) = open.pop() {
-        let entries = match entries_of(&top.join(&dir)) {
-            Ok(entries) => entries,
-            Err(error) if error.source.kind() == io::ErrorKind::InvalidFilename => {
-                let mut shown = dir.ancestors().map(|dir| dir.as_os_str().as_bytes());
-                found.extend(shown.find(|path| path.len() <= 255).map(<[u8]>::to_vec));
-                continue;
-            }
-            Err(_) => continue,
-        };
-        let directories = entries
-            .into_iter()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git");
-        open.extend(directories.map(|entry| dir.join(entry.file_name())));
-    }
-    found
-}

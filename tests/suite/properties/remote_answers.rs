@@ -21,6 +21,46 @@ fn fails_once(clone: &Clone<'_>, status: &str, words: &str) {
     sandbox.install("git", &script);
 }
 
+/// Has the first look of each kind come to nothing, with these words of git; each look is noted.
+fn looks_fail_once(clone: &Clone<'_>, words: &str) {
+    let sandbox = &clone.remote.sandbox;
+    let git = sandbox.git_program();
+    let script = format!(
+        "for verb in ls-remote fetch; do
+             case \" $* \" in *\" $verb \"*)
+                 echo $verb >>\"$notes/looks\"
+                 if mkdir \"$notes/failed-$verb\" 2>/dev/null; then echo '{words}' >&2; exit 128; fi ;;
+             esac
+         done; exec '{}' \"$@\"",
+        git.display()
+    );
+    sandbox.install("git", &script);
+}
+
+#[test]
+fn a_look_that_breaks_off_is_repeated_and_what_the_host_says_is_not() {
+    for (words, code, looks) in [
+        ("fatal: unable to access: Empty reply from server", 0, None),
+        ("fatal: repository not found", 1, Some("ls-remote\n")),
+    ] {
+        let remote = Remote::new();
+        let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+        one.ralph(&["start", CHANGE]).exits(0);
+        one.ralph(&["push", CHANGE]).exits(0);
+        looks_fail_once(&other, words);
+        let sandbox = &remote.sandbox;
+        sandbox
+            .direct(&["pull", CHANGE])
+            .dir(&other.dir)
+            .run()
+            .exits(code);
+        if let Some(looks) = looks {
+            assert_eq!(sandbox.noted("looks"), looks, "{words}");
+        }
+        assert_eq!(sandbox.notes.join("failed-fetch").exists(), code == 0, "{words}");
+    }
+}
+
 #[test]
 fn what_passes_is_tried_again_and_no_refusal() {
     for (status, words) in [
