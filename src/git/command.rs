@@ -440,8 +440,12 @@ const READS_WORK_TREES: [&str; 2] = ["for-each-ref", "worktree"];
 /// Returns whether git failed because another git is just making a work tree: its directory is there, but not all of
 /// its files.
 fn met_half_a_work_tree(output: &Output) -> bool {
-    let words = String::from_utf8_lossy(&output.stderr);
-    output.code == Some(128) && words.contains("failed to read") && words.contains("/worktrees/")
+    output.code == Some(128) && names_half_a_work_tree(&String::from_utf8_lossy(&output.stderr))
+}
+
+/// Returns whether git names a file of a work tree that it could not read; below its own directory, it names it from there.
+fn names_half_a_work_tree(words: &str) -> bool {
+    words.contains("failed to read") && words.contains("worktrees/")
 }
 
 /// Returns the error for a finished command that failed.
@@ -475,6 +479,19 @@ pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_a_work_tree_is_known_by_both_its_names() {
+        for words in [
+            "fatal: failed to read worktrees/side-2/commondir: Success",
+            "fatal: failed to read /r/.git/worktrees/side-2/HEAD: No such file or directory",
+        ] {
+            assert!(super::names_half_a_work_tree(words), "{words}");
+        }
+        assert!(!super::names_half_a_work_tree(
+            "fatal: failed to read /r/.git/HEAD"
+        ));
+    }
 
     #[test]
     fn a_full_disk_has_a_hint_that_helps() {
