@@ -1,8 +1,8 @@
 //! The part of a loop that may leave this machine, and that is taken from another one: nothing that runs a command, no
 //! command line (it can contain keys), no path of a machine, and nothing that belongs to one work tree or one process.
 //!
-//! State and events are made anew field by field, without a rest: a field that is added to them does not compile until it
-//! is decided here whether it travels.
+//! State and events are taken apart field by field, without a rest: a field that is added to them does not compile until
+//! it is decided here whether it travels.
 
 mod attempt;
 mod event_lines;
@@ -10,7 +10,7 @@ mod public_text;
 
 use std::path::Path;
 
-use self::attempt::ended;
+use self::attempt::keep_public;
 use self::event_lines::read;
 pub use self::public_text::PublicText;
 use crate::agent::program_of;
@@ -23,127 +23,141 @@ use crate::stories::{Commands, Source};
 /// Returns the part of a state that travels.
 #[must_use]
 pub fn state(state: &State, text: &PublicText) -> State {
+    let begun_on = state.begun_on().cloned();
+    let mut travelling = state.clone();
     let State {
-        version,
-        change,
-        branch,
-        strategy,
-        original_branch: _,
-        original_head,
-        moved_head: _,
-        checkpoint,
-        checkpoint_tree,
-        worktree: _,
-        linked: _,
-        started,
+        version: _,
+        change: _,
+        branch: _,
+        strategy: _,
+        original_branch,
+        original_head: _,
+        moved_head,
+        checkpoint: _,
+        checkpoint_tree: _,
+        worktree,
+        linked,
+        started: _,
         progress,
         settings,
         source,
-        unmarked,
+        unmarked: _,
         before,
-        running: _,
-        session: _,
-        prompted: _,
-        unchanged,
-        listed,
-        waits_until: _,
-        waits_for: _,
-        awaiting_choice: _,
-        stopped: _,
-        closed: _,
-        noted: _,
-        save_points: _,
-        restored: _,
-        intent: _,
-    } = state;
-    State {
-        version: *version,
-        change: change.clone(),
-        branch: branch.clone(),
-        strategy: *strategy,
-        original_branch: state.begun_on().cloned(),
-        original_head: original_head.clone(),
-        moved_head: None,
-        checkpoint: checkpoint.clone(),
-        checkpoint_tree: checkpoint_tree.clone(),
-        worktree: WorkTreePath::new(Path::new("")),
-        linked: None,
-        started: *started,
-        progress: Progress {
-            phase: progress.phase,
-            max_retries: progress.max_retries,
-            skipped: progress.skipped.clone(),
-            story: progress.story.as_ref().map(|story| current(story, text)),
-            completed: progress.completed.clone(),
-        },
-        settings: LoopSettings {
-            mark: settings.mark,
-            options: Options {
-                agent: None,
-                max_retries: settings.options.max_retries,
-                timeout: settings.options.timeout,
-                idle_timeout: settings.options.idle_timeout,
-                // Only to tell a person that there were some.
-                verify: settings
-                    .options
-                    .verify
-                    .iter()
-                    .map(|gate| program_of(gate).to_owned())
-                    .collect(),
-                // Never less than what is configured where the loop goes on.
-                boxed: settings.options.boxed.filter(|mode| *mode == BoxMode::Require),
-            },
-            unproven: Vec::new(),
-        },
-        source: Source {
-            adapter: source.adapter,
-            path: list_of(&source.path, source.commands.is_some()),
-            grouping: source.grouping,
-            commands: source.commands.as_ref().map(|commands| Commands {
-                change: commands.change.clone(),
-                stories: String::new(),
-                done: None,
-                closed: None,
-                limit: 0,
-                env: Vec::new(),
-                boxing: None,
-            }),
-        },
-        unmarked: unmarked.clone(),
-        before: Before {
-            snapshot: before.initial.clone(),
-            initial: before.initial.clone(),
-            anchor: None,
-            index: before.index,
-            nested: Vec::new(),
-        },
-        running: None,
-        session: None,
-        prompted: None,
-        unchanged: *unchanged,
-        listed: listed.clone(),
-        waits_until: None,
-        waits_for: None,
-        awaiting_choice: None,
-        stopped: None,
-        closed: None,
-        noted: None,
-        save_points: Vec::new(),
-        restored: None,
-        intent: None,
+        running,
+        session,
+        prompted,
+        unchanged: _,
+        listed: _,
+        waits_until,
+        waits_for,
+        awaiting_choice,
+        stopped,
+        closed,
+        noted,
+        save_points,
+        restored,
+        intent,
+    } = &mut travelling;
+    *original_branch = begun_on;
+    *worktree = WorkTreePath::new(Path::new(""));
+    clear_progress(progress, text);
+    clear_settings(settings);
+    clear_source(source);
+    clear_before(before);
+    (*moved_head, *linked, *running, *session, *prompted) = (None, None, None, None, None);
+    (*waits_until, *waits_for, *awaiting_choice, *stopped) = (None, None, None, None);
+    (*closed, *noted, *restored, *intent) = (None, None, None, None);
+    save_points.clear();
+    travelling
+}
+
+fn clear_progress(progress: &mut Progress, text: &PublicText) {
+    let Progress {
+        phase: _,
+        max_retries: _,
+        skipped: _,
+        story,
+        completed: _,
+    } = progress;
+    if let Some(Current {
+        id: _,
+        title: _,
+        retries: _,
+        failures: _,
+        attempt: _,
+        reason,
+        shown,
+        verdict: _,
+    }) = story
+    {
+        *reason = text.of_some(reason.as_ref());
+        *shown = text.of_some(shown.as_ref());
     }
 }
 
-fn current(story: &Current, text: &PublicText) -> Current {
-    Current {
-        id: story.id.clone(),
-        title: story.title.clone(),
-        retries: story.retries,
-        failures: story.failures,
-        attempt: story.attempt,
-        reason: text.of_some(story.reason.as_ref()),
-        shown: text.of_some(story.shown.as_ref()),
-        verdict: story.verdict,
+fn clear_settings(settings: &mut LoopSettings) {
+    let LoopSettings {
+        mark: _,
+        options,
+        unproven,
+    } = settings;
+    unproven.clear();
+    let Options {
+        agent,
+        max_retries: _,
+        timeout: _,
+        idle_timeout: _,
+        verify,
+        boxed,
+    } = options;
+    *agent = None;
+    // Only to tell a person that there were some.
+    keep_programs(verify);
+    // Never less than what is configured where the loop goes on.
+    *boxed = boxed.filter(|mode| *mode == BoxMode::Require);
+}
+
+fn clear_source(source: &mut Source) {
+    let Source {
+        adapter: _,
+        path,
+        grouping: _,
+        commands,
+    } = source;
+    *path = list_of(path, commands.is_some());
+    if let Some(Commands {
+        change: _,
+        stories,
+        done,
+        closed,
+        limit,
+        env,
+        boxing,
+    }) = commands
+    {
+        (*done, *closed, *boxing, *limit) = (None, None, None, 0);
+        stories.clear();
+        env.clear();
+    }
+}
+
+fn clear_before(before: &mut Before) {
+    let Before {
+        snapshot,
+        initial,
+        anchor,
+        index: _,
+        nested,
+    } = before;
+    snapshot.clone_from(initial);
+    *anchor = None;
+    nested.clear();
+}
+
+/// Leaves of each command line only the program.
+fn keep_programs(gates: &mut [String]) {
+    for gate in gates {
+        *gate = program_of(gate).to_owned();
     }
 }
 
@@ -180,163 +194,117 @@ pub fn learnings(notes: &[u8], text: &PublicText) -> Vec<u8> {
 }
 
 /// Returns the part of an event that travels; `None` if the event stays here.
-fn what(what: What, text: &PublicText) -> Option<What> {
-    Some(match what {
+fn what(mut what: What, text: &PublicText) -> Option<What> {
+    match &mut what {
         What::Started {
-            branch,
-            original_branch,
-            original_head,
-            checkpoint,
+            branch: _,
+            original_branch: _,
+            original_head: _,
+            checkpoint: _,
             source,
-        } => What::Started {
-            branch,
-            original_branch,
-            original_head,
-            checkpoint,
-            source: list_of(&text.of(&source), false),
-        },
+        } => *source = list_of(&text.of(source), false),
         What::AttemptStarted {
-            story,
-            title,
-            attempt,
-            retries,
-            max_retries,
-            done,
-            total,
+            story: _,
+            title: _,
+            attempt: _,
+            retries: _,
+            max_retries: _,
+            done: _,
+            total: _,
             agent,
-            format,
-            log,
+            format: _,
+            log: _,
             settings,
-        } => What::AttemptStarted {
-            story,
-            title,
-            attempt,
-            retries,
-            max_retries,
-            done,
-            total,
-            agent: agent.map(|agent| program_of(&agent).to_owned()),
-            format,
-            log,
-            settings: settings.map(|mut settings| {
-                for gate in &mut settings.gates {
-                    *gate = program_of(gate).to_owned();
-                }
-                settings
-            }),
-        },
-        What::AttemptEnded(attempt) => What::AttemptEnded(Box::new(ended(*attempt, text))),
+        } => {
+            if let Some(agent) = agent {
+                *agent = program_of(agent).to_owned();
+            }
+            if let Some(settings) = settings {
+                keep_programs(&mut settings.gates);
+            }
+        }
+        What::AttemptEnded(attempt) => keep_public(attempt, text),
         What::Gate {
-            story,
-            attempt,
+            story: _,
+            attempt: _,
             command,
-            passed,
+            passed: _,
             reason,
-            duration,
+            duration: _,
+            output,
+            held: _,
+        } => {
+            *command = program_of(command).to_owned();
+            *reason = text.of_some(reason.as_ref());
             // Logs stay here.
-            output: _,
-            held,
-        } => What::Gate {
-            story,
-            attempt,
-            command: program_of(&command).to_owned(),
-            passed,
-            reason: text.of_some(reason.as_ref()),
-            duration,
-            output: None,
-            held,
-        },
+            *output = None;
+        }
         What::Review {
-            story,
-            attempt,
-            reviewer,
-            accepted,
+            story: _,
+            attempt: _,
+            reviewer: _,
+            accepted: _,
             words,
-            duration,
-            cost_usd,
-            output: _,
-        } => What::Review {
-            story,
-            attempt,
-            reviewer,
-            accepted,
-            words: text.of_some(words.as_ref()),
-            duration,
-            cost_usd,
-            output: None,
-        },
-        What::Checkpoint { story, attempt, oid } => What::Checkpoint { story, attempt, oid },
-        What::Reverted {
-            story,
-            attempt,
-            oid,
-            kept,
-            changed,
-        } => What::Reverted {
-            story,
-            attempt,
-            oid,
-            kept,
-            changed,
-        },
+            duration: _,
+            cost_usd: _,
+            output,
+        } => {
+            *words = text.of_some(words.as_ref());
+            *output = None;
+        }
         What::Retry {
-            story,
-            retries,
-            max_retries,
+            story: _,
+            retries: _,
+            max_retries: _,
             reason,
-        } => What::Retry {
-            story,
-            retries,
-            max_retries,
-            reason: text.of_some(reason.as_ref()),
-        },
+        } => *reason = text.of_some(reason.as_ref()),
         What::Waiting {
             reason,
-            seconds,
-            until,
-        } => What::Waiting {
-            reason: text.of(&reason),
-            seconds,
-            until,
-        },
-        What::StoryProgress { done, total, skipped } => What::StoryProgress { done, total, skipped },
-        What::MaxRetriesExceeded { story, max_retries } => What::MaxRetriesExceeded { story, max_retries },
-        What::RefMoved {
-            story,
-            attempt,
-            name,
-            old,
-            new,
-            refused,
-        } => What::RefMoved {
-            story,
-            attempt,
-            name,
-            old,
-            new,
-            refused,
-        },
-        What::Committed { oid, commits } => What::Committed { oid, commits },
-        What::Left { to } => What::Left { to },
-        What::Returned { branch } => What::Returned { branch },
-        What::HandedOver { from, remote } => What::HandedOver {
-            from,
-            remote: remote_of(remote),
-        },
-        What::RunEnded { exit } => What::RunEnded { exit },
-        What::AwaitingChoice { options } => What::AwaitingChoice { options },
-        What::Complete { done, total } => What::Complete { done, total },
+            seconds: _,
+            until: _,
+        } => *reason = text.of(reason),
+        What::HandedOver { from: _, remote } => *remote = remote_of(remote),
         What::Finished {
-            how,
-            branch,
-            kept,
-            worktree: _,
-        } => What::Finished {
-            how,
-            branch,
-            kept,
-            worktree: None,
-        },
+            how: _,
+            branch: _,
+            kept: _,
+            worktree,
+        } => *worktree = None,
+        What::Reverted {
+            story: _,
+            attempt: _,
+            oid: _,
+            kept: _,
+            changed: _,
+        }
+        | What::RefMoved {
+            story: _,
+            attempt: _,
+            name: _,
+            old: _,
+            new: _,
+            refused: _,
+        }
+        | What::Checkpoint {
+            story: _,
+            attempt: _,
+            oid: _,
+        }
+        | What::StoryProgress {
+            done: _,
+            total: _,
+            skipped: _,
+        }
+        | What::MaxRetriesExceeded {
+            story: _,
+            max_retries: _,
+        }
+        | What::Committed { oid: _, commits: _ }
+        | What::Left { to: _ }
+        | What::Returned { branch: _ }
+        | What::RunEnded { exit: _ }
+        | What::AwaitingChoice { options: _ }
+        | What::Complete { done: _, total: _ } => {}
         // Words for a person on this machine.
         What::Output { stream: _, text: _ }
         | What::Notice { message: _ }
@@ -345,15 +313,16 @@ fn what(what: What, text: &PublicText) -> Option<What> {
             hint: _,
             exit: _,
         } => return None,
-    })
+    }
+    Some(what)
 }
 
 /// Returns a remote's name; an address can have a password in it.
-fn remote_of(remote: String) -> String {
+fn remote_of(remote: &str) -> String {
     if remote.contains(['/', ':', '@', '\\']) {
         "a remote".to_owned()
     } else {
-        remote
+        remote.to_owned()
     }
 }
 
@@ -381,7 +350,7 @@ mod tests {
             ("https://u:p@h/x", "a remote"),
             ("h:x", "a remote"),
         ] {
-            assert_eq!(remote_of(remote.to_owned()), told);
+            assert_eq!(remote_of(remote), told);
         }
     }
 }

@@ -8,8 +8,7 @@ use jiff::{SignedDuration, Zoned};
 
 use super::shown::styled;
 use crate::events::{Attempt, What, handed_over};
-use crate::names::typed;
-use crate::names::{counted, dollars, heading};
+use crate::names::{Oid, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
 /// Returns the sum of the costs of attempts, and the number of those that told none, if there are any.
@@ -26,33 +25,16 @@ pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
 
 /// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
 pub(super) fn of(change: &str, what: &What) -> Option<String> {
-    let mut text = String::new();
-    match what {
+    let words = match what {
         What::Started {
             branch,
             original_branch,
             original_head,
             source,
             ..
-        } => {
-            let from = original_branch.as_deref().unwrap_or("a detached HEAD");
-            let commit = original_head.as_ref().map_or("no commit yet", |oid| oid.short());
-            let is_in_place = original_branch.as_deref().unwrap_or("HEAD") == branch;
-            line(
-                &mut text,
-                &if is_in_place {
-                    format!("started on {from} ({commit}), which stays as it is (strategy stash)")
-                } else {
-                    format!("started on {branch}, from {from} ({commit})")
-                },
-            );
-            line(&mut text, &format!("stories: {source}"));
-        }
-        What::AttemptStarted { .. } => {
-            let heading = attempt_heading(what)?;
-            line(&mut text, &bold(&heading));
-        }
-        What::AttemptEnded(attempt) => text = ended(attempt),
+        } => started(branch, original_branch.as_deref(), original_head.as_ref(), source),
+        What::AttemptStarted { .. } => bold(&attempt_heading(what)?),
+        What::AttemptEnded(attempt) => ended(attempt),
         What::Gate {
             story,
             command,
@@ -70,7 +52,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 None => green(&format!("passed after {}", time(*duration))),
                 Some(why) => red(&format!("failed after {} ({why})", time(*duration))),
             };
-            line(&mut text, &format!("  gate{when} {words}: {command}"));
+            format!("  gate{when} {words}: {command}")
         }
         What::Review {
             reviewer,
@@ -78,87 +60,53 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             duration,
             cost_usd,
             ..
-        } => {
-            let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
-            let after = format!("after {}{cost}", time(*duration));
-            let words = match accepted {
-                Some(true) => green(&format!("accepted {after}")),
-                Some(false) => red(&format!("rejected {after}")),
-                None => red(&format!("without a verdict {after}")),
-            };
-            line(&mut text, &format!("  review {words}: {reviewer}"));
-        }
+        } => reviewed(reviewer, *accepted, *duration, *cost_usd),
         What::Checkpoint { story, oid, .. } => match story {
-            Some(story) => line(&mut text, &format!("  checkpoint {}: {story}", oid.short())),
-            None => line(&mut text, &format!("checkpoint {}: edits", oid.short())),
+            Some(story) => format!("  checkpoint {}: {story}", oid.short()),
+            None => format!("checkpoint {}: edits", oid.short()),
         },
+        What::Reverted {
+            oid, changed: false, ..
+        } => format!("  still at checkpoint {}: nothing was changed", oid.short()),
         What::Reverted {
             oid,
             kept,
             story,
             attempt,
-            changed,
+            changed: true,
         } => {
-            if !changed {
-                line(
-                    &mut text,
-                    &format!("  still at checkpoint {}: nothing was changed", oid.short()),
-                );
-                return Some(text);
-            }
-            line(&mut text, &format!("  back at checkpoint {}", oid.short()));
-            let see = match (story, attempt, kept) {
-                (_, _, None) => None,
-                (Some(story), Some(attempt), Some(_)) => {
-                    let attempt = typed(format!("{story}@{attempt}"));
-                    Some(format!(
-                        "git ralph diff {change} {attempt}",
-                        change = typed(change)
-                    ))
+            let back = format!("  back at checkpoint {}", oid.short());
+            match kept {
+                None => back,
+                Some(kept) => {
+                    let attempt = story.as_ref().zip(*attempt);
+                    format!("{back}\n  kept: {}", command_that_shows(change, attempt, kept))
                 }
-                (_, _, Some(kept)) => Some(format!("git show {kept}")),
-            };
-            if let Some(see) = see {
-                line(&mut text, &format!("  kept: {see}"));
             }
         }
         What::Retry {
             retries, max_retries, ..
-        } => line(
-            &mut text,
-            &format!(
-                "  {} of {} left",
-                max_retries - retries.min(max_retries),
-                counted(*max_retries, "retry", "retries")
-            ),
-        ),
+        } => {
+            let left = max_retries - retries.min(max_retries);
+            format!("  {left} of {} left", counted(*max_retries, "retry", "retries"))
+        }
         // What it said is in the line about the attempt.
         What::Waiting { seconds, until, .. } => {
             let when = waiting_time(*seconds, &until.to_zoned(TimeZone::system()));
-            line(
-                &mut text,
-                &format!("an agent's service cannot answer now; trying again {when}"),
-            );
+            format!("an agent's service cannot answer now; trying again {when}")
         }
-        What::StoryProgress { done, total, skipped } => {
-            line(&mut text, &far(*done, *total, skipped));
-        }
-        What::MaxRetriesExceeded { story, .. } => {
-            line(&mut text, &red(&format!("story {story} failed, no retries left")));
-        }
+        What::StoryProgress { done, total, skipped } => far(*done, *total, skipped),
+        What::MaxRetriesExceeded { story, .. } => red(&format!("story {story} failed, no retries left")),
         What::RefMoved {
             name,
             new,
             refused: true,
             ..
-        } => line(
-            &mut text,
-            &match new {
-                Some(_) => format!("  refused: the agent tried to move {name}"),
-                None => format!("  refused: the agent tried to delete {name}"),
-            },
-        ),
-        What::Notice { message } => line(&mut text, message),
+        } => {
+            let tried = if new.is_some() { "move" } else { "delete" };
+            format!("  refused: the agent tried to {tried} {name}")
+        }
+        What::Notice { message } => message.clone(),
         What::Finished {
             how,
             branch,
@@ -166,39 +114,17 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             worktree,
         } => {
             let on = branch.as_deref().unwrap_or("a detached HEAD");
-            let what = match (how.as_str(), worktree) {
-                ("cleanup", Some(into)) => {
-                    format!("finished: all changes are in {into}, uncommitted, on {on}")
-                }
-                ("abort", Some(_)) => "aborted: the loop's work tree is left".to_owned(),
-                ("keep", Some(stays)) => format!("finished: on {on}, with its commits, in {stays}"),
-                _ => match how.as_str() {
-                    "cleanup" => format!("finished: on {on} again, with all changes uncommitted"),
-                    "abort" => format!(
-                        "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
-                    ),
-                    "aside" => "set aside".to_owned(),
-                    _ if on == format!("ralph/{change}") => format!("finished: on {on}, with its commits"),
-                    _ => format!("finished: HEAD stays on {on}"),
-                },
-            };
-            line(&mut text, &what);
-            line(
-                &mut text,
-                &format!("the loop's commits are kept: git log {kept}", kept = typed(kept)),
-            );
+            let end = finished(change, how, on, worktree.as_deref());
+            let kept = typed(kept);
+            format!("{end}\nthe loop's commits are kept: git log {kept}")
         }
-        What::Committed { oid, commits } => line(
-            &mut text,
-            &format!(
-                "{} by hand, up to {}",
-                counted(*commits, "commit", "commits"),
-                oid.short()
-            ),
-        ),
-        What::HandedOver { from, remote } => line(&mut text, &handed_over(from.as_deref(), remote)),
-        What::Left { to } => line(&mut text, &format!("HEAD is on {to}")),
-        What::Returned { branch } => line(&mut text, &format!("HEAD is on {branch} again")),
+        What::Committed { oid, commits } => {
+            let commits = counted(*commits, "commit", "commits");
+            format!("{commits} by hand, up to {}", oid.short())
+        }
+        What::HandedOver { from, remote } => handed_over(from.as_deref(), remote),
+        What::Left { to } => format!("HEAD is on {to}"),
+        What::Returned { branch } => format!("HEAD is on {branch} again"),
         // The summary of a run says that it is complete, and what can be chosen.
         What::AwaitingChoice { .. }
         | What::Complete { .. }
@@ -206,8 +132,58 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         | What::RefMoved { .. }
         | What::Output { .. }
         | What::Error { .. } => return None,
+    };
+    Some(words + "\n")
+}
+
+fn started(branch: &str, original_branch: Option<&str>, head: Option<&Oid>, source: &str) -> String {
+    let from = original_branch.unwrap_or("a detached HEAD");
+    let commit = head.map_or("no commit yet", Oid::short);
+    let is_in_place = original_branch.unwrap_or("HEAD") == branch;
+    let begun = if is_in_place {
+        format!("started on {from} ({commit}), which stays as it is (strategy stash)")
+    } else {
+        format!("started on {branch}, from {from} ({commit})")
+    };
+    format!("{begun}\nstories: {source}")
+}
+
+fn reviewed(reviewer: &str, accepted: Option<bool>, duration: f64, cost_usd: Option<f64>) -> String {
+    let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
+    let after = format!("after {}{cost}", time(duration));
+    let words = match accepted {
+        Some(true) => green(&format!("accepted {after}")),
+        Some(false) => red(&format!("rejected {after}")),
+        None => red(&format!("without a verdict {after}")),
+    };
+    format!("  review {words}: {reviewer}")
+}
+
+/// Returns the command that shows what was undone: an attempt, or another commit.
+fn command_that_shows(change: &str, attempt: Option<(&String, u32)>, kept: &str) -> String {
+    match attempt {
+        Some((story, attempt)) => {
+            let (change, attempt) = (typed(change), typed(format!("{story}@{attempt}")));
+            format!("git ralph diff {change} {attempt}")
+        }
+        None => format!("git show {kept}"),
     }
-    Some(text)
+}
+
+/// Says where HEAD and the changes are after the end of a loop.
+fn finished(change: &str, how: &str, on: &str, worktree: Option<&str>) -> String {
+    match (how, worktree) {
+        ("cleanup", Some(into)) => format!("finished: all changes are in {into}, uncommitted, on {on}"),
+        ("cleanup", None) => format!("finished: on {on} again, with all changes uncommitted"),
+        ("abort", Some(_)) => "aborted: the loop's work tree is left".to_owned(),
+        ("abort", None) => format!(
+            "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"
+        ),
+        ("keep", Some(stays)) => format!("finished: on {on}, with its commits, in {stays}"),
+        ("aside", _) => "set aside".to_owned(),
+        _ if on == format!("ralph/{change}") => format!("finished: on {on}, with its commits"),
+        _ => format!("finished: HEAD stays on {on}"),
+    }
 }
 
 /// Returns the story and the attempt that begins, in one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for any other
@@ -295,21 +271,17 @@ pub(super) fn failed_by_gate(attempt: &Attempt) -> Option<String> {
 }
 
 fn ended(attempt: &Attempt) -> String {
-    let mut text = String::new();
     let mut words = format!("{} after {}", attempt.verdict, time(attempt.duration));
     if let Some(cost) = attempt.cost_usd {
         let _ = write!(words, ", {}", dollars(cost));
     }
-    let styled = verdict(attempt.verdict, &words);
-    let mut reason = attempt.reason.iter().flat_map(|reason| reason.lines());
-    match (reason.next(), reason.next()) {
-        (None, _) => line(&mut text, &format!("  {styled}")),
-        (Some(only), None) => line(&mut text, &format!("  {styled}: {only}")),
-        (Some(first), Some(second)) => {
-            line(&mut text, &format!("  {styled}: {first}"));
-            for more in std::iter::once(second).chain(reason) {
-                line(&mut text, format!("    {more}").trim_end());
-            }
+    let mut text = format!("  {}", verdict(attempt.verdict, &words));
+    let reason: Vec<&str> = attempt.reason.iter().flat_map(|reason| reason.lines()).collect();
+    if let Some((first, others)) = reason.split_first() {
+        let _ = write!(text, ": {first}");
+        for line in others {
+            text.push('\n');
+            text.push_str(format!("    {line}").trim_end());
         }
     }
     text
@@ -322,10 +294,6 @@ pub(super) fn verdict(verdict: Verdict, words: &str) -> String {
     } else {
         red(words)
     }
-}
-
-fn line(text: &mut String, words: &str) {
-    let _ = writeln!(text, "{words}");
 }
 
 pub(super) fn bold(words: &str) -> String {

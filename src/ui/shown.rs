@@ -51,13 +51,13 @@ pub(super) fn styled(codes: &[&str], words: &str) -> String {
 /// Returns a text in which each control character is visible and does nothing: `^[` for an escape, `<U+202E>` for a
 /// character that would turn the direction of the text. Line ends and tabs stay.
 pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
-    let Some(first) = text.find(acts) else {
+    let Some(first) = first_acting(text) else {
         return Cow::Borrowed(text);
     };
-    let (quiet, mut rest) = text.split_at(first);
     let mut safe = String::with_capacity(text.len() + 16);
-    safe.push_str(quiet);
-    while let Some(character) = rest.chars().next() {
+    let (mut quiet, mut rest) = text.split_at(first);
+    loop {
+        safe.push_str(quiet);
         if let Some((code, after)) = own_style(rest) {
             match styles {
                 Styles::Marked => safe.extend([MARK.as_str(), code, "m"]),
@@ -65,12 +65,14 @@ pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
                 Styles::LeftOut => {}
             }
             rest = after;
-        } else {
+        } else if let Some(character) = rest.chars().next() {
             push_visibly(&mut safe, character);
             rest = &rest[character.len_utf8()..];
+        } else {
+            return Cow::Owned(safe);
         }
+        (quiet, rest) = rest.split_at(first_acting(rest).unwrap_or(rest.len()));
     }
-    Cow::Owned(safe)
 }
 
 /// Returns a text that a terminal can show, without styles.
@@ -114,6 +116,23 @@ fn acts(character: char) -> bool {
         // The directions of text, which can make it look like another.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         _ => character.is_control(),
+    }
+}
+
+/// Returns the place of the first character that acts.
+fn first_acting(text: &str) -> Option<usize> {
+    let is_printed = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    let mut from = 0;
+    loop {
+        // Of most text every byte is such.
+        from += text.as_bytes()[from..]
+            .iter()
+            .position(|byte| !is_printed(byte))?;
+        let character = text[from..].chars().next()?;
+        if acts(character) {
+            return Some(from);
+        }
+        from += character.len_utf8();
     }
 }
 

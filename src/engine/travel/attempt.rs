@@ -3,61 +3,40 @@
 use super::public_text::PublicText;
 use crate::events::Attempt;
 
-/// Returns the record without what belongs to this machine.
-pub(super) fn ended(attempt: Attempt, text: &PublicText) -> Attempt {
+/// Takes out of the record what belongs to this machine.
+pub(super) fn keep_public(attempt: &mut Attempt, text: &PublicText) {
     let Attempt {
-        story,
-        attempt,
-        verdict,
+        story: _,
+        attempt: _,
+        verdict: _,
         reason,
-        started,
-        duration,
-        exit_code,
-        cost_usd,
-        input_tokens,
-        cache_read_tokens,
-        cache_write_tokens,
-        output_tokens,
-        model,
-        agent_version,
-        turns,
-        files,
-        insertions,
-        deletions,
-        rests_on,
+        started: _,
+        duration: _,
+        exit_code: _,
+        cost_usd: _,
+        input_tokens: _,
+        cache_read_tokens: _,
+        cache_write_tokens: _,
+        output_tokens: _,
+        model: _,
+        agent_version: _,
+        turns: _,
+        files: _,
+        insertions: _,
+        deletions: _,
+        rests_on: _,
         boxed,
-        reviewer,
-        review_cost_usd,
-        review_input_tokens,
-        review_output_tokens,
-        output: _,
+        reviewer: _,
+        review_cost_usd: _,
+        review_input_tokens: _,
+        review_output_tokens: _,
+        output,
     } = attempt;
-    Attempt {
-        story,
-        attempt,
-        verdict,
-        reason: text.of_some(reason.as_ref()),
-        started,
-        duration,
-        exit_code,
-        cost_usd,
-        input_tokens,
-        cache_read_tokens,
-        cache_write_tokens,
-        output_tokens,
-        model,
-        agent_version,
-        turns,
-        files,
-        insertions,
-        deletions,
-        rests_on,
-        // The reason can name a directory of this machine.
-        boxed: boxed.map(|words| words.split(' ').next().unwrap_or_default().to_owned()),
-        reviewer,
-        review_cost_usd,
-        review_input_tokens,
-        review_output_tokens,
-        output: None,
+    *reason = text.of_some(reason.as_ref());
+    // The reason can name a directory of this machine.
+    if let Some(words) = boxed {
+        *words = words.split(' ').next().unwrap_or_default().to_owned();
     }
+    // Logs stay here.
+    *output = None;
 }
