@@ -128,6 +128,7 @@ flock($lock, LOCK_EX) or die;
 open(my $there, '>', "$notes/$name") or die;
 close $_ for ($there, *STDIN, *STDOUT, *STDERR);
 while (-d $notes) {
+    select(undef, undef, undef, 0.002);
     my $child = fork;
     POSIX::_exit(0) if $child;
     POSIX::setsid();

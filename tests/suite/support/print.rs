@@ -1,9 +1,8 @@
 //! What a repository looked like: fingerprints to compare.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -48,9 +47,9 @@ pub fn files(top: &Path) -> BTreeMap<PathBuf, String> {
     walk(top, |path, metadata| {
         let mode = metadata.mode();
         let content = if metadata.is_symlink() {
-            exact(fs::read_link(path).unwrap().as_os_str())
+            exact(fs::read_link(path).unwrap().into_os_string().into_vec())
         } else if metadata.is_file() {
-            exact(OsStr::from_bytes(&fs::read(path).unwrap()))
+            exact(fs::read(path).unwrap())
         } else {
             String::new()
         };
@@ -58,9 +57,13 @@ pub fn files(top: &Path) -> BTreeMap<PathBuf, String> {
     })
 }
 
-/// A character a byte, so that no two contents look alike.
-fn exact(bytes: &OsStr) -> String {
-    bytes.as_bytes().iter().map(|byte| char::from(*byte)).collect()
+/// Text as it is, anything else with a character a byte, so that no two contents look alike.
+fn exact(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|other| {
+        let bytes = other.into_bytes();
+        let characters: String = bytes.iter().copied().map(char::from).collect();
+        format!("\0{} bytes: {characters}", bytes.len())
+    })
 }
 
 /// Path to modification time, of all files but those in `.git`.

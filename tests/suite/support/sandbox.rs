@@ -98,6 +98,14 @@ impl Sandbox {
     /// The standard repository with uncommitted work of every kind: staged, unstaged, partly staged,
     /// deleted, untracked.
     pub fn dirty() -> Self {
+        static DIRTY: OnceLock<Copy> = OnceLock::new();
+        let dirty = DIRTY.get_or_init(|| Copy::of(&Self::with_edits().top));
+        let sandbox = Self::empty();
+        dirty.write(&sandbox.top);
+        sandbox
+    }
+
+    fn with_edits() -> Self {
         let sandbox = Self::new();
         sandbox.write("src/lib.txt", "staged\n");
         sandbox.git(&["add", "src/lib.txt"]);
@@ -240,21 +248,21 @@ impl Sandbox {
         self.ralph_cmd(args).run()
     }
 
-    /// The program itself, without git in front: for signals, and for a `git` of our own on `PATH`.
+    /// The program itself, without git in front: for signals, for a `git` of our own on `PATH`, and where many are started.
     pub fn direct(&self, args: &[&str]) -> Cmd {
         self.cmd(PROGRAM).args(args)
     }
 
-    /// `git ralph start add-login`, which must succeed.
+    /// `git-ralph start add-login`, which must succeed.
     #[track_caller]
     pub fn start(&self) -> Output {
-        self.ralph(&["start", CHANGE]).exits(0)
+        self.direct(&["start", CHANGE]).run().exits(0)
     }
 
     /// Runs a step (`next`, `retry`) with an agent.
     #[track_caller]
     pub fn step(&self, step: &str, agent: &str) -> Output {
-        self.ralph(&[step, "--", agent])
+        self.direct(&[step, "--", agent]).run()
     }
 
     /// Writes a scripted agent (sh) and gives its path. `$notes` is the sandbox's notes directory.
