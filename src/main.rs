@@ -1,61 +1,7 @@
-//! The program: questions of hooks, completions, arguments, one runtime, one exit code.
+//! The program.
 
-use std::env;
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
-use clap_complete::CompleteEnv;
-use git_ralph::commands::groups::grouped;
-use git_ralph::commands::{self, Cli, git_hook, guard, hook, to_complete, usage};
-use git_ralph::exit::Exit;
-use git_ralph::trace;
-
 fn main() -> ExitCode {
-    if let Some(asked) = guard::asked(env::args_os()) {
-        return with_runtime(guard::run(&asked));
-    }
-    if let Some(asked) = git_hook::asked(env::args_os()) {
-        return with_runtime(git_hook::run(&asked));
-    }
-    if let Some(event) = hook::asked(env::args_os()) {
-        return match hook::look(&event) {
-            Ok(work) => with_runtime(hook::run(work)),
-            Err(exit) => ExitCode::from(exit.code()),
-        };
-    }
-    CompleteEnv::with_factory(to_complete).complete();
-    let typed = grouped(Cli::command()).try_get_matches();
-    let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
-        Ok(cli) => cli,
-        Err(asked) => return told(&usage::explained(asked)),
-    };
-    trace::begin(cli.verbose);
-    with_runtime(commands::run(cli))
-}
-
-/// Prints the help, the version, or what is wrong with the command line.
-fn told(asked: &clap::Error) -> ExitCode {
-    match asked.print() {
-        Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            trace::begin(0);
-            trace::cannot_print(&error);
-            ExitCode::FAILURE
-        }
-        _ => u8::try_from(asked.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
-    }
-}
-
-fn with_runtime(work: impl Future<Output = Exit>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            trace::no_runtime(&error);
-            return ExitCode::FAILURE;
-        }
-    };
-    let exit = runtime.block_on(work);
-    // A question that nobody answered must not keep the program from ending.
-    runtime.shutdown_background();
-    ExitCode::from(exit.code())
+    git_ralph::commands::program::main()
 }

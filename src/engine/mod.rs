@@ -48,7 +48,7 @@ mod watch;
 mod work_tree_place;
 mod work_tree_removal;
 
-pub use attempt::review::{Reviewed, Unanswered, review};
+pub use attempt::review::{Unanswered, review};
 pub use attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, first_prompt, note_prompted,
     prompt_text, usual_agent,
@@ -71,5 +71,5 @@ pub use steps::restore::restore;
 pub use steps::resume::resume;
 pub use steps::run::{Driver, Stopped, run};
 pub use steps::start::preview;
-pub use steps::start_again::{Started, start};
+pub use steps::start_again::start;
 pub use work_tree_place::Place;

@@ -45,11 +45,10 @@ mod users_own;
 mod waits;
 pub mod worktree;
 
-pub use apart::Apart;
-pub use command::{Git, GitCommand, GitError, REPOSITORY_VARIABLES};
+pub use command::{Git, GitError, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover, discover_in_files};
 pub use filters::Filters;
-pub use foreign::{Kind, TopFile, batch};
+pub use foreign::{Kind, batch};
 pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
 pub use layout::{LayoutHead, RepoLayout, git_directories, path_in};

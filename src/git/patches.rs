@@ -71,19 +71,6 @@ impl Git {
         })
     }
 
-    /// Returns those of these commits that are not here, in one process.
-    ///
-    /// # Errors
-    /// If git cannot be run.
-    pub async fn missing(&self, commits: &[String]) -> Result<Vec<Oid>, GitError> {
-        let trees = self.trees_of(commits).await?;
-        let pairs = commits.iter().zip(trees);
-        Ok(pairs
-            .filter(|(_, tree)| tree.is_none())
-            .filter_map(|(commit, _)| Oid::parse(commit))
-            .collect())
-    }
-
     /// Returns the sizes of blobs in bytes, 0 for those that do not exist, in one process.
     ///
     /// # Errors

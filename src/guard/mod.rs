@@ -28,7 +28,7 @@ use scripts::{Places, Program};
 
 pub use answer::{Answer, HookCall, answer};
 pub use configuration::GitSettings;
-pub use log::{SeenMove, SeenMoves};
+pub use log::SeenMoves;
 pub use rail::Rail;
 pub use scripts::VERB;
 

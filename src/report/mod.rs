@@ -28,7 +28,7 @@ use crate::events::{InForce, Stretch, seconds_between};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
-pub use asked::{Asked, AskedTask};
+pub use asked::Asked;
 pub use by_agent::AgentTotals;
 pub use changes::Diffs;
 pub use of_loop::{list_at_checkpoint, of_loop};

@@ -34,8 +34,8 @@ mod tokens;
 mod wait;
 
 pub use fault::{Fault, FaultKind};
-pub use format::{Format, UnknownFormat};
-pub use report::{Message, Report, Usage};
+pub use format::Format;
+pub use report::{Report, Usage};
 
 use super::promise::{Heard, Tag};
 use detect::{Detection, Found};

@@ -23,8 +23,8 @@ use notes::Notes;
 
 pub use agents::KnownAgent;
 pub use boxed::FoundBox;
-pub use git::{Feature, Versions, versions};
-pub use installation::{Completion, Installation};
+pub use git::{Feature, versions};
+pub use installation::Installation;
 pub use notes::Problem;
 pub use repository::{FoundChange, FoundLoop, Repository};
 

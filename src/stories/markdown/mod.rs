@@ -21,7 +21,7 @@ use self::groups::{Group, empty_sections, groups};
 use self::outline::{CheckBox, Heading, Outline};
 use super::{Grouping, Story, Task, Warning, ids};
 
-pub use self::tick::{Spoiled, Ticked, tick};
+pub use self::tick::tick;
 
 /// The title of a story whose heading or box has no text.
 const UNTITLED: &str = "untitled";

@@ -26,7 +26,7 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Story;
 
-pub use by_hand::{Reviewed, Unanswered, review};
+pub use by_hand::{Unanswered, review};
 use opinion::Opinion;
 use reviewer::Reviewer;
 pub(super) use reviewer::name;
