@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::narration::{bold, green, red};
 use super::preview::described;
+use super::style::{bold, green, red};
 use super::width::wrap;
 use crate::inspect::doctor::{Examination, FoundBox, FoundChange, FoundLoop, KnownAgent, Repository};
 use crate::names::{counted, typed};

@@ -4,8 +4,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::amounts::time;
 use super::hold;
-use super::narration::time;
 use super::shown::{plain, shown, styled};
 use super::sticky::Sticky;
 use super::styles;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, spent, time, verdict};
+use super::amounts::{spent, time};
+use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry};
 use crate::events::{Attempt, Basis};

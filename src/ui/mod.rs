@@ -1,6 +1,7 @@
 //! The only place that prints: standard output gets the answer and nothing else, standard error the
 //! narration, in the same words on a terminal and in CI.
 
+mod amounts;
 pub mod choice;
 mod colour;
 pub mod doctor;
@@ -19,6 +20,7 @@ mod shown;
 pub mod status;
 mod sticky;
 pub mod stories;
+mod style;
 pub mod summary;
 pub mod view;
 mod width;
@@ -126,10 +128,10 @@ impl Screen {
                 loud.say(&format!("{error}\n"));
             }
             _ if github::is_there() => loud.say_safely(&github::error(&error.to_string())),
-            _ => loud.say(&format!("{}: {error}\n", narration::red("error"))),
+            _ => loud.say(&format!("{}: {error}\n", style::red("error"))),
         }
         if let Some(hint) = hint {
-            loud.say(&format!("{}: {hint}\n", narration::yellow("hint")));
+            loud.say(&format!("{}: {hint}\n", style::yellow("hint")));
         }
     }
 

@@ -1,27 +1,14 @@
 //! Events in words, in git's tone: short, lower-case, one line each.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Zoned};
 
-use super::shown::styled;
+use super::amounts::{far, time, waiting_time};
+use super::style::{bold, green, red, verdict};
 use crate::events::{Attempt, What, handed_over};
 use crate::names::{Oid, counted, dollars, heading, typed};
 use crate::state::Verdict;
-
-/// Returns the sum of the costs of attempts, and the number of those that told none, if there are any.
-pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
-    match unknown {
-        0 => dollars(known),
-        some => format!(
-            "{} known, {some} of {} without a price",
-            dollars(known),
-            counted(attempts, "attempt", "attempts")
-        ),
-    }
-}
 
 /// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
 pub(super) fn of(change: &str, what: &What) -> Option<String> {
@@ -221,48 +208,6 @@ pub(super) fn attempt_heading(what: &What) -> Option<String> {
     Some(text)
 }
 
-/// Returns the end of a wait: `in 11s`, `at 17:00, in 4h 59m`.
-fn waiting_time(seconds: u64, until: &Zoned) -> String {
-    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-    // Nobody counts the seconds of an hour.
-    let shown = if seconds >= 3600 {
-        seconds - seconds % 60
-    } else {
-        seconds
-    };
-    let left = SignedDuration::from_secs(shown);
-    match seconds {
-        ..60 => format!("in {left:#}"),
-        60..72_000 => format!("at {}, in {left:#}", until.strftime("%H:%M")),
-        _ => format!("on {}, in {left:#}", until.strftime("%Y-%m-%d at %H:%M")),
-    }
-}
-
-/// Returns the rest of a wait, in one line; empty at its end.
-pub(super) fn countdown(left: Duration) -> String {
-    if left.is_zero() {
-        return String::new();
-    }
-    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
-    let left = SignedDuration::from_secs(seconds.saturating_add(1));
-    format!("waiting, {left:#} left (Ctrl-C stops)")
-}
-
-/// Formats seconds for people: `4s`, `3m 20s`, `2h 05m`.
-pub(super) fn time(seconds: f64) -> String {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float that does not fit becomes the nearest that does"
-    )]
-    let seconds = seconds.round() as u64;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
-        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
-    }
-}
-
 /// Returns the line about an attempt whose gate failed: its output and its time have just been shown.
 pub(super) fn failed_by_gate(attempt: &Attempt) -> Option<String> {
     let reason = attempt.reason.as_deref()?.lines().next()?;
@@ -285,68 +230,4 @@ fn ended(attempt: &Attempt) -> String {
         }
     }
     text
-}
-
-/// Returns words in the colour of a verdict.
-pub(super) fn verdict(verdict: Verdict, words: &str) -> String {
-    if verdict == Verdict::Complete {
-        green(words)
-    } else {
-        red(words)
-    }
-}
-
-pub(super) fn bold(words: &str) -> String {
-    styled(&["1"], words)
-}
-
-pub(super) fn red(words: &str) -> String {
-    styled(&["1", "31"], words)
-}
-
-pub(super) fn green(words: &str) -> String {
-    styled(&["32"], words)
-}
-
-pub(super) fn yellow(words: &str) -> String {
-    styled(&["1", "33"], words)
-}
-
-/// Says how many stories are complete, and which are skipped.
-#[must_use]
-pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
-    let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
-    if !skipped.is_empty() {
-        let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
-    }
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sum_of_costs_says_what_it_does_not_hold() {
-        assert_eq!(spent(0.5, 0, 3), "$0.50");
-        assert_eq!(spent(0.5, 1, 3), "$0.50 known, 1 of 3 attempts without a price");
-    }
-
-    #[test]
-    fn times_are_short() {
-        let words = [0.4, 59.0, 200.0, 7_500.0, f64::NAN, 1e300].map(time);
-        assert_eq!(words[..4], ["0s", "59s", "3m 20s", "2h 05m"]);
-        assert_eq!(words[4], "0s");
-    }
-
-    #[test]
-    fn a_wait_is_told_by_the_clock() {
-        let until = "2026-11-22T17:00:20[UTC]".parse().unwrap();
-        let told = |seconds| waiting_time(seconds, &until);
-        assert_eq!(told(11), "in 11s");
-        assert_eq!(told(90), "at 17:00, in 1m 30s");
-        assert_eq!(told(4 * 3600 + 59 * 60 + 40), "at 17:00, in 4h 59m");
-        assert_eq!(told(100 * 3600), "on 2026-11-22 at 17:00, in 100h");
-        assert!(told(u64::MAX).contains("in "));
-    }
 }

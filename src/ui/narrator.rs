@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::margin::{self, Margin};
 use super::shown::{AgentOutput, shown};
-use super::{Screen, github, hold, live::Live, narration, styles};
+use super::{Screen, amounts, github, hold, live::Live, narration, styles};
 use crate::events::{Event, Observer, Stream, Watching, What};
 
 /// Watches a loop for a [`Screen`].
@@ -230,7 +230,7 @@ impl Observer for Narrator {
 
     fn countdown(&mut self, left: Duration) {
         // Elsewhere than on a terminal the event has said it all.
-        self.live.draw(&narration::countdown(left));
+        self.live.draw(&amounts::countdown(left));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::narration::bold;
+use super::style::bold;
 use crate::names::counted;
 use crate::remote::queue::{Entry, Queue};
 

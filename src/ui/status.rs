@@ -5,7 +5,8 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::narration::{self, bold, green, red, time};
+use super::amounts::{self, time};
+use super::style::{bold, green, red};
 use super::summary;
 use super::width::{hang, wrap};
 use crate::inspect::next_steps::Driver;
@@ -65,7 +66,7 @@ fn place(status: &Status) -> String {
 fn progress(status: &Status) -> String {
     let mut text = String::new();
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let far = narration::far(done, total, &status.skipped);
+        let far = amounts::far(done, total, &status.skipped);
         let alone = match status.by_promise_alone {
             None | Some(0) => String::new(),
             Some(1) => "; 1 rests on a promise alone".to_owned(),

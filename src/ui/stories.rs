@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, green};
+use super::style::{bold, green};
 use super::width::hang;
 use crate::inspect::stories::Stories;
 

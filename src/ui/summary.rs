@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::narration::{bold, far, green, red, spent, time};
+use super::amounts::{far, spent, time};
+use super::style::{bold, green, red};
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::summary::Summary;

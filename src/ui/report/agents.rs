@@ -5,7 +5,7 @@ use super::views::{AgentRow, ReviewRow};
 use super::{first_line, short, tokens};
 use crate::names::dollars;
 use crate::report::{AgentTotals, AttemptReport, Report, Review};
-use crate::ui::narration::{spent, time};
+use crate::ui::amounts::{spent, time};
 
 /// What stands for a number that is not known.
 const UNKNOWN: &str = "unknown";

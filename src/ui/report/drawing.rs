@@ -7,7 +7,7 @@ use super::timeline::{self, Scale};
 use super::views::{Bar, Timeline, TimelineRow};
 use super::{moment, short, when};
 use crate::report::{AttemptReport, Report};
-use crate::ui::narration::time;
+use crate::ui::amounts::time;
 use crate::ui::shown::plain;
 
 /// Width of the timeline, left edge of its bars, and height of a row, in units of the drawing.

@@ -16,8 +16,8 @@ use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
 use crate::report::{AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryReport, StoryState};
+use crate::ui::amounts::time;
 use crate::ui::log::in_one_line;
-use crate::ui::narration::time;
 use crate::ui::shown::plain;
 
 /// Maximum length of the body of a pull request that every host accepts, in characters.

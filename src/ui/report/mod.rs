@@ -18,8 +18,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::Screen;
+use super::amounts::{spent, time};
 use super::live::Live;
-use super::narration::{spent, time};
 use super::shown::plain;
 use crate::names::{counted, dollars, heading};
 use crate::report::{AttemptReport, Environment, FileTotal, Gate, Report, StoryReport, Totals};

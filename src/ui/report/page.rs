@@ -21,8 +21,8 @@ use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
 use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryReport, StoryState, Totals};
+use crate::ui::amounts::time;
 use crate::ui::log::in_one_line;
-use crate::ui::narration::time;
 use crate::ui::shown::plain;
 
 /// The template.

@@ -19,7 +19,7 @@ use super::window::{Window, places};
 use crate::inspect::changed_files::{Changed, Unknown};
 use crate::names::dollars;
 use crate::state::Phase;
-use crate::ui::narration::time;
+use crate::ui::amounts::time;
 use crate::ui::shown::plain;
 use crate::ui::width::cut;
 

@@ -2,11 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::events::{Event, What};
+use crate::events::{self, Event, What};
 use crate::inspect::follow::News;
 use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
-use crate::ui::narration;
 use crate::ui::shown::plain;
+use crate::ui::{amounts, narration};
 
 /// The mark of a story, before its id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -249,35 +249,7 @@ impl Model {
                 story.mark = Mark::Running;
                 story.attempts.push(begun);
             }
-            What::AttemptEnded(ended) => {
-                if let Some(cost) = ended.whole_cost() {
-                    self.cost = Some(self.cost.unwrap_or_default() + cost);
-                }
-                let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
-                let reason = first.map(|first| plain(first).into_owned());
-                self.reason.clone_from(&reason);
-                self.gate = None;
-                self.story(&ended.story, None).mark = match ended.verdict {
-                    Verdict::Complete => Mark::Complete,
-                    verdict if verdict.counts() => Mark::Failed,
-                    _ => Mark::Open,
-                };
-                if let Some(attempt) = self.attempt(&ended.story, ended.attempt) {
-                    attempt.ended = Some((ended.verdict, ended.duration));
-                    attempt.reason = reason;
-                    attempt.used = Used {
-                        model: ended.model.as_deref().map(|model| plain(model).into_owned()),
-                        input_tokens: ended.input_tokens,
-                        output_tokens: ended.output_tokens,
-                        cost: ended.cost_usd,
-                    };
-                    let lines = ended.insertions.zip(ended.deletions);
-                    attempt.size = ended
-                        .files
-                        .zip(lines)
-                        .map(|(files, (added, removed))| (files, added, removed));
-                }
-            }
+            What::AttemptEnded(ended) => self.ended(ended),
             What::Gate { .. } | What::Review { .. } => self.gate = None,
             What::Checkpoint {
                 story: Some(story), ..
@@ -297,10 +269,41 @@ impl Model {
                 self.progress = Some((*done, *total));
                 self.told = format!("all {total} stories are complete");
                 if done < total {
-                    self.told = narration::far(*done, *total, &[]);
+                    self.told = amounts::far(*done, *total, &[]);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Takes the end of an attempt.
+    fn ended(&mut self, ended: &events::Attempt) {
+        if let Some(cost) = ended.whole_cost() {
+            self.cost = Some(self.cost.unwrap_or_default() + cost);
+        }
+        let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
+        let reason = first.map(|first| plain(first).into_owned());
+        self.reason.clone_from(&reason);
+        self.gate = None;
+        self.story(&ended.story, None).mark = match ended.verdict {
+            Verdict::Complete => Mark::Complete,
+            verdict if verdict.counts() => Mark::Failed,
+            _ => Mark::Open,
+        };
+        if let Some(attempt) = self.attempt(&ended.story, ended.attempt) {
+            attempt.ended = Some((ended.verdict, ended.duration));
+            attempt.reason = reason;
+            attempt.used = Used {
+                model: ended.model.as_deref().map(|model| plain(model).into_owned()),
+                input_tokens: ended.input_tokens,
+                output_tokens: ended.output_tokens,
+                cost: ended.cost_usd,
+            };
+            let lines = ended.insertions.zip(ended.deletions);
+            attempt.size = ended
+                .files
+                .zip(lines)
+                .map(|(files, (added, removed))| (files, added, removed));
         }
     }
 

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::{Scene, put};
 use crate::state::Verdict;
-use crate::ui::narration::time;
+use crate::ui::amounts::time;
 use crate::ui::shown::plain;
 use crate::ui::view::model::{Attempt, Mark, Story};
 use crate::ui::width::cut;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::Scene;
 use crate::inspect::changed_files::Unknown;
 use crate::names::{counted, dollars};
-use crate::ui::narration::time;
+use crate::ui::amounts::time;
 use crate::ui::report::tokens;
 use crate::ui::shown::plain;
 use crate::ui::view::chosen::Page;

@@ -1,0 +1,101 @@
+//! Numbers in words, for people: costs, times, how far a loop is.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Zoned};
+
+use crate::names::{counted, dollars};
+
+/// Returns the sum of the costs of attempts, and the number of those that told none, if there are any.
+pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
+    match unknown {
+        0 => dollars(known),
+        some => format!(
+            "{} known, {some} of {} without a price",
+            dollars(known),
+            counted(attempts, "attempt", "attempts")
+        ),
+    }
+}
+
+/// Returns the end of a wait: `in 11s`, `at 17:00, in 4h 59m`.
+pub(super) fn waiting_time(seconds: u64, until: &Zoned) -> String {
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    // Nobody counts the seconds of an hour.
+    let shown = if seconds >= 3600 {
+        seconds - seconds % 60
+    } else {
+        seconds
+    };
+    let left = SignedDuration::from_secs(shown);
+    match seconds {
+        ..60 => format!("in {left:#}"),
+        60..72_000 => format!("at {}, in {left:#}", until.strftime("%H:%M")),
+        _ => format!("on {}, in {left:#}", until.strftime("%Y-%m-%d at %H:%M")),
+    }
+}
+
+/// Returns the rest of a wait, in one line; empty at its end.
+pub(super) fn countdown(left: Duration) -> String {
+    if left.is_zero() {
+        return String::new();
+    }
+    let seconds = i64::try_from(left.as_secs()).unwrap_or(i64::MAX);
+    let left = SignedDuration::from_secs(seconds.saturating_add(1));
+    format!("waiting, {left:#} left (Ctrl-C stops)")
+}
+
+/// Formats seconds for people: `4s`, `3m 20s`, `2h 05m`.
+pub(super) fn time(seconds: f64) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float that does not fit becomes the nearest that does"
+    )]
+    let seconds = seconds.round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m {seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h {minutes:02}m"),
+    }
+}
+
+/// Says how many stories are complete, and which are skipped.
+#[must_use]
+pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
+    let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
+    if !skipped.is_empty() {
+        let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_costs_says_what_it_does_not_hold() {
+        assert_eq!(spent(0.5, 0, 3), "$0.50");
+        assert_eq!(spent(0.5, 1, 3), "$0.50 known, 1 of 3 attempts without a price");
+    }
+
+    #[test]
+    fn times_are_short() {
+        let words = [0.4, 59.0, 200.0, 7_500.0, f64::NAN, 1e300].map(time);
+        assert_eq!(words[..4], ["0s", "59s", "3m 20s", "2h 05m"]);
+        assert_eq!(words[4], "0s");
+    }
+
+    #[test]
+    fn a_wait_is_told_by_the_clock() {
+        let until = "2026-11-22T17:00:20[UTC]".parse().unwrap();
+        let told = |seconds| waiting_time(seconds, &until);
+        assert_eq!(told(11), "in 11s");
+        assert_eq!(told(90), "at 17:00, in 1m 30s");
+        assert_eq!(told(4 * 3600 + 59 * 60 + 40), "at 17:00, in 4h 59m");
+        assert_eq!(told(100 * 3600), "on 2026-11-22 at 17:00, in 100h");
+        assert!(told(u64::MAX).contains("in "));
+    }
+}
