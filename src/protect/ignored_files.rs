@@ -391,7 +391,7 @@ pub(super) async fn leave_out(
     let mut hidden = records.hidden_among(reading.added())?;
     if !hidden.is_empty() {
         // Whoever adds a file to the index wants it to be committed.
-        let file = site.repo.read_index(&site.repo.index()).unwrap_or_default();
+        let file = site.repo.read_index_or_none(&site.repo.index())?;
         hidden.retain(|path| file.index().is_none_or(|index| index.find(path).is_none()));
     }
     let left_out = [taken.as_slice(), hidden.as_slice()].concat();

@@ -41,8 +41,9 @@ pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Time
 /// Returns whether the real index has the same content as the index `saved` with this tree, hides nothing, and no file
 /// was touched since: git would not report a file whose permissions alone changed. One `lstat` for each file.
 pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool {
-    let now = repo.read_index(&repo.index()).unwrap_or_default();
-    let was = repo.read_index(saved).unwrap_or_default();
+    let (Ok(now), Ok(was)) = (repo.read_index(&repo.index()), repo.read_index(saved)) else {
+        return false;
+    };
     let (Some(index), Some(saved)) = (now.index(), was.index()) else {
         return false;
     };

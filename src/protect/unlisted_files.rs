@@ -8,17 +8,25 @@ use std::time::{Duration, SystemTime};
 use super::Site;
 use super::inventory::Inventory;
 use super::stat_changes::directories;
-
 use crate::fs::{seen, seen_in};
+use crate::git::GitError;
 
 /// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Finds special files, and ignore rules that hide themselves, in the directories of the files in `index`, if they were
 /// made since `since` and are not in `known`. `index` describes the work tree.
-pub(super) fn made_since(site: Site<'_>, index: &Path, known: &Inventory, since: SystemTime) -> Vec<Vec<u8>> {
+///
+/// # Errors
+/// If the index cannot be read.
+pub(super) fn made_since(
+    site: Site<'_>,
+    index: &Path,
+    known: &Inventory,
+    since: SystemTime,
+) -> Result<Vec<Vec<u8>>, GitError> {
     let since = since - CLOCK_LAG;
-    let file = site.repo.read_index(index).unwrap_or_default();
+    let file = site.repo.read_index_or_none(index)?;
     let is_tracked = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
     let mut dirs = directories(file.entries().map(|entry| entry.path));
     dirs.insert(b"");
@@ -47,5 +55,5 @@ pub(super) fn made_since(site: Site<'_>, index: &Path, known: &Inventory, since:
             }
         }
     }
-    found
+    Ok(found)
 }

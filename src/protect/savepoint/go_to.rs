@@ -137,8 +137,8 @@ impl Savepoint {
                 Some(now) => now,
                 None => self.read(site, Count::Nothing, notices).await?,
             };
-            let was = self.read_index(site);
-            touched.extend(touched_between(&was, &repo.read_index(&work).unwrap_or_default()));
+            let was = self.read_index(site)?;
+            touched.extend(touched_between(&was, &*repo.read_index_or_none(&work)?));
             touched.extend(touched_in_same_second(repo, &was, self.since));
             if turn == 0 {
                 exact_bytes::keep_in_trash(site, &work, &touched, trash, notices).await?;
@@ -218,7 +218,7 @@ impl Savepoint {
         let work = site.work_index();
         let before = self.known_before(site)?;
         let since = SystemTime::from(self.since);
-        for path in unlisted_files::made_since(site, &work, &before, since) {
+        for path in unlisted_files::made_since(site, &work, &before, since)? {
             put_away(site, &self.nested, &path, trash)?;
         }
         let left = site.repo.differences(&work).await?;
@@ -261,7 +261,7 @@ impl Savepoint {
             added.into_iter().partition(|path| known.holds_back(path));
         if now.nested.is_empty() && !added.is_empty() {
             // git-ralph added all paths that the attempt's own index lacks, and it leaves ignored files out.
-            let file = repo.read_index(&repo.index()).unwrap_or_default();
+            let file = repo.read_index_or_none(&repo.index())?;
             if let Some(its) = file.index() {
                 added.retain(|path| its.find(path).is_some());
             }

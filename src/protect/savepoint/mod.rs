@@ -15,6 +15,7 @@ use jiff::Timestamp;
 
 use super::moment::Moment;
 use super::{ProtectError, Site};
+use crate::git::GitError;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
 
@@ -47,9 +48,9 @@ impl Savepoint {
         })
     }
 
-    /// Reads the copy of the index; it is empty if it cannot be read.
-    fn read_index(&self, site: Site<'_>) -> Arc<IndexFile> {
-        site.repo.read_index(&self.index(site)).unwrap_or_default()
+    /// Reads the copy of the index; it is empty if there is none.
+    fn read_index(&self, site: Site<'_>) -> Result<Arc<IndexFile>, GitError> {
+        site.repo.read_index_or_none(&self.index(site))
     }
 
     /// Keeps a copy of the present index, to find later changes.

@@ -43,7 +43,7 @@ impl Savepoint {
             .private_index(&repo.index(), &work, Some(&self.commit))
             .await?;
         if made.sound {
-            let real = repo.read_index(&repo.index()).unwrap_or_default();
+            let real = repo.read_index_or_none(&repo.index())?;
             let unseen = touched_in_same_second(repo, &real, self.since);
             if !unseen.is_empty() {
                 repo.forget_times(&work, &unseen)?;

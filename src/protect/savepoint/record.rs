@@ -51,7 +51,7 @@ impl Savepoint {
     pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let repo = site.repo;
         let index = repo.index();
-        let (was, now) = (self.read_index(site), repo.read_index(&index).unwrap_or_default());
+        let (was, now) = (self.read_index(site)?, repo.read_index_or_none(&index)?);
         let mut touched = touched_between(&was, &now);
         touched.extend(touched_in_same_second(repo, &now, since));
         if !touched.is_empty() {
@@ -73,10 +73,7 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let work = site.work_index();
-        let (known, now) = (
-            self.read_index(site),
-            site.repo.read_index(&work).unwrap_or_default(),
-        );
+        let (known, now) = (self.read_index(site)?, site.repo.read_index_or_none(&work)?);
         let mut touched = touched_between(&known, &now);
         touched.extend(touched_in_same_second(site.repo, &known, since));
         self.record_touched(site, &work, &now, &touched).await
