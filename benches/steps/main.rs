@@ -2,7 +2,8 @@
 //! steps -- [what …]`. Not a test: it prints ratios of medians, measured in turns on this machine.
 //!
 //! What can be asked for: a number of files (`100`), with ignored ones (`10000+100000`), `agent` (the agent's own git),
-//! `run` (a story of the driver), `box` (an attempt in a box), `startup` and `stream`. Without anything: all but the ignored files.
+//! `run` (a story of the driver), `box` (an attempt in a box), `startup` and `stream`. Without anything: all of these but the
+//! ignored files. `builds` compares this build with another one of git-ralph, whose path is in `EARLIER`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -13,6 +14,7 @@
 
 mod agent;
 mod boxed;
+mod builds;
 mod driver;
 mod measure;
 mod repository;
@@ -36,10 +38,11 @@ fn main() {
             ("stream", ..) => small::stream(),
             ("agent", ..) => agent::table(),
             ("box", ..) => boxed::table(),
+            ("builds", ..) => builds::table(),
             ("run", ..) => driver::table(),
             (_, Ok(files), Ok(ignored)) if files >= 100 => steps::table(files, ignored),
             _ => println!(
-                "not known here: {word} (a number of files from 100 on, run, agent, box, startup, stream)"
+                "not known here: {word} (a number of files from 100 on, run, agent, box, builds, startup, stream)"
             ),
         }
     }

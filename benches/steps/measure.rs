@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 pub static RALPH: LazyLock<String> =
     LazyLock::new(|| env::var("RALPH").unwrap_or_else(|_| env!("CARGO_BIN_EXE_git-ralph").to_owned()));
 
+/// Another build of git-ralph: the one that `EARLIER` names, else the one that is installed.
+pub static EARLIER: LazyLock<String> =
+    LazyLock::new(|| env::var("EARLIER").unwrap_or_else(|_| "git-ralph".to_owned()));
+
 /// A command line, and the exit code it has to have.
 pub struct Line {
     pub argv: Vec<String>,
@@ -154,6 +158,13 @@ pub fn counted(dir: &Path, lines: &[Line]) -> Counts {
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Returns the median of the ratios of pairs.
+pub fn median_ratio(pairs: &[(Duration, Duration)]) -> f64 {
+    let mut ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| ratio(*ours, *theirs)).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 pub fn ratio(ours: Duration, theirs: Duration) -> f64 {

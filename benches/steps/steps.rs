@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::measure::{Counts, Line, RALPH, counted, in_git, median, ratio, timed};
+use super::measure::{Counts, EARLIER, Line, RALPH, counted, in_git, median, ratio, timed};
 use super::repository::Repository;
 
 /// No new round begins after this.
 const ENOUGH: Duration = Duration::from_secs(150);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub enum Step {
     Start,
     Checkpoint,
     Revert,
@@ -17,7 +17,7 @@ enum Step {
     FinishMoved,
 }
 
-const STEPS: [(Step, &str); 5] = [
+pub const STEPS: [(Step, &str); 5] = [
     (Step::Start, "start"),
     (Step::Checkpoint, "checkpoint"),
     (Step::Revert, "revert, attempt kept"),
@@ -27,13 +27,15 @@ const STEPS: [(Step, &str); 5] = [
 
 /// Who does the steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub enum Side {
     /// The plain commands, as people type them.
     Plain,
     /// Plain commands that do the same work as durably: the revert keeps the attempt, too.
     Same,
     /// git-ralph.
     Ralph,
+    /// Another build of git-ralph.
+    Earlier,
 }
 
 const SIDES: [Side; 3] = [Side::Plain, Side::Same, Side::Ralph];
@@ -57,7 +59,7 @@ pub fn table(files: usize, ignored: usize) {
     let mut taken = Vec::new();
     let mut done = 0;
     while done < rounds && begun.elapsed() < ENOUGH {
-        round(&repositories, |step| {
+        round(&repositories, SIDES, |step| {
             let mut times = [Duration::ZERO; 3];
             for turn in 0..SIDES.len() {
                 let side = SIDES[(turn + done) % SIDES.len()];
@@ -69,7 +71,7 @@ pub fn table(files: usize, ignored: usize) {
         done += 1;
     }
     let mut counts: Vec<(Step, [Counts; 3])> = Vec::new();
-    round(&repositories, |step| {
+    round(&repositories, SIDES, |step| {
         let of_side = |side: Side| {
             let repository = &repositories[side as usize];
             counted(&repository.dir, &lines(repository, side, step))
@@ -79,7 +81,7 @@ pub fn table(files: usize, ignored: usize) {
     let mut waits = Vec::new();
     // Rounds in which the git processes of git-ralph are watched.
     for _ in 0..watched {
-        round(&repositories, |step| {
+        round(&repositories, SIDES, |step| {
             for (repository, side) in repositories.iter().zip(SIDES) {
                 let lines = lines(repository, side, step);
                 if side == Side::Ralph {
@@ -94,7 +96,7 @@ pub fn table(files: usize, ignored: usize) {
 }
 
 /// One loop in all repositories, then a short one whose original branch moves on.
-fn round(repositories: &[Repository; 3], mut step: impl FnMut(Step)) {
+pub fn round<const N: usize>(repositories: &[Repository; N], sides: [Side; N], mut step: impl FnMut(Step)) {
     let all = |what: &dyn Fn(&Repository)| repositories.iter().for_each(what);
     all(&|repository| {
         repository.reset();
@@ -111,7 +113,7 @@ fn round(repositories: &[Repository; 3], mut step: impl FnMut(Step)) {
         step(kind);
     }
     step(Step::Finish);
-    for (repository, side) in repositories.iter().zip(SIDES) {
+    for (repository, side) in repositories.iter().zip(sides) {
         repository.reset();
         timed(&repository.dir, &lines(repository, side, Step::Start));
         repository.work(5);
@@ -121,7 +123,7 @@ fn round(repositories: &[Repository; 3], mut step: impl FnMut(Step)) {
     step(Step::FinishMoved);
 }
 
-fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
+pub fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
     let checkpoint = repository.oid("HEAD");
     let plain: &[&[&str]] = match step {
         Step::Start => &[
@@ -145,14 +147,16 @@ fn lines(repository: &Repository, side: Side, step: Step) -> Vec<Line> {
             &["git", "branch", "-D", "ralph/bench"],
         ],
     };
-    if side != Side::Ralph {
-        return plain.iter().map(|argv| Line::new(argv)).collect();
-    }
+    let program = match side {
+        Side::Plain | Side::Same => return plain.iter().map(|argv| Line::new(argv)).collect(),
+        Side::Ralph => RALPH.as_str(),
+        Side::Earlier => EARLIER.as_str(),
+    };
     let ralph = match step {
-        Step::Start => Line::new(&[RALPH.as_str(), "start", "bench", "--stories", "tasks.md"]),
-        Step::Checkpoint => Line::new(&[RALPH.as_str(), "complete"]),
-        Step::Revert => Line::new(&[RALPH.as_str(), "fail", "it does not work"]).exits(3),
-        Step::Finish | Step::FinishMoved => Line::new(&[RALPH.as_str(), "finish", "--cleanup"]),
+        Step::Start => Line::new(&[program, "start", "bench", "--stories", "tasks.md"]),
+        Step::Checkpoint => Line::new(&[program, "complete"]),
+        Step::Revert => Line::new(&[program, "fail", "it does not work"]).exits(3),
+        Step::Finish | Step::FinishMoved => Line::new(&[program, "finish", "--cleanup"]),
     };
     vec![ralph]
 }
