@@ -27,13 +27,16 @@ impl Remote {
     pub fn clone(&self, name: &str, args: &[&str]) -> Clone<'_> {
         let dir = self.sandbox.outside(name);
         let url = format!("file://{}", self.bare.display());
-        self.sandbox
-            .git(&[&["clone", "-q", &url, dir.to_str().unwrap()], args].concat());
-        let clone = Clone { remote: self, dir };
-        clone.git(&["config", "user.name", "A User"]);
-        clone.git(&["config", "user.email", "user@example.org"]);
-        clone.git(&["config", "ralph.remote", "origin"]);
-        clone
+        let own = [
+            "user.name=A User",
+            "user.email=user@example.org",
+            "ralph.remote=origin",
+        ];
+        let own = own.iter().flat_map(|value| ["-c", *value]);
+        let mut clone = vec!["clone", "-q", url.as_str(), dir.to_str().unwrap()];
+        clone.extend(own.chain(args.iter().copied()));
+        self.sandbox.git(&clone);
+        Clone { remote: self, dir }
     }
 
     pub fn git(&self, args: &[&str]) -> String {

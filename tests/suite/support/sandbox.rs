@@ -332,16 +332,16 @@ impl Sandbox {
         read(&self.state_file()).parse().unwrap()
     }
 
-    /// `git ralph status add-login --json`.
+    /// `git-ralph status add-login --json`.
     #[track_caller]
     pub fn status(&self) -> serde_json::Value {
-        self.ralph(&["status", CHANGE, "--json"]).exits(0).json()
+        self.direct(&["status", CHANGE, "--json"]).run().exits(0).json()
     }
 
-    /// `git ralph log add-login --json`: its attempts.
+    /// `git-ralph log add-login --json`: its attempts.
     #[track_caller]
     pub fn attempts(&self) -> Vec<serde_json::Value> {
-        let log = self.ralph(&["log", CHANGE, "--json"]).exits(0).json();
+        let log = self.direct(&["log", CHANGE, "--json"]).run().exits(0).json();
         log["attempts"].as_array().unwrap().clone()
     }
 
