@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::GitError;
 use super::discover::Repo;
 use super::index_file::{self, GITLINK};
 use crate::names::Oid;
@@ -46,6 +47,24 @@ pub(super) fn compared(repo: &Repo, known: &Path, base: &Oid, index: &Path, tree
         changes: Some(changes),
         links,
     })
+}
+
+impl Repo {
+    /// Lists the differences between two trees, as `Git::diff_trees` does. Each comes with an index that may hold it: if
+    /// both do, no git is run.
+    ///
+    /// # Errors
+    /// If git has to be asked, and fails.
+    pub async fn differences_of_trees(
+        &self,
+        (from, from_index): (&Oid, &Path),
+        (to, to_index): (&Oid, &Path),
+    ) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
+        match compared(self, from_index, from, to_index, to).and_then(|new| new.changes) {
+            Some(changes) => Ok(changes),
+            None => self.git.diff_trees(from, to).await,
+        }
+    }
 }
 
 /// Returns whether an index certainly has no gitlinks.

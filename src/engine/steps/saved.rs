@@ -1,6 +1,8 @@
 //! Says in one line what `start` has saved of the user's state, and where.
 
-use crate::fs::read_if_there;
+use std::collections::BTreeSet;
+
+use crate::fs::{FileError, read_if_there};
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 
@@ -15,30 +17,22 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    /// Counts the differences between HEAD, the index and the work tree. If there certainly are none, no git is asked.
+    /// Counts what was not committed: the paths that differ between HEAD and the index, between the index and the work
+    /// tree, and the stash entries.
     ///
     /// # Errors
-    /// If git fails.
-    pub async fn of(repo: &Repo, head: &Oid, staged: &Oid, work_tree: &Oid) -> Result<Self, GitError> {
+    /// If the log of the stash cannot be read.
+    pub fn of(repo: &Repo, staged: &[(u8, Vec<u8>)], unstaged: &[(u8, Vec<u8>)]) -> Result<Self, FileError> {
         let log = read_if_there(&repo.common_dir.join("logs/refs/stash"))?.unwrap_or_default();
         let stashed = log
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .count();
-        if staged == work_tree && repo.has_tree(head, staged) {
-            return Ok(Self {
-                stashed,
-                ..Self::default()
-            });
-        }
-        let (all, unstaged) = tokio::join!(
-            repo.git.diff_trees(head, work_tree),
-            repo.git.diff_trees(staged, work_tree)
-        );
-        let untracked = unstaged?.iter().filter(|(kind, _)| *kind == b'A').count();
+        let edited = unstaged.iter().filter(|(kind, _)| *kind != b'A');
+        let uncommitted: BTreeSet<&[u8]> = edited.chain(staged).map(|(_, path)| path.as_slice()).collect();
         Ok(Self {
-            uncommitted: all?.len().saturating_sub(untracked),
-            untracked,
+            uncommitted: uncommitted.len(),
+            untracked: unstaged.iter().filter(|(kind, _)| *kind == b'A').count(),
             stashed,
         })
     }
@@ -59,6 +53,21 @@ impl Saved {
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| format!("saved: {}", parts.join(", ")))
     }
+}
+
+/// Lists the differences between HEAD and the tree of the index. If there certainly are none, git is not asked.
+///
+/// # Errors
+/// If git fails.
+pub(super) async fn staged_changes(
+    repo: &Repo,
+    head: &Oid,
+    staged: &Oid,
+) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
+    if repo.has_tree(head, staged) {
+        return Ok(Vec::new());
+    }
+    repo.git.diff_trees(head, staged).await
 }
 
 #[cfg(test)]

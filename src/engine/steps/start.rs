@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::gates_at_start;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
-use super::saved::Saved;
+use super::saved::{Saved, staged_changes};
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::numbers::take_numbers;
@@ -142,24 +142,27 @@ async fn compute(
     let site = Site { repo, dir: &dir };
     // Work that does not need the result of the reading runs in parallel.
     let users_index = repo.index();
-    let (reading, staged, recorded, anchor) = tokio::join!(
+    let (reading, staged, recorded, anchor, from_head) = tokio::join!(
         repo.read_work_tree(&work, &base, None, Whose::Users, Count::Nothing),
         staged_commit(context, &staged),
         Savepoint::begin_records(site, &users_index, &made.entries),
         anchor(context, made.sound, &found.tips),
+        staged_changes(repo, &base, &staged_tree),
     );
     let (reading, (below, staged), anchor) = (reading?, staged?, anchor?);
     recorded?;
     let parents: Vec<&Oid> = head.into_iter().collect();
     let message = snapshot_message(&context.head, change, options.linked.as_ref());
     let both = [&below, &staged];
-    let (recorded, snapshot, checkpoint, saved) = tokio::join!(
+    let work_tree = (&reading.tree, work.as_path());
+    let (recorded, snapshot, checkpoint, unstaged) = tokio::join!(
         Savepoint::begin_exact_bytes(site, &work),
         repo.commit_tree(&reading.tree, &both, &message),
         repo.commit_tree(&reading.tree, &parents, "initial state"),
-        Saved::of(repo, &base, &staged_tree, &reading.tree),
+        repo.differences_of_trees((&staged_tree, &users_index), work_tree),
     );
     recorded?;
+    let saved = Saved::of(repo, &from_head?, &unstaged?)?;
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);
     let initial = checkpoint.clone();
     let old: Vec<Oid> = found.leftover.iter().cloned().collect();
@@ -211,7 +214,7 @@ async fn compute(
         restored: None,
         intent: Some(Intent::Start(plan.clone())),
     };
-    Ok((state, plan, saved?))
+    Ok((state, plan, saved))
 }
 
 /// Reports the repositories inside the work tree that are no part of the loop.

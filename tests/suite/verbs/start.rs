@@ -457,6 +457,13 @@ fn what_it_saved_and_where_is_one_line() {
     sandbox.git(&["add", "one"]);
     let told = sandbox.start().stderr;
     assert!(told.contains("saved: 1 uncommitted file in "), "{told}");
+    // A file that is only taken out of the index is both, and takes no other's place.
+    let sandbox = Sandbox::new();
+    sandbox.write("README.md", "edited\n");
+    sandbox.git(&["rm", "-q", "--cached", "old.txt"]);
+    let told = sandbox.start().stderr;
+    let line = "saved: 2 uncommitted files and 1 untracked file in ";
+    assert!(told.contains(line), "{told}");
     let sandbox = Sandbox::new();
     sandbox.git(&["gc", "-q"]);
     let told = sandbox.start().stderr;
