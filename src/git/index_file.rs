@@ -126,6 +126,11 @@ impl IndexFile {
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.index().into_iter().flat_map(Index::entries)
     }
+
+    /// Returns the paths of its entries, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries().map(|entry| entry.path)
+    }
 }
 
 impl<'a> Index<'a> {

@@ -30,15 +30,16 @@ pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileE
     Ok(files)
 }
 
-/// Returns whether git may convert files: the configuration says so, or there are attributes. `file` is what is in
-/// `index`, which describes the work tree. Looks for one file in each directory.
+/// Returns whether git may convert these files: the configuration says so, or there are attributes. `file` is what is in
+/// `index`, which describes the work tree. Looks for one file in each directory above them.
 ///
 /// # Errors
 /// If git cannot be asked, or the record cannot be read.
-pub(super) async fn may_convert(
+pub(super) async fn may_convert<'p>(
     site: Site<'_>,
     index: &Path,
     file: &IndexFile,
+    paths: impl Iterator<Item = &'p [u8]>,
 ) -> Result<bool, ProtectError> {
     let repo = site.repo;
     let of_repository = repo.common_dir.join("info/attributes");
@@ -62,13 +63,13 @@ pub(super) async fn may_convert(
         let dir = path.strip_suffix(RULES.as_bytes());
         dir.is_some_and(|dir| dir.is_empty() || dir.ends_with(b"/"))
     };
-    Ok(known.entries().any(|entry| is_rules(entry.path)) || has_unlisted_rules(&repo.top, file))
+    Ok(known.entries().any(|entry| is_rules(entry.path)) || has_unlisted_rules(&repo.top, paths))
 }
 
-/// Returns whether a directory of the index has attributes that the index does not list: git ignores the file that has
+/// Returns whether a directory above these paths has attributes, where the index lists none: git ignores the file that has
 /// them, but obeys it.
-fn has_unlisted_rules(top: &Path, file: &IndexFile) -> bool {
-    let mut dirs = directories(file.entries().map(|entry| entry.path));
+fn has_unlisted_rules<'p>(top: &Path, paths: impl Iterator<Item = &'p [u8]>) -> bool {
+    let mut dirs = directories(paths);
     dirs.insert(b"");
     let rules = |dir: &[u8]| top.join(OsStr::from_bytes(dir)).join(RULES);
     dirs.into_iter().any(|dir| may_exist(&rules(dir)))

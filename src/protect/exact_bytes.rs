@@ -72,7 +72,7 @@ impl ExactBytes {
         paths: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
         let repo = site.repo;
-        if !may_convert(site, index, file).await? {
+        if !may_convert(site, index, file, paths.iter().map(Vec::as_slice)).await? {
             return Ok(());
         }
         self.smudge(repo, index, paths).await?;
@@ -112,7 +112,7 @@ impl ExactBytes {
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         let repo = site.repo;
         let file = repo.read_index_if_there(index)?;
-        if !may_convert(site, index, &file).await? {
+        if !may_convert(site, index, &file, file.paths()).await? {
             return Ok(());
         }
         let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
@@ -177,7 +177,7 @@ impl ExactBytes {
         let (repo, mut written) = (site.repo, Vec::new());
         let below = Below::new(&repo.top);
         let file = repo.read_index_if_there(index)?;
-        if paths.is_empty() || !may_convert(site, index, &file).await? {
+        if paths.is_empty() || !may_convert(site, index, &file, paths.iter().map(Vec::as_slice)).await? {
             return Ok(written);
         }
         let kept: BTreeSet<Vec<u8>> = regular(&self.kept, paths.iter().cloned())?.into_iter().collect();
@@ -266,7 +266,7 @@ pub(crate) async fn keep_before_switch(
     notices: &mut dyn Notices,
 ) -> Result<(), ProtectError> {
     let file = site.repo.read_index_if_there(work)?;
-    if now == target || !may_convert(site, work, &file).await? {
+    if now == target || !may_convert(site, work, &file, file.paths()).await? {
         return Ok(());
     }
     let changes = site.repo.git.diff_trees(now, target).await?;
@@ -287,7 +287,7 @@ pub(crate) async fn keep_before_removal(
 ) -> Result<(), ProtectError> {
     let index = site.repo.index();
     let file = site.repo.read_index_if_there(&index)?;
-    if !may_convert(site, &index, &file).await? {
+    if !may_convert(site, &index, &file, file.paths()).await? {
         return Ok(());
     }
     let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();

@@ -91,6 +91,6 @@ pub(crate) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Returns every directory above the files of an index.
 pub(crate) fn tracked_directories(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
     let file = repo.read_index_or_none(index)?;
-    let dirs = directories(file.entries().map(|entry| entry.path));
+    let dirs = directories(file.paths());
     Ok(dirs.into_iter().map(<[u8]>::to_vec).collect())
 }

@@ -28,7 +28,7 @@ pub(super) fn made_since(
     let since = since - CLOCK_LAG;
     let file = site.repo.read_index_or_none(index)?;
     let is_tracked = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
-    let mut dirs = directories(file.entries().map(|entry| entry.path));
+    let mut dirs = directories(file.paths());
     dirs.insert(b"");
     let mut found = Vec::new();
     for dir in dirs {
