@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::command::{Git, GitError, split_z};
+use super::command::{Git, split_z};
 use super::discover::Repo;
+use super::error::GitError;
 use crate::fs::{Below, Durability, file_error, seen_in};
 
 /// Such a repository; it is removed when this is dropped.

@@ -1,4 +1,4 @@
-//! Calls git: arguments, environment and errors.
+//! Calls git: arguments and environment.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::error::GitError;
 use super::filters::{Filters, alone};
 use super::waits::{READS, waited_for};
-use crate::async_cmd::{self, Bounds, Command, CommandError, Output};
-use crate::error::advice::{Advice, Advise, hint};
-use crate::exit::Exit;
-use crate::fs::{FileError, MAKE_ROOM, kind_of};
+use crate::async_cmd::{self, Bounds, Command, Output};
+use crate::fs::kind_of;
 use crate::names::Oid;
-use crate::names::typed_path;
 
 /// The variables by which git's environment can point at another repository (`git rev-parse
 /// --local-env-vars`), except the two that carry the user's `git -c` settings.
@@ -75,65 +73,6 @@ const PINNED: &[&str] = &[
     "color.diff=false",
     "core.quotePath=false",
 ];
-
-/// The reason why a git command produced no result.
-#[derive(Debug, thiserror::Error)]
-pub enum GitError {
-    /// Git refused.
-    #[error("git {verb} failed (exit {code}){}", quote_words(words))]
-    Failed {
-        /// The subcommand.
-        verb: String,
-        /// Its exit code, or 128 + the signal that ended it.
-        code: i32,
-        /// Git's own message.
-        words: String,
-    },
-    /// Git could not be run at all.
-    #[error(transparent)]
-    Run(#[from] CommandError),
-    /// Git answered in an undocumented form.
-    #[error("cannot understand the output of git {verb}: {answer:?}")]
-    Answer {
-        /// The subcommand.
-        verb: String,
-        /// The beginning of the answer.
-        answer: String,
-    },
-    /// A file.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// Another git holds a lock.
-    #[error("{} exists: another git process is running here, or one crashed", .0.display())]
-    Locked(PathBuf),
-}
-
-impl Advise for GitError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Locked(path) => hint(format!(
-                "if no other git process is running: rm {}",
-                typed_path(path)
-            ))
-            .exit(Exit::Busy),
-            Self::Failed { words, .. } if is_of_full_disk(words) => hint(MAKE_ROOM),
-            Self::Failed { .. } | Self::Answer { .. } => {
-                hint("run the same command with -v to see each git command")
-            }
-            Self::Run(error) => error.advice(),
-            Self::File(error) => error.advice(),
-        }
-    }
-}
-
-/// Returns whether git says that the system has no room left.
-fn is_of_full_disk(words: &str) -> bool {
-    words.contains("No space left on device") || words.contains("Disk quota exceeded")
-}
-
-fn quote_words(words: &str) -> String {
-    words.trim().lines().map(|line| format!("\n  {line}")).collect()
-}
 
 /// Calls git in one directory.
 #[derive(Clone, Debug)]
@@ -478,8 +417,6 @@ pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn half_a_work_tree_is_known_by_both_its_names() {
         for words in [
@@ -491,17 +428,5 @@ mod tests {
         assert!(!super::names_half_a_work_tree(
             "fatal: failed to read /r/.git/HEAD"
         ));
-    }
-
-    #[test]
-    fn a_full_disk_has_a_hint_that_helps() {
-        let hint_of = |words: &str| {
-            let (verb, words) = ("write-tree".to_owned(), words.to_owned());
-            let code = 128;
-            GitError::Failed { verb, code, words }.advice().hint.unwrap()
-        };
-        let full = "error: unable to create temporary file: No space left on device\nfatal: git-write-tree";
-        assert_eq!(hint_of(full), MAKE_ROOM);
-        assert!(hint_of("fatal: bad object").contains("-v"));
     }
 }

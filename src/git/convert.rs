@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, GitError, joined_z, split_z};
+use super::command::{Git, joined_z, split_z};
 use super::discover::Repo;
+use super::error::GitError;
 
 /// Attributes that make git convert a file.
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::OnceCell;
 
-use super::command::{Git, GitError, failure};
+use super::command::{Git, failure};
+use super::error::GitError;
 use super::identity::Signers;
 use super::known_indexes::KnownIndexes;
 use super::layout::{LayoutHead, RepoLayout};

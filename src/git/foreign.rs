@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{Git, GitError};
+use super::command::Git;
 use super::discover::Repo;
+use super::error::GitError;
 use crate::async_cmd::{Bounds, CommandError};
 use crate::names::Oid;
 

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::command::{GitError, joined_z};
+use super::command::joined_z;
 use super::discover::Repo;
+use super::error::GitError;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
 use crate::fs::{

@@ -9,8 +9,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use super::checksum::seal;
-use super::command::GitError;
 use super::discover::Repo;
+use super::error::GitError;
 
 use crate::fs::seen_itself;
 

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, GitError};
+use super::command::Git;
 use super::discover::Repo;
+use super::error::GitError;
 use super::layout::is_same_dir;
 use crate::names::Oid;
 

@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::command::{GitError, failure, joined_z, split_z};
+use super::command::{failure, joined_z, split_z};
 use super::discover::Repo;
+use super::error::GitError;
 
 /// The result of `Repo::differences`; paths are relative to the top, directories end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

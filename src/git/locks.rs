@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::command::GitError;
 use super::discover::Repo;
+use super::error::GitError;
 use super::index::{lock_of, wait_while};
 use super::layout::path_in;
 use super::stamp::Stamp;

@@ -9,6 +9,7 @@ mod checksum;
 mod command;
 mod convert;
 mod discover;
+mod error;
 mod filters;
 mod foreign;
 pub mod hooks;
@@ -45,8 +46,9 @@ mod users_own;
 mod waits;
 pub mod worktree;
 
-pub use command::{Git, GitError, REPOSITORY_VARIABLES};
+pub use command::{Git, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover, discover_in_files};
+pub use error::GitError;
 pub use filters::Filters;
 pub use foreign::{Kind, batch};
 pub use hooks::Hooks;

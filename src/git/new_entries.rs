@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::GitError;
 use super::discover::Repo;
+use super::error::GitError;
 use super::index_file::{self, GITLINK};
 use crate::names::Oid;
 

@@ -9,8 +9,9 @@ use flate2::write::ZlibEncoder;
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
 
-use super::command::{Git, GitError};
+use super::command::Git;
 use super::discover::Repo;
+use super::error::GitError;
 use super::identity::Signers;
 use super::sharing::Sharing;
 use crate::fs::{Below, read};

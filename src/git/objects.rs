@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::command::{Git, GitError, failure, split_z};
+use super::command::{Git, failure, split_z};
 use super::discover::Repo;
+use super::error::GitError;
 use super::foreign::FOREIGN;
 use super::loose;
 use crate::fs::is_seen_as_file;

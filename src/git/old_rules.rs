@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, GitError, failure, joined_z, split_z};
+use super::command::{Git, failure, joined_z, split_z};
 use super::discover::Repo;
+use super::error::GitError;
 use crate::fs::{Below, Durability, is_file_or_link};
 use crate::names::Oid;
 use crate::paths::is_of_work_tree;

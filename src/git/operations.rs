@@ -1,7 +1,7 @@
 //! Operations that git leaves in progress: merges, rebases, cherry-picks, reverts, bisects.
 
-use super::command::GitError;
 use super::discover::Repo;
+use super::error::GitError;
 use crate::fs::{Below, Links, is_there, regular_text_if_there};
 use crate::names::Oid;
 

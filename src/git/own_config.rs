@@ -4,7 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, GitError};
+use super::command::Git;
+use super::error::GitError;
 use crate::fs::is_regular;
 
 /// A key, and its value if it has one.

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::command::GitError;
+use super::error::GitError;
 use super::hooks::OWN_DIRECTORY;
 use super::layout::RepoLayout;
 use crate::fs::{Below, Durability, FileError, entries_of, file_error, is_directory, kind_of, link_of, read};

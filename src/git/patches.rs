@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::command::{Git, GitError};
+use super::command::Git;
+use super::error::GitError;
 use crate::names::Oid;
 
 /// A file that differs between two trees.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::command::{Git, GitError};
+use super::command::Git;
 use super::discover::Repo;
+use super::error::GitError;
 use super::objects::StagedEntry;
 use crate::names::Oid;
 

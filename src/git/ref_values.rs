@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::command::GitError;
 use super::discover::{Head, Repo};
+use super::error::GitError;
 use super::ref_file::{RefFile, is_own};
 use crate::fs::{Links, entries_of, may_exist, read_regular, seen_itself};
 use crate::names::Oid;

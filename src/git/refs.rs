@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::command::{Git, GitError};
+use super::command::Git;
 use super::discover::{Head, Repo};
+use super::error::GitError;
 use crate::fs::{is_seen_as_file, may_be_there, seen, seen_bytes};
 use crate::names::Oid;
 use crate::refs::{KeptRef, Update, free_names};

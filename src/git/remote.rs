@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::command::{Git, GitCommand, GitError, failure};
+use super::command::{Git, GitCommand, failure};
+use super::error::GitError;
 use crate::async_cmd::{Bounds, Output};
 use crate::names::Oid;
 

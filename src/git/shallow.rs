@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::command::GitError;
 use super::discover::Repo;
+use super::error::GitError;
 use crate::fs::{Below, Durability, FileError, Links, regular_text_if_there};
 
 /// The shallow commits at one moment, as git writes them: one per line.

@@ -2,8 +2,9 @@
 //!
 //! The list is shared by all work trees, and anybody may change it at any time.
 
-use super::command::{Git, GitError, failure};
+use super::command::{Git, failure};
 use super::discover::Repo;
+use super::error::GitError;
 use crate::fs::{Links, file_error, may_exist, read_regular};
 use crate::names::Oid;
 

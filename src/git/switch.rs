@@ -7,8 +7,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::command::{GitError, joined_z};
+use super::command::joined_z;
 use super::discover::Repo;
+use super::error::GitError;
 use super::index_file::touched;
 use crate::fs::{Below, FileError, entries_of, is_there, kind_of, seen_itself};
 use crate::names::Oid;

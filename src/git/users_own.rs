@@ -2,7 +2,8 @@
 
 use std::os::unix::process::CommandExt;
 
-use super::command::{Git, GitError, REPOSITORY_VARIABLES};
+use super::command::{Git, REPOSITORY_VARIABLES};
+use super::error::GitError;
 use crate::async_cmd::CommandError;
 
 fn not_started(source: std::io::Error) -> GitError {

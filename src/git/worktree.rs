@@ -7,8 +7,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::command::{GitError, failure, joined_z, split_z};
+use super::command::{failure, joined_z, split_z};
 use super::discover::Repo;
+use super::error::GitError;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
