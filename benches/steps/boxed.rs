@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::measure::{Line, RALPH, median, ratio, timed};
+use super::measure::{Line, RALPH, median, median_ratio, timed};
 use super::repository::Repository;
 
 const PAIRS: usize = 30;
@@ -42,19 +42,14 @@ fn row(name: &str, options: &[&str]) {
             let side = (turn + pair) % sides.len();
             times[side] = timed(&repository.dir, &sides[side]);
         }
-        pairs.push(times);
+        pairs.push((times[0], times[1]));
     }
     // What else works on the machine meets both of a pair.
-    let mut ratios: Vec<f64> = pairs
-        .iter()
-        .map(|[with, without]| ratio(*with, *without))
-        .collect();
-    ratios.sort_unstable_by(f64::total_cmp);
-    let [with, without] = [0, 1].map(|side| median(pairs.iter().map(|times| times[side]).collect()));
+    let (with, without): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
     println!(
         "| {name} | {:.2} | {:.1} / {:.1} |",
-        ratios[PAIRS / 2],
-        with.as_secs_f64() * 1e3,
-        without.as_secs_f64() * 1e3,
+        median_ratio(&pairs),
+        median(with).as_secs_f64() * 1e3,
+        median(without).as_secs_f64() * 1e3,
     );
 }
