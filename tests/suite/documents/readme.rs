@@ -49,15 +49,15 @@ fn every_agent_is_listed() {
 
 #[test]
 fn commands_are_listed_in_the_groups_of_the_help() {
-    let readme = &document::all()["README.md"];
-    let mut rest = readme.as_str();
+    let page = &document::all()["docs/commands.md"];
+    let mut rest = page.as_str();
     for (group, verbs) in GROUPS {
         let heads = [format!("| **{group}** | |")];
         let rows = verbs.iter().map(|verb| format!("| `git ralph {verb}` |"));
         for row in heads.into_iter().chain(rows) {
             let found = rest.split_once(&row);
             rest = found
-                .unwrap_or_else(|| panic!("README.md lacks, or has elsewhere:\n{row}"))
+                .unwrap_or_else(|| panic!("docs/commands.md lacks, or has elsewhere:\n{row}"))
                 .1;
         }
     }
