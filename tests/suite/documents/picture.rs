@@ -13,11 +13,13 @@ const STYLE: &str = "  <style>
     .story { font-weight: bold; }
     .good { fill: #116329; font-weight: bold; }
     .bad { fill: #a40e26; font-weight: bold; }
+    .dim { fill: #59636e; }
     @media (prefers-color-scheme: dark) {
       rect { fill: #151b23; stroke: #3d444d; }
       text { fill: #d1d7e0; }
       .good { fill: #57ab5a; }
       .bad { fill: #f47067; }
+      .dim { fill: #9198a1; }
     }
   </style>
 ";
@@ -46,7 +48,6 @@ pub fn svg(shown: &str) -> String {
 
 /// Colours a line as git-ralph does on a terminal.
 fn coloured(line: &str) -> String {
-    let words = [("complete ", "good"), ("failed ", "bad")];
     if line.starts_with("$ ") {
         return span("typed", line);
     }
@@ -56,11 +57,21 @@ fn coloured(line: &str) -> String {
     if line == "nothing is left to do" {
         return span("good", line);
     }
-    for (word, class) in words {
-        let rest = line.strip_prefix("  ").and_then(|rest| rest.strip_prefix(word));
-        if let Some(rest) = rest {
-            return format!("  {} {}", span(class, word.trim_end()), escaped(rest));
-        }
+    if let Some(printed) = line.strip_prefix("│ ") {
+        return format!("{}{}", span("dim", "│ "), escaped(printed));
+    }
+    let results = [
+        ("  gate ", "failed ", "bad"),
+        ("  gate ", "passed ", "good"),
+        ("  ", "attempt failed", "bad"),
+        ("  ", "complete ", "good"),
+    ];
+    for (before, word, class) in results {
+        let Some(rest) = line.strip_prefix(before).filter(|rest| rest.starts_with(word)) else {
+            continue;
+        };
+        let (result, more) = rest.split_at(rest.find(':').unwrap_or(rest.len()));
+        return format!("{before}{}{}", span(class, result), escaped(more));
     }
     escaped(line)
 }

@@ -11,7 +11,7 @@ use snapbox::{Data, assert_data_eq};
 
 use super::picture;
 use crate::support::document::{self, row};
-use crate::support::{Sandbox, console};
+use crate::support::{Sandbox, console, write_program};
 
 #[test]
 fn every_setting_is_listed() {
@@ -107,9 +107,10 @@ fn syntax_check(shell: &str) -> String {
 
 #[test]
 fn the_quick_start_works_as_it_is_typed() {
-    let sandbox = Sandbox::new();
-    sandbox.git(&["rm", "-rq", "openspec"]);
-    sandbox.git(&["commit", "-qm", "no stories"]);
+    let mut sandbox = Sandbox::new();
+    let project = sandbox.outside("project");
+    fs::rename(&sandbox.top, &project).unwrap();
+    sandbox.top = project;
     let result =
         r#"{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>"}"#;
     sandbox.install(
@@ -117,37 +118,47 @@ fn the_quick_start_works_as_it_is_typed() {
         &format!("echo \"$RALPH_STORY\" >>done.txt; echo '{result}'"),
     );
     sandbox.install("cargo", "test \"$*\" = test && echo gate >>$notes/gates");
-    for name in ["run: the stories", "run: the settings"] {
-        let typed = document::block(name);
-        sandbox.cmd("sh").args(["-ec", &typed]).run().exits(0);
-    }
-    assert_eq!(sandbox.read("done.txt"), "1\n2\n");
+    sandbox.install("pipx", "test \"$1\" = install");
+    let gate = document::block("run: the gate");
+    sandbox.cmd("sh").args(["-ec", &gate]).run().exits(0);
+    let typed = sandbox.cmd("sh").args(["-ec", &quick_start()]);
+    typed.dir(&sandbox.outside("")).run().exits(0);
+    assert_eq!(sandbox.read("done.txt"), "add-a-login-form\ncheck-the-password\n");
     // One of them before the loop, and one a story.
     assert_eq!(sandbox.noted("gates").lines().count(), 3);
+}
+
+fn quick_start() -> String {
+    document::block("run: the quick start")
 }
 
 #[test]
 fn the_run_that_is_shown_is_one() {
     let sandbox = Sandbox::new();
-    sandbox.git(&["rm", "-rq", "--cached", "openspec"]);
-    std::fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
-    sandbox
-        .cmd("sh")
-        .args(["-ec", &document::block("run: the stories")])
-        .run()
-        .exits(0);
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-qm", "stories"]);
+    let typed = quick_start();
+    let list: Vec<&str> = typed.lines().filter(|line| line.starts_with("- [ ]")).collect();
+    sandbox.write("TODO.md", &list.join("\n"));
+    let test = "test ! -e check.sh || grep -q password login.html || {
+        echo 'login.html: no field for the password'; exit 1; }";
+    write_program(&sandbox.top.join("test.sh"), &format!("#!/bin/sh\n{test}\n"));
     let agent = sandbox.agent(
         "count; case $n in
-        1) echo 'The form is there.'; echo form >login.html; complete ;;
-        2) echo wrong >wrong; failed 'no password file' ;;
-        *) echo check >check.sh; complete ;; esac",
+        1) echo '<input name=user><input name=password>' >login.html ;;
+        2) echo '<input name=user>' >login.html; echo check >check.sh ;;
+        *) echo check >check.sh ;; esac; complete",
     );
-    let shown = shown();
-    // Beside the repository, so that it is not part of the work.
-    let typed = shown.replace("./agent.sh", &agent);
-    console::follow(&sandbox, &sandbox.top, &typed);
+    sandbox.configure("ralph.agent", &agent);
+    sandbox.configure("ralph.verify", "./test.sh");
+    sandbox.ralph(&["start", "--stories", "TODO.md"]).exits(0);
+    sandbox.ralph(&["next"]).exits(0);
+    console::follow_on_terminal(&sandbox, &sandbox.top, &shown(), 80);
+}
+
+#[test]
+fn the_first_page_is_short() {
+    let words = document::all()["README.md"].split_whitespace().count();
+    assert!(words < 900, "{words} words");
+    assert!(shown().lines().count() <= 20);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
+use crate::support::console::visible;
 use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 const LONG: &str =
@@ -26,28 +27,6 @@ fn talkative() -> (Sandbox, String) {
         "count; printf '\\033[35mhello\\033[0m\\n'; echo x >>f; test $n = 1 && failed '{why}' || complete"
     ));
     (sandbox, agent)
-}
-
-/// What is left to see of a text when a terminal has acted upon its control sequences: the last of each line.
-fn visible(text: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in text.split('\n') {
-        let mut shown = String::new();
-        let mut rest = line;
-        while let Some(at) = rest.find(['\x1b', '\r']) {
-            shown.push_str(&rest[..at]);
-            if rest[at..].starts_with('\r') {
-                shown.clear();
-                rest = &rest[at + 1..];
-            } else {
-                let end = rest[at + 2..].find(|c: char| c.is_ascii_alphabetic()).unwrap();
-                rest = &rest[at + 2 + end + 1..];
-            }
-        }
-        shown.push_str(rest);
-        lines.push(shown);
-    }
-    lines
 }
 
 #[track_caller]

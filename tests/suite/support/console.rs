@@ -8,6 +8,22 @@ use super::Sandbox;
 /// command ends differ from run to run, or are told elsewhere.
 #[track_caller]
 pub fn follow(sandbox: &Sandbox, dir: &Path, shown: &str) {
+    compare(shown, |script| {
+        sandbox.cmd("sh").args(["-c", script]).dir(dir).run().stdout
+    });
+}
+
+/// Does the same on a terminal, and compares what is left to see there.
+#[track_caller]
+pub fn follow_on_terminal(sandbox: &Sandbox, dir: &Path, shown: &str, columns: u16) {
+    compare(shown, |script| {
+        let typed = sandbox.cmd("sh").args(["-c", script]).dir(dir);
+        visible(&typed.on_terminal(columns).run().stdout).join("\n")
+    });
+}
+
+#[track_caller]
+fn compare(shown: &str, run: impl Fn(&str) -> String) {
     let mut lines = shown.lines().peekable();
     while let Some(line) = lines.next() {
         let Some(first) = line.strip_prefix("$ ") else {
@@ -24,8 +40,7 @@ pub fn follow(sandbox: &Sandbox, dir: &Path, shown: &str) {
             expected.push_str(line);
             expected.push('\n');
         }
-        let script = format!("exec 2>&1; {typed}\n");
-        let seen = sandbox.cmd("sh").args(["-c", &script]).dir(dir).run().stdout;
+        let seen = run(&format!("exec 2>&1; {typed}\n"));
         assert_eq!(
             constant(seen.trim_end()),
             constant(expected.trim_end()),
@@ -53,4 +68,26 @@ pub fn constant(text: &str) -> String {
         }
     });
     same.collect()
+}
+
+/// Returns the lines that a terminal shows of a text once it has acted upon its control sequences.
+pub fn visible(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let mut shown = String::new();
+        let mut rest = line;
+        while let Some(at) = rest.find(['\x1b', '\r']) {
+            shown.push_str(&rest[..at]);
+            if rest[at..].starts_with('\r') {
+                shown.clear();
+                rest = &rest[at + 1..];
+            } else {
+                let end = rest[at + 2..].find(|c: char| c.is_ascii_alphabetic()).unwrap();
+                rest = &rest[at + 2 + end + 1..];
+            }
+        }
+        shown.push_str(rest);
+        lines.push(shown);
+    }
+    lines
 }
