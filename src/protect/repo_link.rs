@@ -1,6 +1,8 @@
 //! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
 //! repository above, and use its work tree as this one.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,10 +14,63 @@ use crate::git::Repo;
 
 /// The directories of a repository and the link to them, as they are at one moment.
 pub(crate) struct RepoLink {
-    /// The git directories, and their identity: device and inode.
-    dirs: [(PathBuf, Option<(u64, u64)>); 2],
+    /// The git directories.
+    dirs: [GitDir; 2],
     link: Link,
     since: SystemTime,
+}
+
+/// A git directory, which stays known wherever it is moved.
+struct GitDir {
+    path: PathBuf,
+    /// Device and inode.
+    identity: Option<(u64, u64)>,
+    open: Option<File>,
+}
+
+impl GitDir {
+    fn at(path: &Path) -> Result<Self, FileError> {
+        Ok(Self {
+            path: path.to_owned(),
+            identity: identity(path)?,
+            open: File::open(path).ok(),
+        })
+    }
+
+    /// Returns the place to which it was moved, if the system knows one.
+    fn place(&self) -> Option<PathBuf> {
+        let open = self.open.as_ref()?.as_raw_fd();
+        let place = link_of(Path::new(&format!("/proc/self/fd/{open}"))).ok()?;
+        (identity(&place).ok()? == self.identity).then_some(place)
+    }
+
+    /// Moves it back if it is not in its place; what is there instead goes to its own trash.
+    fn put_back(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+        if identity(&self.path)? == self.identity {
+            return Ok(());
+        }
+        let gone = || ProtectError::RepositoryGone(self.path.clone());
+        let moved = self.place().ok_or_else(gone)?;
+        let above = |path: &Path| Below::new(path.parent().unwrap_or(path));
+        if is_there(&self.path)? {
+            let own = site.trash();
+            let own = own.strip_prefix(&self.path).map_err(|_| gone())?;
+            let place = trash::free_name(&moved.join(own).join("dot-git"))?;
+            let door = Below::new(&moved);
+            above(&self.path)
+                .rename(&self.path, &door, &place)
+                .map_err(|_| gone())?;
+        }
+        above(&moved)
+            .rename(&moved, &above(&self.path), &self.path)
+            .map_err(|_| gone())?;
+        notices.tell(format!(
+            "{} was moved to {}; it is moved back",
+            self.path.display(),
+            moved.display()
+        ));
+        Ok(())
+    }
 }
 
 /// The kind of `.git` in the top directory, unless it is a directory.
@@ -35,15 +90,14 @@ impl RepoLink {
     /// # Errors
     /// If the system cannot tell what is there.
     pub fn of(repo: &Repo) -> Result<Self, FileError> {
-        let dir = |path: &Path| Ok::<_, FileError>((path.to_owned(), identity(path)?));
         Ok(Self {
-            dirs: [dir(&repo.git_dir)?, dir(&repo.common_dir)?],
+            dirs: [GitDir::at(&repo.common_dir)?, GitDir::at(&repo.git_dir)?],
             link: Link::at(&repo.top.join(".git"))?,
             since: SystemTime::now(),
         })
     }
 
-    /// Detects an agent that moved or deleted `.git`, and restores the link. Must be called first after the agent's
+    /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be called first after the agent's
     /// processes have ended.
     ///
     /// # Errors
@@ -56,10 +110,8 @@ impl RepoLink {
     fn restore_link(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         // Nothing can be seen behind a directory without permissions.
         permissions::take_back(site, notices);
-        for (dir, was) in &self.dirs {
-            if identity(dir)? != *was {
-                return Err(ProtectError::RepositoryGone(dir.clone()));
-            }
+        for dir in &self.dirs {
+            dir.put_back(site, notices)?;
         }
         own_directory::restore(site, notices)?;
         let top = &site.repo.top;
