@@ -43,7 +43,7 @@ struct Asked {
 /// Stands for a signal where git-ralph itself ends an attempt: another run has its loop.
 pub const LEASE_LOST: i32 = 0;
 
-/// Notes SIGINT, SIGTERM and SIGHUP for as long as it lives.
+/// Notes SIGINT, SIGQUIT, SIGTERM and SIGHUP for as long as it lives.
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<Asked>,
@@ -210,6 +210,7 @@ async fn heard_signals() -> Vec<SignalKind> {
     let mut heard = Vec::new();
     for kind in [
         SignalKind::interrupt(),
+        SignalKind::quit(),
         SignalKind::terminate(),
         SignalKind::hangup(),
     ] {

@@ -42,7 +42,7 @@ pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Resu
              one is gone: git ralph next --force"
         )));
     }
-    let answer = answer_stop(open, call).await;
+    let answer = Box::pin(answer_stop(open, call)).await;
     let goes_on = matches!(answer, Ok(Answer::GoOn { .. }));
     let session = agent_session(open, &call.session);
     session.released = !goes_on;

@@ -72,8 +72,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 ));
             }
             text.push_str(&format!(
-                "to go on elsewhere: git ralph pull {change}\n",
-                change = typed(change)
+                "to continue on another machine: git ralph pull {change} --remote {remote}\n",
+                change = typed(change),
+                remote = typed(remote)
             ));
             text
         }

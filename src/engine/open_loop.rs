@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Context;
 use super::lifecycle_hooks::table::Hook;
+use super::own_output;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
 use super::story_source::take_commands;
@@ -24,9 +25,9 @@ use crate::protect::user_refs::OwnMove;
 use crate::protect::{
     AttemptRecord, Held, Moment, Savepoint, Site, StashList, UserRefs, switched_off_filters,
 };
-use crate::refs::Update;
+use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
-use crate::state::{Effect, Lock, Progress, State, Store};
+use crate::state::{Effect, GateFile, Lock, Progress, State, Store};
 
 /// A loop that this process may change. It holds the lock, but while it asks a person (`question`).
 pub struct Loop<'o> {
@@ -51,6 +52,8 @@ pub struct Loop<'o> {
     pub(super) is_recovering: bool,
     /// The moves of refs that the guard saw the attempt make.
     pub(super) own_moves: Vec<OwnMove>,
+    /// The files of the work tree that this process's own output goes to: they are no work.
+    pub(super) own_output: Vec<Vec<u8>>,
     dir: PathBuf,
     lock: Option<Lock>,
 }
@@ -62,6 +65,7 @@ impl<'o> Loop<'o> {
         let git = &mut context.repo.git;
         *git = git.clone().with_index(state.strategy.loop_index(&store.dir()));
         Self {
+            own_output: own_output::files_below(&context.repo.top),
             dir: store.dir(),
             context,
             state,
@@ -180,12 +184,13 @@ impl<'o> Loop<'o> {
     pub(crate) fn checkpoint(&self) -> Savepoint {
         let state = &self.state;
         let running = state.running.as_ref();
-        let nested = state.before.nested.iter();
+        let nested = state.before.nested.iter().map(|path| percent_decode(path));
         Savepoint {
             tree: state.checkpoint_tree.clone(),
             commit: state.checkpoint.clone(),
             moment: Moment::Checkpoint,
-            nested: nested.map(|path| percent_decode(path)).collect(),
+            nested: nested.chain(self.own_output.iter().cloned()).collect(),
+            gate_files: state.gate_files.iter().map(GateFile::entry).collect(),
             since: running.map_or(state.started, |running| running.since),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
         }
@@ -318,6 +323,15 @@ impl<'o> Loop<'o> {
         self.view.drop_refs();
         let repo = &self.context.repo;
         Ok(repo.update_refs_and_head(updates, from, to, why).await?)
+    }
+
+    /// Keeps commits under these names, or free ones that follow them; returns the names.
+    pub(crate) async fn keep_refs(&mut self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, Error> {
+        let refs = self.read_user_refs().await?;
+        let (updates, found) = free_names(wanted, |name| refs.at(name));
+        self.context.repo.git.update_refs(&updates, why).await?;
+        self.view.drop_refs();
+        Ok(found)
     }
 
     /// Refuses to work on the files of another work tree.

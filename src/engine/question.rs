@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::recover::make_ready;
+use super::recover::{Purpose, make_ready};
 use super::{BY_REQUEST, Loop};
 use crate::error::Error;
 use crate::events::{Event, What};
@@ -152,7 +152,7 @@ async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Resul
     let what = difference(before, &open.state);
     open.tell(format!("answered elsewhere{by}: {what}"));
     if open.state.is_live() {
-        make_ready(open).await?;
+        make_ready(open, Purpose::Step).await?;
         open.save()?;
     }
     Ok(Answered::Elsewhere)

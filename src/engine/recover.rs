@@ -1,7 +1,7 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
-use super::attempt::{held, revert_own_refs};
+use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::numbers;
 use super::own_work_tree::go_to_own;
@@ -10,14 +10,15 @@ use super::steps::revert::Undoing;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
-use super::{Context, Loop};
+use super::watch::changed_since;
+use super::{Context, Loop, judged};
 use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
-use crate::events::{Attempt, What, seconds_between};
+use crate::events::{Attempt, Event, What, seconds_between};
 use crate::fs::{FileError, target_of};
-use crate::names::Change;
+use crate::names::{Change, typed};
 use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
 use crate::state::{Current, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
@@ -26,7 +27,24 @@ use jiff::{SignedDuration, Timestamp};
 ///
 /// # Errors
 /// If there is no such loop, another process holds it, or it cannot be read.
-pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
+pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
+    open_for(context, change, Purpose::Step).await
+}
+
+/// The purpose of opening a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To take a step.
+    Step,
+    /// To show the loop: a step that was cut off is completed only if that overwrites no edit made since.
+    Look,
+}
+
+async fn open_for<'o>(
+    mut context: Context<'o>,
+    change: &Change,
+    purpose: Purpose,
+) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
     if let Some(state) = store.load()? {
         context = Box::pin(go_to_own(context, &state)).await?;
@@ -41,7 +59,7 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
         .into());
     };
     let mut open = Loop::new(context, state, store, lock);
-    make_ready(&mut open).await?;
+    make_ready(&mut open, purpose).await?;
     Ok(open)
 }
 
@@ -49,22 +67,25 @@ pub async fn open<'o>(mut context: Context<'o>, change: &Change) -> Result<Loop<
 ///
 /// # Errors
 /// If the loop is in another work tree, or cannot be completed.
-pub(super) async fn make_ready(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<(), Error> {
     // Whoever changes the loop answers what somebody else was asked.
     open.state.awaiting_choice = None;
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
-    // After an attempt, no git runs before its own files are restored.
-    if open.state.progress.phase != Phase::Running || open.state.intent.is_some() {
+    // After an attempt, gates or a reviewer, no git runs before its own files are restored.
+    let was_cut_off = open.state.progress.phase == Phase::Running || open.state.running.is_some();
+    if !was_cut_off || open.state.intent.is_some() {
         mend_position(open).await?;
     }
-    // After an attempt, git's own files are restored first.
-    if open.state.progress.phase != Phase::Running {
+    if !was_cut_off {
         open.switch_off_foreign_filters().await?;
     }
     open.is_recovering = true;
-    Box::pin(recover(open)).await?;
+    let is_complete = Box::pin(recover(open, purpose)).await?;
     open.is_recovering = false;
+    if !is_complete {
+        return Ok(());
+    }
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
         let removed = remove_stale_locks(open.site(), &open.state.change).await?;
@@ -143,17 +164,32 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     if !cut_off || !here || is_held() || is_locked(site, change) {
         return Ok((context, state));
     }
-    let mut open = open(context, change).await?;
+    let mut open = open_for(context, change, Purpose::Look).await?;
     open.context.repo = open.context.repo.with_users_index();
     Ok((open.context, open.state))
 }
 
-/// Completes the unfinished work of a git-ralph that died.
-async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
+/// Completes the unfinished work of a git-ralph that died. Returns `false` if a step waits for a command that may overwrite
+/// what was edited since.
+async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     if let Some(intent) = open.state.intent.clone() {
         let (step, effect) = (intent.step(), intent.effect());
         end_orphans(open).await?;
         remove_stale_locks(open.site(), &open.state.change).await?;
+        match transition::edits_since_cut_off(open, &intent).await? {
+            Some(edits) if purpose == Purpose::Look => {
+                let message = format!(
+                    "an earlier git-ralph was cut off in {step}; these files are neither as before it nor as after it: {}; \
+                     the next command that takes a step completes it, and keeps them by a ref",
+                    edits.names
+                );
+                let event = Event::now(open.change().as_str(), What::Notice { message });
+                open.context.observer.event(&event);
+                return Ok(false);
+            }
+            Some(edits) => transition::keep_edits(open, edits).await?,
+            None => {}
+        }
         transition::apply(open, intent, Known::default()).await?;
         open.completed = effect;
         open.tell(format!(
@@ -163,14 +199,65 @@ async fn recover(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.progress.phase == Phase::Running {
         end_interrupted_attempt(open).await?;
     } else if open.state.running.is_some() {
-        // Processes of gates that ran before any attempt, or of a hook.
+        // Processes of gates that ran before any attempt, of a reviewer that the user asked, or of a hook.
         end_orphans(open).await?;
+        repair_git_files(open, false).await?;
+        keep_judged(open).await?;
         open.state.running = None;
         open.save()?;
     }
     // Hooks run in the command whose step they belong to, or not at all.
     open.due.clear();
-    Ok(())
+    Ok(true)
+}
+
+/// Restores git's own files and position, before any git runs that reads them. `is_attempt` if an attempt could write
+/// what is known of the work tree.
+async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), Error> {
+    let (mut record, mut recorder) = open.attempt_record();
+    record.checkpoint.has_own_inventory &= is_attempt;
+    if record.repair_after_crash(&mut recorder).await? {
+        // If they were read before, they may have been planted.
+        open.context.configuration.hooks = None;
+    }
+    mend_position(open).await?;
+    open.switch_off_foreign_filters().await
+}
+
+/// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
+/// by `complete` stays, unless other tests are in it.
+async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
+    let Some(record) = judged::record(open).cloned() else {
+        return Ok(());
+    };
+    let is_users = open.state.running.as_ref().is_some_and(|running| running.by_hand);
+    if is_users && record.in_place.is_none() {
+        return keep_judged(open).await;
+    }
+    transition::put_back(open, record).await?;
+    open.tell("git-ralph was cut off while gates or a reviewer ran; the judged work is back");
+    // An attempt is undone from here, and its ref keeps the tree.
+    if is_users {
+        judged::forget(open).await
+    } else {
+        Ok(())
+    }
+}
+
+/// Keeps the tree that was judged when git-ralph died, if the work tree differs from it.
+async fn keep_judged(open: &mut Loop<'_>) -> Result<(), Error> {
+    let Some(record) = judged::record(open).cloned() else {
+        return Ok(());
+    };
+    if let Some(names) = changed_since(open, &record.tree).await? {
+        let kept = judged::keep_commits(open, &[record.commit]).await?;
+        let kept = kept.first().map_or("", |kept| kept.name.as_str());
+        open.tell(format!(
+            "files differ from what was there when git-ralph was cut off: {names}; to compare: git diff {}",
+            typed(kept)
+        ));
+    }
+    judged::forget(open).await
 }
 
 /// Forgets the commands that the state has from the command line that began the loop: the attempt could write it.
@@ -192,14 +279,8 @@ fn forget_typed_commands(open: &mut Loop<'_>) -> Result<(), Error> {
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     end_orphans(open).await?;
     forget_typed_commands(open)?;
-    let (record, mut recorder) = open.attempt_record();
-    if record.repair_after_crash(&mut recorder).await? {
-        // If they were read before, they may have been the agent's.
-        open.context.configuration.hooks = None;
-    }
-    mend_position(open).await?;
-    open.switch_off_foreign_filters().await?;
-    held::put_back_after_crash(open).await?;
+    repair_git_files(open, true).await?;
+    put_judged_back(open).await?;
     if open.state.running.as_ref().is_some_and(|running| running.by_hand) {
         return forget_what_was_said(open);
     }

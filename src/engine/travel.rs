@@ -55,6 +55,7 @@ pub fn state(state: &State, text: &PublicText) -> State {
         closed,
         noted,
         save_points,
+        gate_files,
         restored,
         intent,
     } = &mut travelling;
@@ -67,6 +68,7 @@ pub fn state(state: &State, text: &PublicText) -> State {
     (*moved_head, *linked, *running, *session, *prompted) = (None, None, None, None, None);
     (*waits_until, *waits_for, *awaiting_choice, *stopped) = (None, None, None, None);
     (*closed, *noted, *restored, *intent) = (None, None, None, None);
+    gate_files.clear();
     save_points.clear();
     travelling
 }

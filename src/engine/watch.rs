@@ -3,12 +3,15 @@
 //! keep the loop's work are restored, other changes are reported. Gates, and the commands that list and mark stories,
 //! run inside the guard too; hooks, and the command after a checkpoint, are the user's, and may push.
 
+use std::collections::BTreeSet;
+
 use super::run_command::git_settings;
-use super::{Loop, guard_rail};
+use super::{Loop, guard_rail, judged};
 use crate::error::Error;
+use crate::git::index_file::GITLINK;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::{ControlFiles, InnerGitFiles, UserRefs, user_refs};
+use crate::protect::{ControlFiles, InnerGitFiles, RepoLink, UserRefs, user_refs};
 use crate::refs::free_names;
 
 /// The origin of the processes.
@@ -51,12 +54,16 @@ impl Who {
     }
 }
 
-/// The state of the repository before they ran. It is not saved: a person who kills a process that hangs may repair the
-/// repository, or the configuration, before the next command.
+/// The state of the repository before they ran. For gates and reviewers, which run what an attempt wrote, git's own files
+/// are saved as well: after a kill the next command restores them, as after an attempt. For the others they are not: a user
+/// who kills a hook that hangs may repair the repository before the next command.
 pub(crate) struct Watch {
+    link: RepoLink,
     files: ControlFiles,
     inner: InnerGitFiles,
     refs: UserRefs,
+    /// The gitlinks of the index.
+    links: BTreeSet<Vec<u8>>,
     who: Who,
 }
 
@@ -71,7 +78,10 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     if !is_needed {
         return Ok(None);
     }
-    let files = ControlFiles::read(open.site())?;
+    let files = match who {
+        Who::Gates | Who::Reviewer => ControlFiles::save(open.site())?,
+        Who::Hook | Who::Tracker | Who::Closed => ControlFiles::read(open.site())?,
+    };
     let inner = InnerGitFiles::read(open.site()).await?;
     let refs = open.user_refs().await?;
     if who == Who::Tracker {
@@ -82,9 +92,11 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
         }
     }
     Ok(Some(Watch {
+        link: RepoLink::of(&open.context.repo)?,
         files,
         inner,
         refs,
+        links: gitlinks(open)?,
         who,
     }))
 }
@@ -102,9 +114,11 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         return Ok(());
     };
     let Watch {
+        link,
         files,
         inner,
         refs,
+        links,
         who,
     } = watch;
     if who == Who::Tracker
@@ -116,15 +130,21 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         guard_rail::take_away(open, None, who.name());
     }
     open.view.drop_refs();
+    let judged = judged::record(open).map(|record| judged::savepoint(open, record));
     let (record, mut recorder) = open.attempt_record();
+    link.restore(record.site, &mut recorder)?;
     let trash = record.control_trash();
     let inner = inner.put_back(record.site, who.time(), &trash, &mut recorder)?;
-    let restored = files.restore(record.site, &record.checkpoint, who.time(), &trash, &mut recorder);
+    // New rules hide nothing of a tree that was judged.
+    let known = judged.as_ref().unwrap_or(&record.checkpoint);
+    let restored = files.restore(record.site, known, who.time(), &trash, &mut recorder);
     if restored.await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
     }
     inner.settle(open.site()).await?;
+    ControlFiles::forget(open.site())?;
+    remove_new_links(open, &links, who).await?;
     open.switch_off_foreign_filters().await?;
     open.position().await?;
     let now = open.user_refs().await?;
@@ -138,6 +158,32 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     }
     let own = open.own_moves.clone();
     user_refs::tell_others(&changes, &own, who.time(), &mut open.parts().2);
+    Ok(())
+}
+
+/// Returns the paths at which the index has a repository.
+fn gitlinks(open: &Loop<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let repo = &open.context.repo;
+    let index = repo.read_index_or_none(&repo.index())?;
+    let links = index.entries().filter(|entry| entry.mode == GITLINK);
+    Ok(links.map(|entry| entry.path.to_vec()).collect())
+}
+
+/// Takes repositories out of the index that were added to it: the user's next `git status` would run what their
+/// configuration names.
+async fn remove_new_links(open: &mut Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) -> Result<(), Error> {
+    let new: Vec<Vec<u8>> = gitlinks(open)?.difference(known).cloned().collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let repo = &open.context.repo;
+    repo.update_index(&repo.index(), &["--force-remove"], &new)
+        .await?;
+    open.tell(format!(
+        "repositories were added to the index during {}; they are taken out of it: {}",
+        who.time(),
+        first_few(&new).join(", ")
+    ));
     Ok(())
 }
 

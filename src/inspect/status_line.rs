@@ -68,7 +68,11 @@ pub fn of(state: &State) -> String {
     let nothing_left =
         progress.phase == Phase::Ready && state.listed.is_some() && next.is_none() && current.is_none();
     if progress.phase == Phase::Complete || nothing_left && is_all_done(state) {
-        words.push_str(" complete");
+        words.push_str(if progress.skipped.is_empty() {
+            " complete"
+        } else {
+            " no other story left"
+        });
     } else {
         if let Some(id) = current.map(|story| story.id.as_str()).or(next) {
             words.push_str(&format!(" story {id}"));

@@ -64,7 +64,7 @@ impl AttemptRecord<'_> {
         Records::of(self.site).settle_hidden()?;
         linked_work_trees::record(self.site)?;
         let held = Held {
-            control: control_files::save(self.site)?,
+            control: ControlFiles::save(self.site)?,
             filters: foreign_filters::known(self.site)?,
             inner: InnerGitFiles::read(self.site).await?,
             submodules: submodules::Files::read(self.site)?,
@@ -155,14 +155,14 @@ impl AttemptRecord<'_> {
     /// # Errors
     /// As [`ControlFiles::restore`].
     pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
-        let Some(before) = control_files::load(self.site)? else {
+        let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
         };
         let trash = self.control_trash();
         let changed = before
             .restore(self.site, &self.checkpoint, ATTEMPT, &trash, notices)
             .await?;
-        control_files::forget(self.site)?;
+        ControlFiles::forget(self.site)?;
         Ok(changed)
     }
 
@@ -184,7 +184,7 @@ impl AttemptRecord<'_> {
                     held.inner.put_back(site, ATTEMPT, &trash, notices)?,
                 )
             }
-            None => (control_files::load(site)?, PutBackIn::default()),
+            None => (ControlFiles::load(site)?, PutBackIn::default()),
         };
         let Some(before) = before else {
             self.mend_position(notices).await?;
@@ -196,7 +196,7 @@ impl AttemptRecord<'_> {
             .settle(site, &self.checkpoint, &differed, ATTEMPT, notices)
             .await?;
         inner.settle(site).await?;
-        control_files::forget(site)?;
+        ControlFiles::forget(site)?;
         Ok(!differed.is_empty())
     }
 
@@ -223,7 +223,7 @@ impl AttemptRecord<'_> {
         stash_list::forget(self.site.dir)?;
         Records::of(self.site).settle_hidden()?;
         users_index::forget(self.site)?;
-        control_files::forget(self.site)?;
+        ControlFiles::forget(self.site)?;
         story_backup::forget(self.site)
     }
 }

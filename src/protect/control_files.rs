@@ -38,6 +38,42 @@ impl ControlFiles {
         })
     }
 
+    /// Reads the files before an attempt, gates or a reviewer, and keeps a copy for the case that git-ralph is killed.
+    ///
+    /// # Errors
+    /// If a file cannot be read or copied.
+    pub fn save(site: Site<'_>) -> Result<Self, ProtectError> {
+        let now = Self::read(site)?;
+        let door = site.own_door();
+        now.shallow.write(&door, &site.file(SHALLOW), 0o600)?;
+        now.files.save(&door, &site.file(OWN_FILES))?;
+        Ok(now)
+    }
+
+    /// Loads the copy, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn load(site: Site<'_>) -> Result<Option<Self>, ProtectError> {
+        let copy = site.file(OWN_FILES);
+        if !may_exist(&copy) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            files: OwnFiles::load(&copy)?,
+            shallow: Shallow::read(&site.file(SHALLOW))?,
+            is_copy: true,
+        }))
+    }
+
+    /// Forgets the copy.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+        Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
+    }
+
     /// Restores the files to their state before `who` ran; returns whether any had changed. Replaced files go to the
     /// directory `trash`, or to the next free directory of such a name.
     ///
@@ -152,33 +188,6 @@ impl ControlFiles {
         }
         Ok(unproven)
     }
-}
-
-/// Reads the files before an attempt, and keeps a copy for the case that git-ralph is killed.
-pub(super) fn save(site: Site<'_>) -> Result<ControlFiles, ProtectError> {
-    let now = ControlFiles::read(site)?;
-    let door = site.own_door();
-    now.shallow.write(&door, &site.file(SHALLOW), 0o600)?;
-    now.files.save(&door, &site.file(OWN_FILES))?;
-    Ok(now)
-}
-
-/// Loads the copy from before the attempt, if there is one.
-pub(super) fn load(site: Site<'_>) -> Result<Option<ControlFiles>, ProtectError> {
-    let copy = site.file(OWN_FILES);
-    if !may_exist(&copy) {
-        return Ok(None);
-    }
-    Ok(Some(ControlFiles {
-        files: OwnFiles::load(&copy)?,
-        shallow: Shallow::read(&site.file(SHALLOW))?,
-        is_copy: true,
-    }))
-}
-
-/// Forgets the copy.
-pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
 }
 
 /// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.

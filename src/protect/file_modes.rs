@@ -35,11 +35,6 @@ impl Records {
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
-    /// Records the permissions of these paths, and of their directories, at that moment.
-    pub(super) fn record_all_modes(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
-        self.save_modes(moment, &self.odd_modes(Modes::new(), paths)?)
-    }
-
     /// Restores the permissions of that moment for these paths alone.
     pub(super) fn restore_modes_of(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
         if !self.knows_modes(moment) {

@@ -190,6 +190,16 @@ impl Inventory {
         self.0.iter().map(|(path, item)| (path, *item))
     }
 
+    /// Returns the paths that git would add; those of directories with a final `/`.
+    pub fn added(&self) -> BTreeSet<Vec<u8>> {
+        let own = |(path, item): (&Vec<u8>, Item)| match item.kind {
+            Kind::Untracked => Some(path.clone()),
+            Kind::NestedRepository => Some([path, &b"/"[..]].concat()),
+            _ => None,
+        };
+        self.iter().filter_map(own).collect()
+    }
+
     /// Returns the paths of files that can be copied.
     pub fn files(&self) -> impl Iterator<Item = &Vec<u8>> {
         let is_file = |kind| matches!(kind, Kind::IgnoredFile | Kind::Untracked);

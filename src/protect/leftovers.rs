@@ -138,9 +138,34 @@ impl Savepoint {
         Ok(())
     }
 
+    /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
+    /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
+    /// work tree and the savepoint.
+    pub(super) fn clear_the_way(
+        &self,
+        site: Site<'_>,
+        changes: &[(u8, Vec<u8>)],
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let goes = |path: &[u8]| {
+            changes
+                .iter()
+                .any(|(status, gone)| *status == b'A' && gone == path)
+        };
+        for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
+            if let Some(in_the_way) = site.repo.first_in_the_way(path)?
+                && !goes(&in_the_way)
+            {
+                self.clear_out_of_the_way(site, &in_the_way, trash, notices)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Moves paths that are in the way of restored ones to the trash, and reports those that the attempt did not
     /// create.
-    pub(super) fn clear_out_of_the_way(
+    fn clear_out_of_the_way(
         &self,
         site: Site<'_>,
         path: &[u8],

@@ -6,6 +6,7 @@
 //! - `trash` holds what git cannot store; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks
 //!   and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
+//!   `gate_files` (that only gates made),
 //!   `hidden_files` (by new exclude rules), `new_rules` (of ignored files), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
@@ -21,6 +22,7 @@ mod exact_bytes;
 mod file_modes;
 mod foreign_filters;
 mod fresh_times;
+mod gate_files;
 mod hidden_files;
 mod ignored_files;
 mod index_flags;

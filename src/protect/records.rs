@@ -268,13 +268,10 @@ mod tests {
             door: Below::new(dir.path()),
         };
         fs::create_dir(&records.dir).unwrap();
-        records
-            .record_all_modes(Moment::Checkpoint, &[b"none".to_vec()])
-            .unwrap();
+        records.save_modes(Moment::Checkpoint, &[].into()).unwrap();
+        records.record_modes(&[b"none".to_vec()]).unwrap();
         let refused = vec![b'n'; 256];
-        records
-            .record_all_modes(Moment::Checkpoint, std::slice::from_ref(&refused))
-            .unwrap_err();
+        records.record_modes(std::slice::from_ref(&refused)).unwrap_err();
         assert!(!records.is_gone(&refused) && records.is_gone(b"none"));
     }
 }

@@ -11,7 +11,7 @@ use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_LINKS, IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
-use crate::fs::{entries_of, file_error, seen_itself};
+use crate::fs::{FileError, entries_of, file_error, seen_itself};
 use crate::git::index::Entries;
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
@@ -35,11 +35,7 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     if site.repo.ignores_links {
         records.write(IGNORES_LINKS, b"")?;
     }
-    let (top, usual) = (records.top.clone(), records.usual());
-    let walk = tokio::task::spawn_blocking(move || (scan(&top, &inventory, &usual), inventory));
-    let (found, mut inventory) = walk
-        .await
-        .map_err(|lost| file_error("look at", &records.top, io::Error::other(lost)))?;
+    let found = found(site, &inventory).await?;
     for (paths, kind) in [
         (&found.empty, Kind::EmptyDirectory),
         (&found.special, Kind::Special),
@@ -53,13 +49,26 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     Ok(records.save_modes(Moment::Checkpoint, &found.modes)?)
 }
 
+/// Walks over everything in the work tree except for the ignored paths of an inventory, nested repositories and git's own
+/// directory.
+///
+/// # Errors
+/// If the walk is cut off.
+pub(super) async fn found(site: Site<'_>, inventory: &Inventory) -> Result<Found, FileError> {
+    let records = Records::of(site);
+    let (top, usual, ignored) = (records.top.clone(), records.usual(), inventory.clone());
+    let walk = tokio::task::spawn_blocking(move || scan(&top, &ignored, &usual));
+    walk.await
+        .map_err(|lost| file_error("look at", &records.top, io::Error::other(lost)))
+}
+
 /// The result of the walk; paths relative to the top.
 #[derive(Debug, Default)]
-struct Found {
+pub(super) struct Found {
     /// Permissions that git would not give.
-    modes: Modes,
+    pub modes: Modes,
     /// Directories without entries, with a final `/`.
-    empty: Paths,
+    pub empty: Paths,
     /// Paths that are neither a file nor a directory nor a symlink.
     special: Paths,
 }

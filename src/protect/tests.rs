@@ -82,6 +82,7 @@ impl Place {
             commit,
             moment: Moment::Checkpoint,
             nested: Vec::new(),
+            gate_files: std::collections::BTreeMap::new(),
             since: Timestamp::now(),
             has_own_inventory: false,
         };

@@ -49,8 +49,8 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
             if is_before(server, found, &open.state).await? {
                 return Err(server.over(found).into());
             }
-            let change = change.to_string();
-            return Err(RemoteRefusal::Behind { change }.into());
+            let (change, remote) = (change.to_string(), server.name().to_owned());
+            return Err(RemoteRefusal::Behind { change, remote }.into());
         }
     }
     let mut branch = BranchCopy::new(server, branch, there.as_ref()).await;
@@ -181,7 +181,7 @@ async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(
         .await
     {
         Answer::Ours => Ok(()),
-        Answer::Theirs(_) => Err(RemoteRefusal::Behind { change }.into()),
+        Answer::Theirs(_) => Err(RemoteRefusal::Behind { change, remote }.into()),
         Answer::Refused(words) => Err(RemoteRefusal::Refused {
             change,
             remote,

@@ -58,9 +58,9 @@ pub enum RemoteRefusal {
         remote: String,
         why: String,
     },
-    /// Somebody else went on with the loop.
-    #[error("'{change}' has gone on elsewhere since it was last pushed or pulled here")]
-    Behind { change: String },
+    /// The remote has a state of the loop that is not here.
+    #[error("{remote} has newer work on '{change}'")]
+    Behind { change: String, remote: String },
     /// Two loops of one name.
     #[error("another loop '{0}' is active here, which began on its own")]
     Another(String),
@@ -158,8 +158,9 @@ impl Advise for RemoteRefusal {
                 branch = typed(branch)
             ))
             .exit(Exit::Person),
-            Self::Behind { change } => {
-                hint(format!("git ralph pull {change}", change = typed(change))).exit(Exit::Person)
+            Self::Behind { change, remote } => {
+                let (change, remote) = (typed(change), typed(remote));
+                hint(format!("git ralph pull {change} --remote {remote}")).exit(Exit::Person)
             }
             Self::Another(change) => hint(format!(
                 "git ralph finish {change}, or: git ralph abort {change}",

@@ -130,6 +130,7 @@ impl Outcome {
             match status.phase {
                 Phase::Exhausted => (Stopped, failed("has no retries left")),
                 Phase::Failed => (Stopped, failed("failed, and retries are left")),
+                _ if is_done && skipped > 0 => (Stopped, format!("stopped: {far}; no other story is left")),
                 Phase::Complete => (Complete, format!("complete: {far}; the loop is not closed yet")),
                 _ if is_done => (Complete, format!("complete: {far}; the loop is not closed yet")),
                 _ => cut_off(stories).map_or_else(

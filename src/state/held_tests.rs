@@ -1,4 +1,4 @@
-//! The record of an attempt's work while gates run with the tests of the last checkpoint in its place.
+//! The record of the tree that gates and reviewers judge.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::git::Head;
 use crate::names::Oid;
 
-/// The place of what an attempt left, while the work tree has other tests: whoever finds this puts it back first.
+/// The tree that gates and reviewers judge, and where HEAD was: a command that finds this after a crash keeps that tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldTests {
     /// The tree of the work tree.
@@ -24,6 +24,9 @@ pub struct HeldTests {
     /// The tip of the loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
+    /// The tree with the tests of the last checkpoint, while gates run with it in the place of the judged one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<Oid>,
 }
 
 impl HeldTests {
@@ -34,5 +37,11 @@ impl HeldTests {
             branch: self.branch.clone(),
             oid: self.head.clone(),
         }
+    }
+
+    /// Returns the tree that the work tree has while gates or a reviewer run.
+    #[must_use]
+    pub fn present(&self) -> &Oid {
+        self.in_place.as_ref().unwrap_or(&self.tree)
     }
 }

@@ -4,6 +4,7 @@
 mod agent_session;
 mod awaiting_choice;
 mod error;
+mod gate_file;
 mod held_tests;
 mod intent;
 mod linked;
@@ -25,6 +26,7 @@ use crate::stories::{Source, Story};
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use awaiting_choice::AwaitingChoice;
 pub use error::StateError;
+pub use gate_file::GateFile;
 pub use held_tests::HeldTests;
 pub use intent::{
     AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
@@ -269,7 +271,7 @@ pub struct Running {
     /// The gate that judges the attempt now, or did last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<RunningGate>,
-    /// The work that is judged, while the work tree has tests as they were at the last checkpoint.
+    /// The tree that gates and reviewers judge, from before the first of them starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldTests>,
 }
@@ -435,6 +437,9 @@ pub struct State {
     /// The stash entries of a loop that leaves HEAD in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub save_points: Vec<SavePoint>,
+    /// The new files that only gates made: they are in no checkpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gate_files: Vec<GateFile>,
     /// The attempt whose work a person has restored since the last step, as `<story>@<number>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<String>,

@@ -10,10 +10,11 @@ use crate::engine::position::{Parent, Position};
 use crate::engine::steps::checkpoint;
 use crate::engine::steps::revert;
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, marks, shared_stash, users_head};
+use crate::engine::{Loop, judged, marks, shared_stash, users_head};
 use crate::error::Error;
-use crate::git::operations_in_progress;
 use crate::git::worktree::{Reading, WorkTreeError};
+use crate::git::{StagedEntry, operations_in_progress};
+use crate::names::Oid;
 use crate::protect::{ProtectError, user_refs};
 use crate::settings::{EmptyStory, Settings};
 use crate::state::Verdict;
@@ -53,6 +54,16 @@ pub(super) struct Base {
     pub gates: Gates,
     /// The result of the review.
     pub review: Option<String>,
+    /// What gates and the reviewer have judged, if there are any.
+    judged: Option<Judged>,
+}
+
+/// The content to which a checkpoint is limited.
+enum Judged {
+    /// That of this tree, the story list aside.
+    Tree(Oid),
+    /// These entries: hooks and trackers may change the rest.
+    Entries(Vec<StagedEntry>),
 }
 
 /// Decides whether the attempt is accepted, and reads what it left. Returns what its checkpoint is made on; otherwise the
@@ -69,7 +80,16 @@ pub(super) async fn decide(
     if outcome.judgement.verdict == Verdict::Complete {
         let judgement = match accept(open, story, before, outcome, settings, begun).await {
             Ok(base) => {
-                let left = open.read_and_count().await;
+                let mut left = open.read_and_count().await;
+                if let (Ok(_), Some(judged)) = (&left, &base.judged) {
+                    let mut reading = left?;
+                    let entries = match judged {
+                        Judged::Tree(tree) => judged::late(open, &reading, tree).await?,
+                        Judged::Entries(entries) => entries.clone(),
+                    };
+                    reading = judged::limit(open, reading, &entries).await?;
+                    left = Ok(reading);
+                }
                 match left_out(open, &left).await? {
                     None => return Ok((Some(base), left)),
                     Some(why) => Judgement::new(Verdict::Failed, why),
@@ -132,6 +152,7 @@ async fn accept(
         parent,
         gates,
         review: None,
+        judged: None,
     };
     if let Some(reason) = shared_stash::hidden_work(open).await? {
         return Err(Judgement::new(Verdict::Failed, reason).into());
@@ -153,13 +174,25 @@ async fn accept(
     let of_agent = outcome.is_of_agent();
     base.gates = proof::run(open, story, settings, begun, of_agent).await??;
     look_again(open, &mut base, "the gates").await?;
+    let mut reviewed = None;
     // A person who calls the work complete has looked.
     if of_agent {
         let looked = review::run(open, story, settings, begun, outcome).await?;
         base.review = looked?;
+        reviewed = judged::record(open).map(|record| record.tree.clone());
         if base.review.is_some() {
             look_again(open, &mut base, "the review").await?;
         }
+    }
+    if let Some(tree) = base.gates.tree.take().or(reviewed) {
+        let may_change =
+            open.state.source.is_by_command() || lifecycle_hooks::may_change_checkpoint(open).await?;
+        base.judged = Some(if may_change {
+            let now = open.read_work_tree().await?;
+            Judged::Entries(judged::late(open, &now, &tree).await?)
+        } else {
+            Judged::Tree(tree)
+        });
     }
     let ended = begun.ended(story, outcome);
     let hook = Hook::PreCheckpoint.name();

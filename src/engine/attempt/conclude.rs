@@ -126,6 +126,7 @@ async fn save(
         parent,
         gates,
         review,
+        ..
     } = base;
     if let Some(told) = parent.told {
         open.tell(told);

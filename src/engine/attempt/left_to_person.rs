@@ -3,7 +3,7 @@
 
 use super::agent_run::{Begun, Outcome};
 use super::refusal::AttemptRefusal;
-use crate::engine::{Loop, lifecycle_hooks};
+use crate::engine::{Loop, judged, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::protect::story_backup;
@@ -24,6 +24,7 @@ pub(super) async fn leave(
     open.emit(What::AttemptEnded(Box::new(begun.ended(story, &outcome))));
     let (site, state, _) = open.parts();
     story_backup::put_back_judged(site, &state.source)?;
+    judged::forget(open).await?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.running = None;

@@ -45,6 +45,7 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
 use crate::events::{InForce, Watching, What};
 use crate::fs::{Durability, file_error};
+use crate::paths::first_few;
 use crate::protect::record_excludes;
 use crate::settings::{Settings, to_std};
 use crate::signal;
@@ -86,6 +87,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     if options.started == 0 {
         unpromised::require_judge(&options.settings)?;
         held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
+        tell_own_output(open);
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {
@@ -96,6 +98,16 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     let end = Box::pin(attempt_until_answered(open, step, options)).await;
     note_stopped(open, stopped_by(&end));
     end
+}
+
+/// Names the files of the work tree that git-ralph's own output goes to.
+fn tell_own_output(open: &mut Loop<'_>) {
+    if !open.own_output.is_empty() {
+        let names = first_few(&open.own_output).join(", ");
+        open.tell(format!(
+            "{names} gets this output, and is left out of checkpoints and undoing"
+        ));
+    }
 }
 
 async fn attempt_until_answered(

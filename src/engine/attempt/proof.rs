@@ -5,10 +5,10 @@ use super::gates::{self, GateTime, Round, Run, run_round};
 use super::held;
 use super::verdict::Judgement;
 use crate::agent::program_of;
-use crate::engine::Loop;
+use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::events::Basis;
-use crate::paths::first_few;
+use crate::names::Oid;
 use crate::settings::Settings;
 use crate::stories::Story;
 
@@ -19,6 +19,8 @@ pub(super) struct Gates {
     pub lines: Vec<String>,
     /// What they say of the tests.
     pub rests_on: Vec<Basis>,
+    /// The tree that passed, with what the gates wrote to its files; `None` without gates.
+    pub tree: Option<Oid>,
 }
 
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
@@ -47,24 +49,23 @@ pub(super) async fn run(
     } else {
         &[]
     };
+    let kept = judged::keep(open, &tree, None).await?;
     let before = held::see(open, tests, before).await?;
     let round = Round {
         tree: &tree,
         held: false,
     };
-    let times = match run_round(open, run, round).await? {
+    let ran = run_round(open, run, round).await?;
+    if ran.is_err() && of_agent {
+        // The attempt is undone, and the judged tree is kept.
+        return Ok(ran.map(|_| Gates::default()));
+    }
+    let after = judged::settle(open, &kept).await?;
+    let times = match ran {
         Ok(times) => times,
         Err(judgement) => return Ok(Err(judgement)),
     };
-    let after = open.read_work_tree().await?;
-    let changes = open.context.repo.git.diff_trees(&tree, &after.tree).await?;
-    if !changes.is_empty() {
-        // It is part of the story; a person should know that the agent did not do it.
-        let names = first_few(changes.iter().map(|(_, path)| path)).join(", ");
-        open.tell(format!(
-            "the gates changed files, which goes into the checkpoint: {names}"
-        ));
-    }
+    let tree = after.tree.clone();
     let after = held::see(open, tests, after).await?;
     let proof = held::judge(open, run, &before, &after).await;
     // It may have tests that no checkpoint takes in.
@@ -84,5 +85,6 @@ pub(super) async fn run(
     Ok(Ok(Gates {
         lines: settings.verify.iter().zip(times).map(line).collect(),
         rests_on: proof.rests_on,
+        tree: Some(tree),
     }))
 }

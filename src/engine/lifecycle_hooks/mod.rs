@@ -84,6 +84,11 @@ pub(super) enum Refusal {
     Interrupted(i32),
 }
 
+/// Returns whether there may be a hook `ralph-pre-checkpoint`.
+pub(super) async fn may_change_checkpoint(open: &mut Loop<'_>) -> Result<bool, Error> {
+    run::may_be(open, Hook::PreCheckpoint).await
+}
+
 /// Runs `ralph-pre-checkpoint` with the event that the attempt has `ended`. Returns its refusal.
 pub(super) async fn before_checkpoint(
     open: &mut Loop<'_>,

@@ -4,14 +4,13 @@
 use jiff::Timestamp;
 
 use super::abort::{abort_in_place, abort_untold};
-use super::manual;
 use super::preflight::StartOptions;
 use super::start_refusal::StartRefusal;
 use crate::engine::attempt::gates::{judged, run_gate};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, guard_rail};
+use crate::engine::{Loop, guard_rail, judged, transition};
 use crate::error::Error;
 use crate::fs::{Durability, file_error};
 use crate::refs::Update;
@@ -32,12 +31,9 @@ pub(super) async fn run_gates(
         return Ok(());
     }
     let red = run_all(open, &options.settings).await?;
+    let changed = undo_changes(open).await?;
     open.state.running = None;
     open.save()?;
-    let changed = !open.checkpoint().is_as_left(open.site()).await? && manual::revert(open).await?;
-    if changed {
-        open.tell("the gates changed files; that is undone, and kept: git ralph log");
-    }
     let Some(red) = red else {
         return Ok(());
     };
@@ -52,6 +48,20 @@ pub(super) async fn run_gates(
         abort_in_place(open).await?;
     }
     Err(red.into())
+}
+
+/// Undoes what the gates did to the files that were there, and keeps that; new files stay, and out of the checkpoints.
+/// Returns whether there was anything.
+async fn undo_changes(open: &mut Loop<'_>) -> Result<bool, Error> {
+    let known = open.state.gate_files.clone();
+    let is_same = open.checkpoint().is_as_left(open.site()).await? || open.is_at_checkpoint().await?;
+    let is_at_tip = open.position().await?.tip.as_ref() == Some(&open.state.checkpoint);
+    let record = judged::record(open).cloned();
+    if let Some(record) = record.filter(|_| !is_same || !is_at_tip) {
+        transition::put_back(open, record).await?;
+    }
+    judged::forget(open).await?;
+    Ok(!is_same || open.state.gate_files != known)
 }
 
 /// Removes what `start` has made of a loop that did not begin. Everything that it kept is where it was.
@@ -81,7 +91,8 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends the processes that the gates have started.
     open.state.running = Some(Running::gates(&run));
-    open.save()?;
+    let tree = open.read_work_tree().await?.tree;
+    judged::keep(open, &tree, Some(&tree)).await?;
     let watch = watch::begin(open, Who::Gates).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
     let confined = boxed::of_loop(open, settings, Inside::Commands).await?;

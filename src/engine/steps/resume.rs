@@ -110,6 +110,7 @@ pub async fn resume<'o>(
         closed: None,
         noted: None,
         save_points: save_points(repo, change, &remains.refs).await?,
+        gate_files: Vec::new(),
         restored: None,
         intent: None,
     };

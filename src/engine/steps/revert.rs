@@ -3,12 +3,13 @@
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
-use crate::engine::{Loop, users_head};
+use crate::engine::{Loop, judged, users_head};
 use crate::error::Error;
 use crate::fs::read_if_there;
 use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
+use crate::paths::first_few;
 use crate::protect::{RefChange, UserRefs, user_refs};
 use crate::refs::KeptRef;
 use crate::state::{Intent, RevertPlan, Verdict};
@@ -44,7 +45,13 @@ pub(crate) async fn undo(
     position: &Position,
     now: Reading,
 ) -> Result<(), Error> {
-    let mut kept = keep(open, &undoing, position, &now.tree).await?;
+    let judged = judged::record(open).map(|record| record.tree.clone());
+    let judged = judged.filter(|judged| *judged != now.tree);
+    let left = judged.as_ref().unwrap_or(&now.tree);
+    let mut kept = keep(open, &undoing, position, left).await?;
+    if let Some(judged) = judged {
+        kept.push(keep_beside(open, &undoing, &judged, &now.tree).await?);
+    }
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let put_aside = autostashes(&open.context.repo).await?;
     kept.extend(put_aside.iter().map(|oid| KeptRef {
@@ -146,8 +153,38 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
     let kept = open.state.progress.story.as_ref();
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
+    let judged = judged::ref_name(open);
+    changes.retain(|change| change.name() != judged);
     users_head::leave_out(open, &mut changes).await?;
     Ok(changes)
+}
+
+/// Makes the commit that keeps what gates or a reviewer made of the judged tree, and reports what they removed of it.
+async fn keep_beside(
+    open: &mut Loop<'_>,
+    undoing: &Undoing,
+    judged: &Oid,
+    now: &Oid,
+) -> Result<KeptRef, Error> {
+    let repo = &open.context.repo;
+    let changes = repo.git.diff_trees(judged, now).await?;
+    let message = format!(
+        "attempt {} at {}: after its gates",
+        undoing.attempt, undoing.story
+    );
+    let oid = repo.commit_tree(now, &[&open.state.checkpoint], &message).await?;
+    let missing = changes.iter().filter(|(status, _)| matches!(status, b'D' | b'T'));
+    let missing = first_few(missing.map(|(_, path)| path)).join(", ");
+    if !missing.is_empty() {
+        open.tell(format!(
+            "the gates removed, replaced or hid files; the attempt is kept with them: {missing}"
+        ));
+    }
+    let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
+    Ok(KeptRef {
+        name: format!("{name}-{}", oid.short()),
+        oid,
+    })
 }
 
 /// Makes the commit that keeps the work tree, and names the refs that keep it and every commit that would otherwise be

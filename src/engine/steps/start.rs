@@ -14,14 +14,14 @@ use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
-use crate::engine::{Context, Loop, agent_of, refuse_inside_attempt};
+use crate::engine::{Context, Loop, agent_of, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
-use crate::paths::{WorkTreePath, percent_encode, shown};
+use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
 use crate::protect::{Savepoint, Site, UserRefs};
 use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 
@@ -143,7 +143,10 @@ async fn compute(
     // Work that does not need the result of the reading runs in parallel.
     let users_index = repo.index();
     let (reading, staged, recorded, anchor, from_head) = tokio::join!(
-        repo.read_work_tree(&work, &base, None, Whose::Users, Count::Nothing),
+        async {
+            let reading = repo.read_work_tree(&work, &base, None, Whose::Users, Count::Nothing);
+            own_output::leave_out(repo, &work, reading.await?).await
+        },
         staged_commit(context, &staged),
         Savepoint::begin_records(site, &users_index, &made.entries),
         anchor(context, made.sound, &found.tips),
@@ -211,6 +214,7 @@ async fn compute(
         closed: None,
         noted: None,
         save_points: Vec::new(),
+        gate_files: Vec::new(),
         restored: None,
         intent: Some(Intent::Start(plan.clone())),
     };
@@ -219,8 +223,8 @@ async fn compute(
 
 /// Reports the repositories inside the work tree that are no part of the loop.
 fn tell_nested(open: &mut Loop<'_>) {
-    let nested = open.checkpoint().nested;
-    let names: Vec<_> = nested.iter().map(|path| shown(path)).collect();
+    let nested = open.state.before.nested.iter();
+    let names: Vec<_> = nested.map(|path| shown(&percent_decode(path))).collect();
     if !names.is_empty() {
         let names = names.join(", ");
         open.tell(format!(

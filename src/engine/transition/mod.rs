@@ -4,10 +4,12 @@
 //! - `from_intent` reads it from an intent, which is what the state file remembers of it;
 //! - `refs` moves refs and HEAD, and keeps commits under free names;
 //! - `ground` has a file for each place where index and files can end;
+//! - `edits` keeps what was edited after a step was cut off;
 //! - `outcome` says what the loop has come to: its state, its stash entries, and the events.
 //!
 //! Every part can be done twice, and names what it needs before it changes anything.
 
+mod edits;
 mod final_state;
 mod from_intent;
 mod ground;
@@ -20,10 +22,11 @@ mod refs;
 use super::{Loop, journal};
 use crate::error::Error;
 use crate::events::What;
-use crate::state::Intent;
+use crate::state::{HeldTests, Intent};
 use from_intent::Transition;
 use ground::Way;
 
+pub(super) use edits::{keep as keep_edits, since_cut_off as edits_since_cut_off};
 pub(super) use final_state::{final_state, work_tree_now};
 pub(crate) use known::Known;
 pub(super) use original::{ORIGINAL_INDEX, original_now, restore_original_index};
@@ -36,6 +39,14 @@ pub(super) use other_work_tree::{lock, target_index, work_tree_at};
 pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
     journal::begin(open, intent.clone())?;
     apply(open, intent, known).await
+}
+
+/// Puts back the judged tree, HEAD and index after gates ran with other tests, or after a reviewer.
+///
+/// # Errors
+/// As [`take`].
+pub(super) async fn put_back(open: &mut Loop<'_>, judged: HeldTests) -> Result<(), Error> {
+    take(open, Intent::PutBack(judged), Known::default()).await
 }
 
 /// Makes a step that the state already has, and emits its events.

@@ -3,12 +3,12 @@
 use super::ground::Left;
 use crate::engine::progress::Outlook;
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, marks, shared_stash, stash};
+use crate::engine::{Loop, judged, marks, shared_stash, stash};
 use crate::error::Error;
 use crate::events::What;
 use crate::names::{short_branch, typed};
 use crate::paths::first_few;
-use crate::protect::{Savepoint, story_backup, users_index};
+use crate::protect::{story_backup, users_index};
 use crate::refs::Update;
 use crate::state::{CheckpointPlan, Ending, Progress, RevertPlan, SavePlan, Verdict};
 
@@ -73,10 +73,10 @@ impl Outcome {
                 Vec::new()
             }
             Self::PutBack => {
-                if let Some(running) = &mut open.state.running {
-                    running.held = None;
+                let running = open.state.running.as_mut();
+                if let Some(held) = running.and_then(|running| running.held.as_mut()) {
+                    held.in_place = None;
                 }
-                Savepoint::forget_judged(open.site())?;
                 Vec::new()
             }
             Self::Reverted(plan) => fail(open, plan, left).await?,
@@ -144,6 +144,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
         // A backup left behind would overwrite the list of this checkpoint.
         story_backup::forget(open.site())?;
         users_index::forget(open.site())?;
+        judged::forget(open).await?;
         open.state.running = None;
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         // A command is believed only if the list agrees.
@@ -164,6 +165,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
 async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<What>, Error> {
     shared_stash::put_back(open).await?;
     stash::keep_listed(open).await?;
+    judged::forget(open).await?;
     open.state.running = None;
     let outlook = match plan.verdict {
         Some(verdict) => {

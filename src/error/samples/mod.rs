@@ -389,7 +389,10 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             why: "it holds other commits".to_owned(),
         },
-        RemoteRefusal::Behind { change: change() },
+        RemoteRefusal::Behind {
+            change: change(),
+            remote: "origin".to_owned(),
+        },
         RemoteRefusal::Another(change()),
         RemoteRefusal::NoLoops {
             remote: "origin".to_owned(),

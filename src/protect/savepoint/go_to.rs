@@ -276,31 +276,6 @@ impl Savepoint {
         changes.retain(|(_, path)| !ignored.contains(path));
         Ok((repo.git.write_tree(&work).await?, changes))
     }
-
-    /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
-    /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
-    /// work tree and the savepoint.
-    pub(super) fn clear_the_way(
-        &self,
-        site: Site<'_>,
-        changes: &Changes,
-        trash: &Path,
-        notices: &mut dyn Notices,
-    ) -> Result<(), ProtectError> {
-        let goes = |path: &[u8]| {
-            changes
-                .iter()
-                .any(|(status, gone)| *status == b'A' && gone == path)
-        };
-        for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
-            if let Some(in_the_way) = site.repo.first_in_the_way(path)?
-                && !goes(&in_the_way)
-            {
-                self.clear_out_of_the_way(site, &in_the_way, trash, notices)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 fn is_rules(path: &[u8]) -> bool {

@@ -1,10 +1,13 @@
 //! The work of an attempt while gates run with the tests of the last checkpoint in its place: keeps what git does not
 //! store of it, changes the files, and puts all of it back. What git ignores is not touched.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Savepoint;
-use crate::fs::leads_to_file;
+use crate::events::Notices;
+use crate::fs::{Below, is_file_or_link, is_there, leads_to_file};
 use crate::git::GitError;
 use crate::names::Oid;
 use crate::protect::exact_bytes::ExactBytes;
@@ -13,10 +16,12 @@ use crate::protect::moment::Moment;
 use crate::protect::records::Records;
 use crate::protect::stat_changes::tracked_directories;
 use crate::protect::trash::put_away;
-use crate::protect::{ProtectError, Site};
+use crate::protect::{ProtectError, Site, scan};
 
 /// Name of the record of what git can list but not store, such as nested repositories.
 const UNTRACKED: &str = "untracked";
+/// Name of the record of empty directories.
+const EMPTY: &str = "empty-directories";
 
 /// The copy of the index, byte for byte.
 fn real_index(site: Site<'_>) -> PathBuf {
@@ -31,14 +36,14 @@ impl Savepoint {
     /// If something cannot be read or written.
     pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
         let (repo, work) = (site.repo, site.work_index());
-        let file = repo.read_index_or_none(&work)?;
-        let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
         repo.copy_index(&work, &site.file("judged.index"))?;
         repo.copy_index(&repo.index(), &real_index(site))?;
         let records = Records::of(site);
-        records.record_all_modes(Moment::Judged, &all)?;
-        let outside = repo.outside(&work).await?.untracked;
-        records.save_paths(&Moment::Judged.name(UNTRACKED), &outside.into_iter().collect())?;
+        let inventory = records.take_inventory(site, &work).await?;
+        let found = scan::found(site, &inventory).await?;
+        records.save_modes(Moment::Judged, &found.modes)?;
+        records.save_paths(&Moment::Judged.name(EMPTY), &found.empty)?;
+        records.save_paths(&Moment::Judged.name(UNTRACKED), &inventory.added())?;
         ExactBytes::of(site, Moment::Judged).record_all(site, &work).await
     }
 
@@ -64,14 +69,65 @@ impl Savepoint {
             }
             switched => switched?,
         }
-        ExactBytes::of(site, self.moment).restore(top, put_back)?;
-        let records = Records::of(site);
-        let index = repo.read_index_if_there(&work)?;
-        records.restore_links(self.moment, &index, put_back, false)?;
-        records.restore_modes_of(self.moment, put_back)?;
+        self.restore_unstored(site, put_back)?;
         times.make_distinct(top);
         repo.discard_index(&work)?;
         Ok(None)
+    }
+
+    /// Restores what git does not store of these files, which it has just written.
+    fn restore_unstored(&self, site: Site<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+        let (repo, records) = (site.repo, Records::of(site));
+        ExactBytes::of(site, self.moment).restore(&repo.top, paths)?;
+        let index = repo.read_index_if_there(&site.work_index())?;
+        records.restore_links(self.moment, &index, paths, false)?;
+        Ok(records.restore_modes_of(self.moment, paths)?)
+    }
+
+    /// Brings files of this state back that are missing in the tree `now`, which the working index was just read into:
+    /// `missing` are the differences, as [`Git::diff_trees`](crate::git::Git::diff_trees) lists them. A file that is in its
+    /// place, and that a rule hides, keeps its content. What stands in the place of another goes to the directory `trash`.
+    /// Returns the tree with these files.
+    ///
+    /// # Errors
+    /// If a file changes meanwhile, or cannot be written.
+    pub async fn bring_back(
+        &self,
+        site: Site<'_>,
+        now: &Oid,
+        missing: &[(u8, Vec<u8>)],
+        trash: &Path,
+        notices: &mut dyn Notices,
+    ) -> Result<Oid, ProtectError> {
+        let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
+        let (mut hidden, mut gone) = (Vec::new(), Vec::new());
+        for (status, path) in missing {
+            let is_there = is_file_or_link(&repo.top.join(OsStr::from_bytes(path)))?;
+            if *status == b'D' && is_there && records.has_only_directories_above(path)? {
+                hidden.push(path.clone());
+            } else {
+                gone.push((*status, path.clone()));
+            }
+        }
+        repo.update_index(&work, &["--add"], &hidden).await?;
+        let tree = if hidden.is_empty() {
+            now.clone()
+        } else {
+            repo.git.write_tree(&work).await?
+        };
+        if gone.is_empty() {
+            return Ok(tree);
+        }
+        self.clear_the_way(site, &gone, trash, notices)?;
+        let paths: Vec<Vec<u8>> = gone.into_iter().map(|(_, path)| path).collect();
+        let mut entries = repo.git.staged_between(&tree, &self.tree).await?;
+        entries.retain(|entry| paths.contains(&entry.path));
+        let wanted = repo
+            .tree_with(&site.file("back.index"), &tree, &entries, &[])
+            .await?;
+        repo.switch_work_tree(&work, &tree, &wanted).await?;
+        self.restore_unstored(site, &paths)?;
+        Ok(wanted)
     }
 
     /// Puts this state back exactly. What is in the way goes into the directory `trash`.
@@ -80,6 +136,11 @@ impl Savepoint {
     /// If the work tree keeps changing, or something cannot be restored. A second call continues.
     pub async fn put_back_judged(&self, site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
         let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+        // Before the files: it decides which of them are tracked.
+        let real = real_index(site);
+        if leads_to_file(&real)? {
+            repo.install_index(&real).await?;
+        }
         let (mut times, mut untold) = (Times::default(), Vec::<String>::new());
         let mut touched = self.converge(site, None, trash, &mut times, &mut untold).await?;
         let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
@@ -95,13 +156,15 @@ impl Savepoint {
             }
         }
         times.make_distinct(top);
+        for path in records.paths(&self.moment.name(EMPTY))? {
+            let dir = top.join(OsStr::from_bytes(&path));
+            if !is_there(&dir)? && records.has_only_directories_above(&path)? {
+                Below::new(top).make_dir(&dir, 0o777)?;
+            }
+        }
         let dirs = tracked_directories(repo, &work)?;
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
-        let real = real_index(site);
-        if leads_to_file(&real)? {
-            repo.install_index(&real).await?;
-        }
         Ok(repo.discard_index(&work)?)
     }
 
@@ -113,7 +176,7 @@ impl Savepoint {
         if records.knows(&name) {
             let known = records.paths(&name)?;
             let mut new = repo.outside(&work).await?.untracked;
-            new.retain(|path| !known.contains(path));
+            new.retain(|path| !known.contains(path) && !self.gate_files.contains_key(path));
             for path in &new {
                 put_away(site, &self.nested, path, trash)?;
                 if !path.ends_with(b"/") {
@@ -138,6 +201,7 @@ impl Savepoint {
         let records = Records::of(site);
         records.forget_modes(Moment::Judged)?;
         records.forget_paths(&Moment::Judged.name(UNTRACKED))?;
+        records.forget_paths(&Moment::Judged.name(EMPTY))?;
         ExactBytes::of(site, Moment::Judged).forget()
     }
 }

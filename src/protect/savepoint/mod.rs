@@ -8,6 +8,7 @@ mod judged;
 mod read;
 mod record;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(crate) struct Savepoint {
     pub moment: Moment,
     /// The user's nested repositories, which are left alone; relative to the top.
     pub nested: Vec<Vec<u8>>,
+    /// New files that only gates made, with their blobs: they are left alone while they have that content.
+    pub gate_files: BTreeMap<Vec<u8>, Oid>,
     /// The beginning of the work that would be undone.
     pub since: Timestamp,
     /// True if an inventory was taken before that work: none is taken when a person starts to work.

@@ -10,7 +10,7 @@ use crate::paths::shown;
 use crate::protect::moment::Moment;
 use crate::protect::records::Records;
 use crate::protect::stat_changes::{is_untouched_since, touched_in_same_second};
-use crate::protect::{ProtectError, Site, control_files, ignored_files, submodules};
+use crate::protect::{ProtectError, Site, control_files, gate_files, ignored_files, submodules};
 
 impl Savepoint {
     /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` means
@@ -97,7 +97,8 @@ impl Savepoint {
             .repo
             .read_work_tree(&work, &self.tree, Some(&known), whose, count)
             .await?;
-        ignored_files::leave_out(site, &work, reading, notices).await
+        let reading = ignored_files::leave_out(site, &work, reading, notices).await?;
+        gate_files::leave_out(site, self, &work, reading).await
     }
 
     /// Puts the working index in place of the real one.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::{first_line, headed, took};
-use crate::report::{AttemptReport, Outcome, OutcomeKind, Report, StoryReport, StoryState};
+use crate::report::{AttemptReport, OutcomeKind, Report, StoryReport, StoryState};
 use crate::ui::shown::plain;
 
 /// Maximum length of a reason, in characters.
@@ -26,7 +26,7 @@ pub fn junit(reports: &[Report]) -> String {
             case.set_classname(report.change.to_string());
             suite.add_test_case(case);
         }
-        if let Some(mut case) = case_of_loop(&report.outcome) {
+        if let Some(mut case) = case_of_loop(report) {
             case.set_classname(report.change.to_string());
             suite.add_test_case(case);
         }
@@ -58,9 +58,11 @@ fn without_sum_of_skipped(text: &str) -> String {
 
 /// Returns the test of the loop itself, if it does not go on by itself and is not done: a host's page then shows the reason
 /// where no story has one.
-fn case_of_loop(outcome: &Outcome) -> Option<TestCase> {
+fn case_of_loop(report: &Report) -> Option<TestCase> {
+    let (outcome, totals) = (&report.outcome, &report.totals);
     match outcome.kind {
         OutcomeKind::Aborted | OutcomeKind::Stopped | OutcomeKind::WaitsForPerson => {}
+        OutcomeKind::Finished if totals.complete < totals.stories => {}
         OutcomeKind::Finished
         | OutcomeKind::Complete
         | OutcomeKind::WaitsForService
@@ -90,7 +92,7 @@ fn case_of(story: &StoryReport) -> TestCase {
             status.add_reruns(failed.into_iter().map(rerun));
             status
         }
-        (StoryState::Failed, Some((last, earlier))) => {
+        (StoryState::Failed | StoryState::Skipped, Some((last, earlier))) => {
             let mut status = TestCaseStatus::non_success(kind_of(last));
             let (message, text) = said(last);
             status

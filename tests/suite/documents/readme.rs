@@ -135,6 +135,7 @@ fn quick_start() -> String {
 #[test]
 fn the_run_that_is_shown_is_one() {
     let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
     let typed = quick_start();
     let list: Vec<&str> = typed.lines().filter(|line| line.starts_with("- [ ]")).collect();
     sandbox.write("TODO.md", &list.join("\n"));

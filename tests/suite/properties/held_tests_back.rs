@@ -9,8 +9,8 @@ use crate::support::wait_for;
 /// Writes down all of the work tree and the index that can be told apart. `$1` is the file.
 const DUMP: &str = r"dump() {
     {
-        find . -path ./.git -prune -o -exec stat -c '%n %a %F %N' {} + | sort
-        find . -path ./.git -prune -o -type f -exec sha1sum {} + | sort
+        find . -path ./.git -prune -o -path ./made -prune -o -exec stat -c '%n %a %F %N' {} + | sort
+        find . -path ./.git -prune -o -path ./made -prune -o -type f -exec sha1sum {} + | sort
         sha1sum .git/index; cat .git/HEAD; git rev-parse HEAD
     } >$1
 }
@@ -26,9 +26,9 @@ test "$(git rev-parse $RALPH_TREE:tests)" = "$(git rev-parse $RALPH_CHECKPOINT:t
 test "$(cat tests/cache.log)" = mine; test "$(cat loose)" = untracked
 "#;
 
-/// What gates can do to a work tree, and to the repository.
-const MESS: &str = "set +e; echo junk >junk; rm app.sh; echo x >>README.md; chmod 600 README.md; printf 'code\\n' >app.nb
-ln -s / lnk; mkdir -p deep/er; echo >deep/er/f; rm -rf src; echo x >tests/new; rm -f link; mkdir link; echo >link/x
+/// What gates can do to a work tree, and to the repository. What they make in a place of its own stays.
+const MESS: &str = "set +e; rm app.sh; echo x >>README.md; chmod 600 README.md; printf 'code\\n' >app.nb
+mkdir -p made/er; ln -s / made/lnk; echo >made/er/f; rm -rf src; echo x >tests/new; rm -f link; mkdir link; echo >link/x
 git add -A; git rm -q --cached old.txt; git commit -qm mess; git checkout -q -b elsewhere
 echo '*.sh' >>.gitignore; exit 0\n";
 
@@ -68,6 +68,7 @@ if [ -z \"$RALPH_TESTS_HELD\" ]; then ! [ -e tests/new ] || dump '{notes}/first'
         .exits(0)
         .says("the gates also pass with them as they were");
     assert_eq!(sandbox.noted("after"), sandbox.noted("first"));
+    assert_eq!(sandbox.git(&["status", "--porcelain", "--", "made"]), "?? made/");
     assert_eq!(sandbox.read("tests/x.nb"), "code\noutput 8\n");
     assert_eq!(sandbox.git(&["show", "HEAD:tests/new/deep/t"]), "");
     assert_eq!(
@@ -92,12 +93,12 @@ fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
         let judged = "refs/ralph/add-login/judged";
         assert_eq!(sandbox.git(&["show", &format!("{judged}:tests/new")]), "4");
         sandbox.git(&["-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now"]);
-        sandbox.configure("ralph.verify", "./check.sh");
         sandbox
             .ralph(&["status"])
             .exits(0)
-            .says("those of the attempt are back")
+            .says("the judged work is back")
             .says("attempt 1 of story 1 was interrupted");
+        sandbox.configure("ralph.verify", "./check.sh");
         let kept = |path: &str| sandbox.git(&["show", &format!("refs/ralph/add-login/attempts/1/1:{path}")]);
         assert_eq!(kept("tests/value.sh"), format!("{VALUE}# mine"), "{strategy}");
         assert_eq!(

@@ -24,6 +24,7 @@ mod held_tests_back;
 mod ignored;
 mod in_place;
 mod json;
+mod judged;
 mod kept;
 mod killed;
 mod lifecycle_hooks;

@@ -254,7 +254,7 @@ fn a_work_tree_that_loses_its_git_file_is_not_mistaken_for_the_one_above() {
 }
 
 #[test]
-fn without_its_repository_nothing_is_touched() {
+fn a_repository_that_was_moved_is_moved_back() {
     for above in [false, true] {
         let sandbox = Sandbox::new();
         if above {
@@ -262,17 +262,33 @@ fn without_its_repository_nothing_is_touched() {
             sandbox.git_cmd(&["init", "-q"]).dir(outer).run().exits(0);
         }
         sandbox.start();
-        let agent = sandbox.completing("echo x >x; mv .git moved");
-        let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
-        output.says("was moved, replaced or deleted").says("move it back");
-        assert!(!sandbox.top.join(".git").exists());
-        assert_eq!(sandbox.read("x"), "x\n");
-        std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git")).unwrap();
-        sandbox.ralph(&["status"]).exits(0);
-        sandbox.is_at_checkpoint();
-        let kept = "refs/ralph/add-login/attempts/1/1:x";
-        assert_eq!(sandbox.git(&["show", kept]), "x");
+        for instead in ["true", "echo gitdir: elsewhere >.git", "git init -q"] {
+            let agent = sandbox.failing(&format!("echo x >x; mv .git moved; {instead}"));
+            sandbox
+                .step("next", &agent)
+                .exits(3)
+                .says("/moved; it is moved back");
+            sandbox.is_at_checkpoint();
+            sandbox.ralph(&["abort"]).exits(0);
+            sandbox.start();
+        }
     }
+}
+
+#[test]
+fn without_its_repository_nothing_is_touched() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo x >x; cp -r .git moved; rm -rf .git");
+    let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
+    output.says("was moved, replaced or deleted").says("move it back");
+    assert!(!sandbox.top.join(".git").exists());
+    assert_eq!(sandbox.read("x"), "x\n");
+    std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git")).unwrap();
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.is_at_checkpoint();
+    let kept = "refs/ralph/add-login/attempts/1/1:x";
+    assert_eq!(sandbox.git(&["show", kept]), "x");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn two_who_go_on_do_not_overwrite_each_other() {
     let before = remote.git(&["for-each-ref"]);
     one.ralph(&["push", CHANGE])
         .exits(7)
-        .says("has gone on elsewhere");
+        .says("origin has newer work on 'add-login'");
     assert_eq!(remote.git(&["for-each-ref"]), before);
     let tip = one.git(&["rev-parse", "ralph/add-login"]);
     one.ralph(&["pull", CHANGE]).exits(0);

@@ -221,12 +221,22 @@ fn the_outcome_and_its_reason_are_on_top() {
     sandbox.ralph(&["run", "--", &agent]).exits(6);
     is("stopped", "stopped at a limit: 1 attempt (ralph.maxAttempts)");
     sandbox.step("next", &agent).exits(0);
+    // A story that failed and was skipped is not complete.
     is(
-        "complete",
-        "complete: 2 of 3 stories, 1 skipped; the loop is not closed yet",
+        "stopped",
+        "stopped: 2 of 3 stories, 1 skipped; no other story is left",
+    );
+    let short = sandbox.ralph(&["status", "--short"]).exits(0).stdout;
+    assert_eq!(short, "ralph: add-login 2/3 (1 skipped) no other story left\n");
+    let junit = || sandbox.ralph(&["report", "--junit"]).exits(0).stdout;
+    assert!(
+        junit().contains(r#"tests="4" failures="1" errors="1""#),
+        "{}",
+        junit()
     );
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     is("finished", "finished: 2 of 3 stories, 1 skipped");
+    assert!(junit().contains(r#"failures="1" errors="1""#), "{}", junit());
 }
 
 #[test]

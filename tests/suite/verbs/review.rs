@@ -64,7 +64,7 @@ fn without_a_verdict_it_is_an_error_and_changes_are_told() {
     sandbox
         .ralph(&["review", "--agent", &silent])
         .exits(1)
-        .says("files were changed during the review, by the reviewer or by somebody else: new; to compare")
+        .says("files changed during the review (by the reviewer or another process): new; to compare")
         .says("gave no verdict: it said none");
     // It may be a person's.
     assert_eq!(sandbox.read("new"), "z\n");

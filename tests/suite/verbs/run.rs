@@ -405,3 +405,17 @@ fn that_a_cost_will_not_be_known_is_told_before_the_first_attempt() {
     assert!(before.contains("ralph.maxCost cannot limit it"), "{told}");
     assert!(!after.contains("ralph.maxCost"), "{told}");
 }
+
+#[test]
+fn a_log_in_the_work_tree_is_left_alone() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.agent("count; echo $n >>new; if [ $n = 1 ]; then failed no; else complete; fi");
+    let script = format!("exec git ralph run {CHANGE} --keep -- {agent} >ralph.out 2>&1");
+    sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
+    let log = sandbox.read("ralph.out");
+    assert!(log.contains("ralph.out gets this output, and is left out of checkpoints"), "{log}");
+    assert!(log.contains("  failed after ") && log.contains("3 of 3 stories are complete"), "{log}");
+    let files = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(!files.contains("ralph.out"), "{files}");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? ralph.out");
+}

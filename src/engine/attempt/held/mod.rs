@@ -3,8 +3,7 @@
 //!
 //! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, and `decision`
 //! says what becomes of it.
-//! From before the first file is changed until all are back, the state has the tree that is judged, with a ref that keeps
-//! it: the next command puts it back if this one is killed.
+//! Meanwhile `judged` keeps the tree that is judged: the next command puts it back if this one is killed.
 
 mod decision;
 mod scripts;
@@ -13,24 +12,19 @@ mod touched;
 
 use std::collections::HashSet;
 
-use jiff::Timestamp;
-
 use self::decision::Fate;
 use self::touched::{Found, Touched, find};
 use super::gates::{GateTime, Round, Run, run_round};
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
-use crate::engine::Loop;
-use crate::engine::transition::{self, Known};
+use crate::engine::{Loop, judged, transition};
 use crate::error::Error;
 use crate::events::Basis;
 use crate::git::{Git, StagedEntry};
 use crate::names::{OUTPUT, Oid};
 use crate::paths::first_few;
-use crate::protect::Savepoint;
-use crate::refs::Update;
 use crate::settings::Settings;
-use crate::state::{HeldTests, Intent, Verdict};
+use crate::state::Verdict;
 pub(super) use seen::{Seen, see};
 
 /// What gates that passed say.
@@ -129,7 +123,7 @@ async fn second_run(
     open: &mut Loop<'_>,
     run: Run<'_>,
     found: &Found,
-    judged: &Oid,
+    tree: &Oid,
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let entries: Vec<StagedEntry> = found
         .with(Fate::PutBack)
@@ -139,11 +133,11 @@ async fn second_run(
     let put_back: Vec<Vec<u8>> = entries.iter().map(|entry| entry.path.clone()).collect();
     let scratch = open.file("held.index");
     let repo = &open.context.repo;
-    let held = repo.tree_with(&scratch, judged, &entries, &away).await?;
-    let record = begin(open, judged, &held).await?;
-    let ran = hold_and_run(open, run, [judged, &held], &put_back).await;
+    let held = repo.tree_with(&scratch, tree, &entries, &away).await?;
+    let record = judged::keep(open, tree, Some(&held)).await?;
+    let ran = hold_and_run(open, run, [tree, &held], &put_back).await;
     // Whatever has happened, the work tree is first what it was.
-    transition::take(open, Intent::PutBack(record), Known::default()).await?;
+    transition::put_back(open, record).await?;
     let files = held_files(found);
     Ok(match ran? {
         Held::Passed(seconds) => {
@@ -193,41 +187,6 @@ enum Held {
     Written(String),
 }
 
-/// Records the work tree that is judged: from here on, whoever goes on puts it back first.
-async fn begin(open: &mut Loop<'_>, judged: &Oid, held: &Oid) -> Result<HeldTests, Error> {
-    let since = Timestamp::now();
-    Savepoint::keep_judged(open.site()).await?;
-    let position = open.position().await?;
-    let repo = &open.context.repo;
-    // Both trees are kept: what the gates do to the repository must not take them away.
-    let below = repo
-        .commit_tree(held, &[&open.state.checkpoint], "tests as they were")
-        .await?;
-    let commit = repo
-        .commit_tree(judged, &[&below], "what is judged while tests are held")
-        .await?;
-    let keep = Update::Set {
-        name: open.change().ralph_ref("judged"),
-        new: commit.clone(),
-    };
-    let why = "ralph: the work that is judged";
-    repo.git.update_refs(&[keep], why).await?;
-    open.view.drop_refs();
-    let record = HeldTests {
-        tree: judged.clone(),
-        commit,
-        since,
-        branch: position.head.branch,
-        head: position.head.oid,
-        tip: position.tip,
-    };
-    if let Some(running) = &mut open.state.running {
-        running.held = Some(record.clone());
-    }
-    open.save()?;
-    Ok(record)
-}
-
 async fn hold_and_run(
     open: &mut Loop<'_>,
     run: Run<'_>,
@@ -258,30 +217,4 @@ async fn hold_and_run(
         return Ok(Held::Written(first_few(&written).join(", ")));
     }
     Ok(Held::Passed(seconds))
-}
-
-/// Puts back the work tree of an attempt that was killed while its tests were held. If it was killed just before, only
-/// what was to keep its work is taken away.
-pub(crate) async fn put_back_after_crash(open: &mut Loop<'_>) -> Result<(), Error> {
-    let running = open.state.running.as_ref();
-    let Some(held) = running.and_then(|running| running.held.clone()) else {
-        let name = open.change().ralph_ref("judged");
-        let git = &open.context.repo.git;
-        let found = git.refs(&[&name]).await?.into_iter();
-        let gone = found.map(|found| Update::Delete {
-            name: found.name,
-            old: found.oid,
-        });
-        let gone: Vec<Update> = gone.collect();
-        if !gone.is_empty() {
-            git.update_refs(&gone, "ralph: nothing is judged").await?;
-            open.view.drop_refs();
-        }
-        return Ok(Savepoint::forget_judged(open.site())?);
-    };
-    transition::take(open, Intent::PutBack(held), Known::default()).await?;
-    open.tell(
-        "git-ralph was cut off while gates ran with the tests as they were; those of the attempt are back",
-    );
-    Ok(())
 }

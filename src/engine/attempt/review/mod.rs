@@ -122,15 +122,8 @@ async fn ask_about_attempt(
     };
     let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
     let kept = open.change().attempt_ref(&story.id, begun.number);
-    let left = only_look::end(open, before, &kept).await?;
-    let answer = answer?;
-    Ok(match left {
-        Some(why) => Answer {
-            opinion: Opinion::None(why),
-            ..answer
-        },
-        None => answer,
-    })
+    only_look::end(open, before, &kept).await?;
+    answer
 }
 
 /// Waits for the reviewer's service; returns the judgement that ends the attempt if that takes too long.

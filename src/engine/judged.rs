@@ -1,0 +1,322 @@
+//! Keeps the tree that gates and reviewers judge: from before the first of them starts until the attempt ends, a ref names
+//! it, and so does the state. What they do to files, index or objects changes neither what is committed nor what is kept.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+
+use super::Loop;
+use crate::error::Error;
+use crate::git::StagedEntry;
+use crate::git::worktree::Reading;
+use crate::names::{Oid, typed};
+use crate::paths::first_few;
+use crate::protect::{Moment, Savepoint};
+use crate::refs::{KeptRef, Update};
+use crate::state::{GateFile, HeldTests, Phase};
+
+/// The last part of the ref that keeps the tree.
+const REF: &str = "judged";
+/// Name of the directory in the trash for what stands in the place of a judged file.
+const TRASH: &str = "judged";
+
+/// Returns the ref that keeps the judged tree of a loop.
+pub(super) fn ref_name(open: &Loop<'_>) -> String {
+    open.change().ralph_ref(REF)
+}
+
+/// Returns the record of the judged tree, if gates or reviewers have begun.
+pub(super) fn record<'l>(open: &'l Loop<'_>) -> Option<&'l HeldTests> {
+    open.state.running.as_ref()?.held.as_ref()
+}
+
+/// Returns the savepoint of the judged tree.
+pub(super) fn savepoint(open: &Loop<'_>, record: &HeldTests) -> Savepoint {
+    Savepoint {
+        tree: record.tree.clone(),
+        commit: record.commit.clone(),
+        moment: Moment::Judged,
+        since: record.since,
+        ..open.checkpoint()
+    }
+}
+
+/// Keeps the tree that the working index was just read into, before gates or a reviewer start. `in_place` is the tree that
+/// takes its place in the work tree meanwhile. One `lstat` for each file, unless this tree is kept already.
+pub(super) async fn keep(
+    open: &mut Loop<'_>,
+    tree: &Oid,
+    in_place: Option<&Oid>,
+) -> Result<HeldTests, Error> {
+    let known = record(open).filter(|known| known.tree == *tree).cloned();
+    if let Some(known) = known.filter(|known| known.in_place.as_ref() == in_place) {
+        return Ok(known);
+    }
+    let since = Timestamp::now();
+    Savepoint::keep_judged(open.site()).await?;
+    let position = open.position().await?;
+    let mut below = open.state.checkpoint.clone();
+    let repo = &open.context.repo;
+    if let Some(in_place) = in_place {
+        // Both trees are kept: a gate can prune objects.
+        below = repo
+            .commit_tree(in_place, &[&below], "tests as they were")
+            .await?;
+    }
+    let commit = repo.commit_tree(tree, &[&below], "the judged tree").await?;
+    let keep = Update::Set {
+        name: ref_name(open),
+        new: commit.clone(),
+    };
+    repo.git
+        .update_refs(&[keep], "ralph: the tree that is judged")
+        .await?;
+    open.view.drop_refs();
+    let record = HeldTests {
+        tree: tree.clone(),
+        commit,
+        since,
+        branch: position.head.branch,
+        head: position.head.oid,
+        tip: position.tip,
+        in_place: in_place.cloned(),
+    };
+    if let Some(running) = &mut open.state.running {
+        running.held = Some(record.clone());
+    }
+    open.save()?;
+    Ok(record)
+}
+
+/// Reads the work tree after gates ran on the judged tree. Files of that tree that are gone, hidden or no files any more
+/// are put back; new content of its files stays; new files stay in the work tree and out of the reading. Reports each.
+pub(super) async fn settle(open: &mut Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
+    let mut now = open.read_work_tree().await?;
+    let mut changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
+    let missing = taken_away(open, &changes, &now).await?;
+    if !missing.is_empty() {
+        let names = first_few(missing.iter().map(|(_, path)| path)).join(", ");
+        open.tell(format!(
+            "the gates removed, reverted, replaced or hid files, which are put back: {names}"
+        ));
+        let judged = savepoint(open, record);
+        let (site, _, mut recorder) = open.parts();
+        let trash = site.trash().join(TRASH);
+        now.tree = judged
+            .bring_back(site, &now.tree, &missing, &trash, &mut recorder)
+            .await?;
+        now.changes = None;
+        changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
+    }
+    let written = of_kind(&changes, b"M");
+    if !written.is_empty() {
+        let names = first_few(written.iter().map(|(_, path)| path)).join(", ");
+        let kept = keep_commits(open, std::slice::from_ref(&record.commit)).await?;
+        let kept = kept.first().map_or("", |kept| kept.name.as_str());
+        open.tell(format!(
+            "the gates changed files, which goes into the checkpoint: {names}; the files before that: git diff HEAD {}",
+            typed(kept)
+        ));
+    }
+    let new: HashSet<Vec<u8>> = of_kind(&changes, b"A")
+        .into_iter()
+        .map(|(_, path)| path)
+        .collect();
+    leave_out_new(open, now, &new).await
+}
+
+/// Selects the differences by which gates took something of the judged tree away: a file is gone, is none any more, or is
+/// again as at the checkpoint.
+async fn taken_away(
+    open: &Loop<'_>,
+    changes: &[(u8, Vec<u8>)],
+    now: &Reading,
+) -> Result<Vec<(u8, Vec<u8>)>, Error> {
+    let mut missing = of_kind(changes, b"DTM");
+    if missing.iter().any(|(status, _)| *status == b'M') {
+        let git = &open.context.repo.git;
+        let still = git.diff_trees(&open.state.checkpoint_tree, &now.tree).await?;
+        let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
+        missing.retain(|(status, path)| *status != b'M' || !still.contains(path));
+    }
+    Ok(missing)
+}
+
+fn of_kind(changes: &[(u8, Vec<u8>)], wanted: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let some = changes.iter().filter(|(status, _)| wanted.contains(status));
+    some.cloned().collect()
+}
+
+/// Leaves new files out of a reading, and remembers them.
+async fn leave_out_new(
+    open: &mut Loop<'_>,
+    mut now: Reading,
+    new: &HashSet<Vec<u8>>,
+) -> Result<Reading, Error> {
+    if new.is_empty() {
+        return Ok(now);
+    }
+    let (repo, work) = (&open.context.repo, open.site().work_index());
+    let mut made = repo
+        .git
+        .staged_between(&open.state.checkpoint_tree, &now.tree)
+        .await?;
+    made.retain(|entry| new.contains(&entry.path));
+    let paths: Vec<Vec<u8>> = new.iter().cloned().collect();
+    repo.update_index(&work, &["--force-remove"], &paths).await?;
+    now.tree = repo.git.write_tree(&work).await?;
+    if let Some(changes) = &mut now.changes {
+        changes.retain(|(_, path)| !new.contains(path));
+    }
+    remember(open, &made)?;
+    Ok(now)
+}
+
+/// Remembers new files that gates made, and reports those that are not known yet.
+fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
+    let known = open.checkpoint().gate_files;
+    let unknown: Vec<&Vec<u8>> = made
+        .iter()
+        .map(|entry| &entry.path)
+        .filter(|path| !known.contains_key(*path))
+        .collect();
+    if !unknown.is_empty() {
+        let names = first_few(unknown).join(", ");
+        open.tell(format!(
+            "the gates made new files, which stay out of the checkpoint: {names}; to ignore them, add them to .gitignore"
+        ));
+    }
+    let paths: HashSet<&Vec<u8>> = made.iter().map(|entry| &entry.path).collect();
+    open.state
+        .gate_files
+        .retain(|file| !paths.contains(&file.entry().0));
+    let files = made
+        .iter()
+        .map(|entry| GateFile::new(&entry.path, entry.oid.clone()));
+    open.state.gate_files.extend(files);
+    open.save()
+}
+
+/// Returns the entries of the judged tree that a reading has no more, the story list aside: something changed after gates
+/// and reviewers had ended.
+pub(super) async fn late(open: &Loop<'_>, now: &Reading, tree: &Oid) -> Result<Vec<StagedEntry>, Error> {
+    if now.tree == *tree {
+        return Ok(Vec::new());
+    }
+    let mut entries = open.context.repo.git.staged_between(&now.tree, tree).await?;
+    entries.retain(|entry| entry.path != open.state.source.path.as_bytes());
+    Ok(entries)
+}
+
+/// Puts these entries of the judged tree into a reading, and into the index that was just read: a later change stays in
+/// the work tree, uncommitted, and is reported.
+pub(super) async fn limit(
+    open: &mut Loop<'_>,
+    mut now: Reading,
+    entries: &[StagedEntry],
+) -> Result<Reading, Error> {
+    if entries.is_empty() {
+        return Ok(now);
+    }
+    let (repo, work) = (&open.context.repo, open.site().work_index());
+    repo.set_entries(&work, entries).await?;
+    now.tree = repo.git.write_tree(&work).await?;
+    now.changes = None;
+    let names = first_few(entries.iter().map(|entry| &entry.path)).join(", ");
+    open.tell(format!(
+        "files changed after they were judged; the changes stay in the work tree, uncommitted: {names}"
+    ));
+    Ok(now)
+}
+
+/// Keeps what is in the work tree in the place of the judged tree, before it is put back: an edit of the user's, or what a
+/// reviewer left. New files that were made beside gates stay. Returns the ref that keeps the rest, and its files.
+pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+    let now = open.read_work_tree().await?;
+    let git = &open.context.repo.git;
+    let changes = git.diff_trees(record.present(), &now.tree).await?;
+    if changes.is_empty() || now.tree == record.tree {
+        return Ok(());
+    }
+    let mut others: Vec<Vec<u8>> = changes.iter().map(|(_, path)| path.clone()).collect();
+    if record.in_place.is_some() {
+        let mut made = git.staged_between(&record.tree, &now.tree).await?;
+        let gone: HashSet<Vec<u8>> = git
+            .staged_between(&now.tree, &record.tree)
+            .await?
+            .into_iter()
+            .filter(|entry| entry.mode != "000000")
+            .map(|entry| entry.path)
+            .collect();
+        let new: HashSet<&Vec<u8>> = changes
+            .iter()
+            .filter(|(status, _)| *status == b'A')
+            .map(|(_, path)| path)
+            .collect();
+        made.retain(|entry| new.contains(&entry.path) && !gone.contains(&entry.path));
+        others.retain(|path| made.iter().all(|entry| entry.path != *path));
+        remember(open, &made)?;
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
+    let repo = &open.context.repo;
+    let message = "what was in the place of the judged tree";
+    let commit = repo
+        .commit_tree(&now.tree, &[&open.state.checkpoint], message)
+        .await?;
+    let at = keep_commits(open, &[commit]).await?;
+    let names = first_few(&others).join(", ");
+    open.tell(format!(
+        "files changed while gates or a reviewer ran; they are put back: {names}; to see the changes: git diff {} {}",
+        record.present(),
+        typed(at.first().map_or("", |kept| kept.name.as_str()))
+    ));
+    Ok(())
+}
+
+/// Keeps commits under refs named after the current attempt; returns the names.
+pub(super) async fn keep_commits(open: &mut Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
+    let (state, change) = (&open.state, open.change());
+    let story = state.progress.story.as_ref();
+    let is_start = state
+        .running
+        .as_ref()
+        .is_some_and(|running| running.gate.is_some());
+    let name = match story.filter(|_| state.progress.phase == Phase::Running) {
+        Some(story) => change.attempt_ref(&story.id, story.attempt),
+        None if is_start => change.ralph_ref("start-gates"),
+        None => change.ralph_ref("reviewed"),
+    };
+    let wanted: Vec<KeptRef> = commits
+        .iter()
+        .map(|oid| KeptRef {
+            name: format!("{name}-{}", oid.short()),
+            oid: oid.clone(),
+        })
+        .collect();
+    open.keep_refs(&wanted, "ralph: kept beside the judged tree")
+        .await
+}
+
+/// Ends the time of a judged tree: removes its ref and its records. The caller saves the state.
+pub(super) async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
+    let running = open.state.running.as_mut();
+    if running.and_then(|running| running.held.take()).is_none() {
+        return Ok(());
+    }
+    let name = ref_name(open);
+    let git = &open.context.repo.git;
+    let found = git.refs(&[&name]).await?.into_iter();
+    let gone: Vec<Update> = found
+        .map(|found| Update::Delete {
+            name: found.name,
+            old: found.oid,
+        })
+        .collect();
+    if !gone.is_empty() {
+        git.update_refs(&gone, "ralph: nothing is judged").await?;
+        open.view.drop_refs();
+    }
+    Ok(Savepoint::forget_judged(open.site())?)
+}

@@ -1,0 +1,100 @@
+//! Edits that were made to files after a step was cut off while it wrote them.
+
+use std::collections::HashSet;
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::names::{Oid, typed};
+use crate::paths::first_few;
+use crate::refs::KeptRef;
+use crate::state::Intent;
+
+/// Edits that the rest of a step would overwrite.
+pub(crate) struct Edits {
+    tree: Oid,
+    /// The first few files, as a text.
+    pub names: String,
+}
+
+/// Finds the files that are neither as before a step that was cut off, nor as after it. One scan of the work tree.
+///
+/// # Errors
+/// If git cannot read the work tree.
+pub(crate) async fn since_cut_off(open: &mut Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
+    let Some([from, to]) = trees(open, intent).await? else {
+        return Ok(None);
+    };
+    let now = open.read_work_tree().await?.tree;
+    if now == from || now == to {
+        return Ok(None);
+    }
+    let git = &open.context.repo.git;
+    let (before, after) = (
+        git.diff_trees(&from, &now).await?,
+        git.diff_trees(&to, &now).await?,
+    );
+    let before: HashSet<Vec<u8>> = before.into_iter().map(|(_, path)| path).collect();
+    let edited: Vec<Vec<u8>> = after
+        .into_iter()
+        .map(|(_, path)| path)
+        .filter(|path| before.contains(path))
+        .collect();
+    if edited.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Edits {
+        tree: now,
+        names: first_few(&edited).join(", "),
+    }))
+}
+
+/// Keeps edits by a ref, and names them.
+///
+/// # Errors
+/// If git cannot make the ref.
+pub(crate) async fn keep(open: &mut Loop<'_>, edits: Edits) -> Result<(), Error> {
+    let message = "files as they were when a step that was cut off was completed";
+    let repo = &open.context.repo;
+    let oid = repo
+        .commit_tree(&edits.tree, &[&open.state.checkpoint], message)
+        .await?;
+    let name = open.change().ralph_ref("replaced/1");
+    let kept = open
+        .keep_refs(&[KeptRef { name, oid }], "ralph: edits since a cut-off step")
+        .await?;
+    let kept = kept.first().map_or("", |kept| kept.name.as_str());
+    open.tell(format!(
+        "files were neither as before nor as after a step that was cut off; they are kept: {}; to see them: git show {}",
+        edits.names,
+        typed(kept)
+    ));
+    Ok(())
+}
+
+/// Returns the trees of the work tree before and after a step; `None` if it changes no file, or keeps what is there itself.
+async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Error> {
+    let (git, state) = (&open.context.repo.git, &open.state);
+    Ok(match intent {
+        Intent::Cleanup(plan) => match &plan.merged {
+            Some(merged) => Some([git.tree_of(&plan.finished).await?, merged.clone()]),
+            None => None,
+        },
+        Intent::Abort(plan) => Some([
+            git.tree_of(&plan.finished).await?,
+            git.tree_of(&state.before.initial).await?,
+        ]),
+        Intent::Restore(plan) => Some([state.checkpoint_tree.clone(), plan.tree.clone()]),
+        Intent::Revert(plan) => match plan.kept.first() {
+            Some(kept) => Some([git.tree_of(&kept.oid).await?, state.checkpoint_tree.clone()]),
+            None => None,
+        },
+        Intent::Start(_)
+        | Intent::Checkpoint(_)
+        | Intent::Save(_)
+        | Intent::PutBack(_)
+        | Intent::Keep(_)
+        | Intent::Close(_)
+        | Intent::Adopt(_)
+        | Intent::Leave(_) => None,
+    })
+}

@@ -1,0 +1,309 @@
+//! The tree that gates and reviewers judge is kept before they start, and it is what is committed, whatever they do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+/// Ends git-ralph, which is above this process, as the system does when memory runs out.
+const KILL: &str = "p=$$; while [ $p -gt 1 ]; do p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status)
+[ \"$(cat /proc/$p/comm)\" = git-ralph ] && { kill -9 $p; break; }; done; exec sleep 1000";
+
+/// A loop whose gate acts once there is work, and not before.
+fn gated(script: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let gate = sandbox.agent(&format!("test -e new || exit 0\n{script}"));
+    sandbox.configure("ralph.verify", &gate);
+    sandbox.start();
+    sandbox
+}
+
+/// A loop with a reviewer that acts and then accepts.
+fn reviewed(script: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    let accept = "echo '<verdict>ACCEPT</verdict>'";
+    let reviewer = sandbox.agent(&format!("cat >\"$notes/review\"\n{script}\n{accept}"));
+    sandbox.configure("ralph.review", &reviewer);
+    sandbox.start();
+    sandbox
+}
+
+fn works(sandbox: &Sandbox) -> String {
+    sandbox.completing("mkdir w; echo mine >new; echo mine >w/f; echo mine >>README.md")
+}
+
+/// Whether the tree of a commit has what the attempt wrote.
+fn has_work(sandbox: &Sandbox, commit: &str) {
+    for path in ["new", "w/f"] {
+        assert_eq!(
+            sandbox.git(&["show", &format!("{commit}:{path}")]),
+            "mine",
+            "{path}"
+        );
+    }
+    let readme = sandbox.git(&["show", &format!("{commit}:README.md")]);
+    assert!(readme.ends_with("mine"), "{readme}");
+}
+
+/// Ways to take work away that a gate or a reviewer has.
+const HARMS: &[&str] = &[
+    "git clean -fdq",
+    "git stash -qu; git stash drop -q",
+    "git checkout -q .; git clean -fdq",
+    "rm new; mkfifo new",
+    "rm new; git init -q new",
+    "rm -r w; echo file >w",
+    "rm new; git gc -q --prune=now",
+    "git reset -q --hard; git clean -fdq; git prune",
+    "echo '*' >.git/info/exclude",
+    "echo '*' >.gitignore",
+];
+
+#[test]
+fn gates_take_nothing_from_a_checkpoint() {
+    for harm in HARMS {
+        let sandbox = gated(&format!("{{ {harm}; }} >/dev/null 2>&1; true"));
+        let output = sandbox.step("next", &works(&sandbox)).exits(0);
+        has_work(&sandbox, "HEAD");
+        let names_it = output.stderr.contains("put back") || !harm.contains("rm") && harm.contains('>');
+        assert!(
+            names_it || harm.starts_with("git stash -qu"),
+            "{harm}: {}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
+fn gates_that_fail_take_nothing_from_what_is_kept() {
+    for harm in HARMS {
+        let sandbox = gated(&format!("{{ {harm}; }} >/dev/null 2>&1; false"));
+        sandbox.step("next", &works(&sandbox)).exits(3);
+        has_work(&sandbox, "refs/ralph/add-login/attempts/1/1");
+        sandbox.is_at_checkpoint();
+    }
+}
+
+#[test]
+fn a_reviewer_takes_nothing_from_a_checkpoint() {
+    for harm in HARMS {
+        let sandbox = reviewed(&format!("{{ {harm}; }} >/dev/null 2>&1"));
+        sandbox.step("next", &works(&sandbox)).exits(0);
+        has_work(&sandbox, "HEAD");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "{harm}");
+    }
+}
+
+#[test]
+fn the_judged_work_is_kept_if_git_ralph_is_killed_while_it_is_judged() {
+    for is_gate in [true, false] {
+        for harm in HARMS {
+            let script = format!("{{ {harm}; }} >/dev/null 2>&1\n{KILL}");
+            let sandbox = if is_gate {
+                gated(&script)
+            } else {
+                reviewed(&script)
+            };
+            let agent = works(&sandbox);
+            sandbox.direct(&["next", "--", &agent]).run().exits(137);
+            sandbox.ralph(&["status", CHANGE]).exits(0);
+            sandbox.nothing_is_alive();
+            has_work(&sandbox, "refs/ralph/add-login/attempts/1/1");
+            sandbox.is_at_checkpoint();
+            let judged = ["for-each-ref", "refs/ralph/add-login/judged"];
+            assert_eq!(sandbox.git(&judged), "");
+        }
+    }
+}
+
+#[test]
+fn a_reviewers_changes_that_git_does_not_see_are_undone() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("filter.strip.clean", "sed /^output/d");
+    sandbox.configure("core.autocrlf", "true");
+    sandbox.write(".gitattributes", "*.nb filter=strip\n");
+    sandbox.write("old.nb", "code\noutput 1\n");
+    sandbox.write("lines.txt", "a\nb\n");
+    sandbox.write("secret", "key\n");
+    sandbox.cmd("chmod").args(["600", "secret"]).run().exits(0);
+    fs::create_dir(sandbox.top.join("empty")).unwrap();
+    let reviewer = sandbox.agent(
+        "cat >/dev/null; rm new.nb secret lines.txt; sed -i /output/d old.nb; chmod 755 README.md; rmdir empty made
+        echo '<verdict>ACCEPT</verdict>'",
+    );
+    sandbox.configure("ralph.review", &reviewer);
+    sandbox.start();
+    let agent = sandbox.completing("printf 'code\\noutput 2\\n' >new.nb; mkdir made");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.read("old.nb"), "code\noutput 1\n");
+    assert_eq!(sandbox.read("new.nb"), "code\noutput 2\n");
+    assert_eq!(sandbox.read("lines.txt"), "a\nb\n");
+    let mode = |path: &str| sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("secret"), mode("README.md")), (0o600, 0o644));
+    assert!(sandbox.top.join("empty").is_dir() && sandbox.top.join("made").is_dir());
+}
+
+#[test]
+fn new_files_of_gates_stay_out_of_checkpoints() {
+    let sandbox = Sandbox::new();
+    let gate =
+        sandbox.agent("mkdir -p cache; echo $(cat new* 2>/dev/null | wc -l) >cache/a; echo built >out; true");
+    sandbox.configure("ralph.verify", &gate);
+    let output = sandbox.start();
+    output.says("the gates made new files, which stay out of the checkpoint: cache/a, out");
+    let refs = sandbox.git(&[
+        "for-each-ref",
+        "refs/ralph/add-login/attempts",
+        "refs/ralph/add-login/start-gates",
+    ]);
+    assert_eq!(refs, "");
+    let output = sandbox.step("next", &sandbox.completing("echo 1 >new1")).exits(0);
+    assert!(!output.stderr.contains("new files"), "{}", output.stderr);
+    // A file that the attempt itself writes is its work.
+    sandbox
+        .step("next", &sandbox.completing("echo 2 >new2; echo mine >out"))
+        .exits(0);
+    sandbox
+        .step("next", &sandbox.failing("echo 3 >new3; rm -r cache"))
+        .exits(3);
+    assert_eq!(sandbox.read("cache/a"), "2\n");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? cache/");
+    let files = sandbox.git(&["ls-tree", "-r", "--name-only", "ralph/add-login"]);
+    let files: Vec<&str> = files.lines().collect();
+    assert!(
+        files.contains(&"new1") && files.contains(&"new2") && files.contains(&"out"),
+        "{files:?}"
+    );
+    assert!(!files.contains(&"cache/a"), "{files:?}");
+    let subjects = sandbox.subjects("ralph/add-login");
+    assert!(
+        subjects.iter().all(|subject| !subject.contains("edits before")),
+        "{subjects:?}"
+    );
+    // What the user adds is the user's.
+    sandbox.git(&["add", "cache/a"]);
+    sandbox
+        .step("retry", &sandbox.completing("echo 3 >new3"))
+        .exits(0);
+    let files = sandbox.git(&["ls-tree", "-r", "--name-only", "ralph/add-login"]);
+    assert!(files.contains("cache/a"), "{files}");
+}
+
+#[test]
+fn a_change_after_the_gates_is_not_committed_with_the_story() {
+    let sandbox = Sandbox::new();
+    // A process that left the session writes once the gates have ended, before the reviewer does.
+    let gate = sandbox.agent("test -e new || exit 0; echo formatted >>new");
+    sandbox.configure("ralph.verify", &gate);
+    sandbox.start();
+    let output = sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    output.says("the gates changed files, which goes into the checkpoint: new");
+    assert_eq!(sandbox.git(&["show", "HEAD:new"]), "x\nformatted");
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/ralph/add-login/attempts",
+    ]);
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:new")]), "x");
+}
+
+#[test]
+fn edits_during_the_second_run_of_gates_are_kept() {
+    let sandbox = super::held_tests::project(2);
+    let gate = sandbox.agent("./check.sh || exit 1; test -z \"$RALPH_TESTS_HELD\" || { touch \"$notes/second\"; until test -e \"$notes/edited\"; do sleep 0.01; done; }");
+    sandbox.configure("ralph.verify", &gate);
+    sandbox.start();
+    let agent = sandbox.completing("echo 'echo 4 # more' >app.sh; echo '# x' >>tests/value.sh");
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("second"));
+    sandbox.write("README.md", "edited by the user\n");
+    sandbox.write("mine.txt", "new\n");
+    sandbox.write("staged.txt", "staged\n");
+    sandbox.git(&["add", "staged.txt"]);
+    sandbox.git(&["commit", "-qm", "a commit of the user's", "README.md"]);
+    fs::write(sandbox.notes.join("edited"), "").unwrap();
+    let output = running.end().exits(0);
+    output
+        .says("files changed while gates or a reviewer ran; they are put back: README.md")
+        .says("its commits are kept: git log refs/ralph/add-login/attempts/1/1-");
+    assert_eq!(
+        (sandbox.read("mine.txt"), sandbox.read("staged.txt")),
+        ("new\n".into(), "staged\n".into())
+    );
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/ralph/add-login/attempts",
+    ]);
+    assert!(
+        kept.lines()
+            .any(|kept| sandbox.git(&["show", &format!("{kept}:README.md")]) == "edited by the user")
+    );
+}
+
+#[test]
+fn a_gate_that_moves_the_repository_has_it_moved_back() {
+    let swap = "test -e \"$notes/done\" || { touch \"$notes/done\"; cp -r .git \"$notes/copy\"
+        git config -f \"$notes/copy/config\" core.fsmonitor \"touch $notes/run; false\"
+        mv .git \"$notes/was\"; echo \"gitdir: $notes/copy\" >.git; }";
+    for is_gate in [true, false] {
+        let sandbox = if is_gate { gated(swap) } else { reviewed(swap) };
+        let output = sandbox.step("next", &works(&sandbox)).exits(0);
+        output.says("; it is moved back");
+        assert!(sandbox.top.join(".git").is_dir());
+        has_work(&sandbox, "HEAD");
+        sandbox.git(&["status"]);
+        assert!(!sandbox.notes.join("run").exists());
+    }
+}
+
+#[test]
+fn plants_of_a_killed_gate_are_taken_away_before_git_runs() {
+    let plants = "printf '#!/bin/sh\\ntouch $notes/run' >.git/hooks/post-commit; chmod +x .git/hooks/post-commit
+        git config core.fsmonitor \"touch $notes/run; false\"; git config filter.z.clean \"touch $notes/run; cat\"
+        echo '* filter=z' >.gitattributes; echo '*' >.git/info/exclude";
+    for is_gate in [true, false] {
+        let script = format!("{plants}\n{KILL}");
+        let sandbox = if is_gate {
+            gated(&script)
+        } else {
+            reviewed(&script)
+        };
+        let agent = works(&sandbox);
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        sandbox.ralph(&["status", CHANGE]).exits(0);
+        has_work(&sandbox, "refs/ralph/add-login/attempts/1/1");
+        sandbox.configure("ralph.verify", "true");
+        sandbox.configure("ralph.review", "");
+        let agent = sandbox.completing("echo other >other");
+        sandbox.step("next", &agent).exits(0);
+        assert_eq!(sandbox.git(&["show", "HEAD:other"]), "other");
+        sandbox.git(&["commit", "-q", "--allow-empty", "-m", "x"]);
+        assert!(!sandbox.notes.join("run").exists());
+    }
+}
+
+#[test]
+fn a_review_by_hand_keeps_uncommitted_work() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    let reviewer = sandbox.agent(
+        "cat >/dev/null; git reset -q --hard; git clean -fdq; git init -q nested; git -C nested -c user.name=x -c user.email=x commit -q --allow-empty -m x
+        git add nested; git gc -q --prune=now; echo '<verdict>ACCEPT</verdict>'",
+    );
+    sandbox.write("README.md", "mine\n");
+    sandbox.write("untracked", "mine\n");
+    let output = sandbox.ralph(&["review", CHANGE, "--agent", &reviewer]).exits(0);
+    output
+        .says("to compare with what was there before: git diff refs/ralph/add-login/reviewed-")
+        .says("repositories were added to the index during the review");
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/ralph/add-login/reviewed-*",
+    ]);
+    for path in ["README.md", "untracked"] {
+        assert_eq!(sandbox.git(&["show", &format!("{kept}:{path}")]), "mine");
+    }
+    assert_eq!(sandbox.git(&["ls-files", "nested"]), "");
+}
