@@ -5,7 +5,8 @@
 //! that they started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of
 //! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. Elsewhere one that left
 //! the session, its parent and the variable escapes. Where no process can be seen, only the session's process group can
-//! be reached. Never touches anyone else's process, nor a child that git-ralph started for itself meanwhile.
+//! be reached. As process 1 of a container, which gets every orphan of it, git-ralph ends only what is in the session or
+//! carries the variable. Never touches anyone else's process, nor a child that git-ralph started for itself meanwhile.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -41,6 +42,9 @@ pub struct AttemptProcesses {
     since: Option<u64>,
     /// Our children that were there before it; `None` when it was started by another git-ralph.
     others: Option<Vec<(i32, u64)>>,
+    /// True if orphans that the attempt did not leave become our children too: git-ralph is process 1 of a container, where
+    /// `docker exec` starts others.
+    adopts_foreign: bool,
 }
 
 /// Makes orphans among our descendants our children from now on (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that they can
@@ -77,6 +81,7 @@ impl AttemptProcesses {
             run,
             since: leader.and_then(started_at),
             others: Some(others),
+            adopts_foreign: std::process::id() == 1,
         }
     }
 
@@ -88,6 +93,7 @@ impl AttemptProcesses {
             run,
             since,
             others: None,
+            adopts_foreign: false,
         }
     }
 
@@ -123,7 +129,8 @@ impl AttemptProcesses {
         let (Some(others), Some(since)) = (&self.others, self.since) else {
             return false;
         };
-        stat.started >= since
+        !self.adopts_foreign
+            && stat.started >= since
             && table.ancestor_among_children(pid).is_some_and(|(child, stat)| {
                 !own.contains(&child) && !others.contains(&(child, stat.started))
             })
@@ -148,6 +155,7 @@ impl AttemptProcesses {
     fn has_no_child(&self) -> bool {
         own::look(|own| match &self.others {
             None => true,
+            Some(_) if self.adopts_foreign => true,
             // The one answer that is exact.
             Some(others) if others.is_empty() && own.is_empty() => !have_children(),
             Some(_) => self.children_without(own).is_empty(),
@@ -190,6 +198,9 @@ impl AttemptProcesses {
     /// Returns the most children that were alive at once.
     fn kill_children(&self, asked: &mut BTreeSet<i32>) -> usize {
         let mut most = 0;
+        if self.adopts_foreign {
+            return most;
+        }
         for _ in 0..STRIKES {
             let children = self.children();
             // The attempt's first process, once dead, stays until its owner gets a turn to wait for it.

@@ -111,8 +111,7 @@ fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
     ));
 }
 
-/// Runs the user's command after the checkpoint of a story. After a crash it may run twice; if it fails, the loop goes
-/// on.
+/// Runs the user's command after the checkpoint of a story; if it fails, the loop continues.
 pub(super) async fn tell_closed(open: &mut Loop<'_>, story: &str, title: &str, attempt: u32) {
     let story = Story {
         id: story.to_owned(),

@@ -50,6 +50,8 @@ pub struct Loop<'o> {
     pub(super) held: Option<Held>,
     /// True while what a killed git-ralph left is completed: all that is known of it comes from files.
     pub(super) is_recovering: bool,
+    /// True in a command that only shows the loop.
+    pub(super) is_looking: bool,
     /// The moves of refs that the guard saw the attempt make.
     pub(super) own_moves: Vec<OwnMove>,
     /// The files of the work tree that this process's own output goes to: they are no work.
@@ -77,6 +79,7 @@ impl<'o> Loop<'o> {
             stash_before: None,
             held: None,
             is_recovering: false,
+            is_looking: false,
             own_moves: Vec::new(),
             lock: Some(lock),
         }

@@ -81,6 +81,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         open.switch_off_foreign_filters().await?;
     }
     open.is_recovering = true;
+    open.is_looking = purpose == Purpose::Look;
     let is_complete = Box::pin(recover(open, purpose)).await?;
     open.is_recovering = false;
     if !is_complete {

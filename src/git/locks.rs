@@ -2,6 +2,7 @@
 //! Takes no lock itself.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::discover::Repo;
 use super::error::GitError;
@@ -9,7 +10,7 @@ use super::index::{lock_of, wait_while};
 use super::layout::path_in;
 use super::stamp::Stamp;
 use crate::fs::{entries_of, may_exist, read_if_there, seen_in, seen_itself};
-use crate::processes::{Program, Table, ourselves, program};
+use crate::processes::{Program, Stat, Table, began_by, ourselves, program};
 
 /// Number of moments for which a lock that another work tree may hold is waited for.
 const TURNS: u32 = 11;
@@ -101,7 +102,11 @@ pub async fn remove_stale(repo: &Repo, found: &[PathBuf]) -> Result<usize, GitEr
     let stuck = stuck(repo, found).await;
     let Some(first) = stuck.first() else { return Ok(0) };
     let any_is_shared = stuck.iter().any(|lock| is_shared(repo, lock));
-    if git_at_work(repo, any_is_shared) != Some(false) {
+    let written = stuck.iter().map(|lock| seen_itself(lock)?.modified().ok());
+    // A lock without a time may be anyone's.
+    let written = written.collect::<Option<Vec<SystemTime>>>();
+    let last = written.and_then(|times| times.into_iter().max());
+    if git_at_work_since(repo, any_is_shared, last) != Some(false) {
         return Err(GitError::Locked(first.clone()));
     }
     for lock in &stuck {
@@ -125,6 +130,11 @@ fn all_tops(repo: &Repo) -> Option<Vec<PathBuf>> {
 /// `None` if that cannot be seen.
 #[must_use]
 pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
+    git_at_work_since(repo, everywhere, None)
+}
+
+/// Returns the same of git processes that began before that time: a lock that was last written then belongs to no later one.
+fn git_at_work_since(repo: &Repo, everywhere: bool, written: Option<SystemTime>) -> Option<bool> {
     let table = Table::read()?;
     let mut places: Vec<PathBuf> = [&repo.top, &repo.git_dir, &repo.common_dir]
         .map(|place| real(place))
@@ -134,9 +144,10 @@ pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
     }
     // `git ralph` is itself a git process that waits for this one.
     let ours = table.lineage();
+    let may_hold = |stat: &Stat| written.is_none_or(|written| began_by(stat, written));
     let others = table
         .living()
-        .filter(|(pid, stat)| stat.parent != ourselves() && !ours.contains(pid));
+        .filter(|(pid, stat)| stat.parent != ourselves() && !ours.contains(pid) && may_hold(stat));
     any_at_work(others.filter_map(|(pid, _)| program(pid)), &places)
 }
 
@@ -155,8 +166,13 @@ fn any_at_work(programs: impl Iterator<Item = Program>, places: &[PathBuf]) -> O
 }
 
 /// Returns whether this is a git that only serves others, such as `git fsmonitor--daemon`, or a git-ralph: they hold
-/// git's locks for a moment only.
+/// git's locks for a moment only. A git that only reads, such as `git cat-file --batch`, holds none.
 fn waits_for_others(program: &Program) -> bool {
+    const READERS: [&[u8]; 4] = [b"cat-file", b"for-each-ref", b"rev-list", b"upload-pack"];
+    let command = program.words.get(1);
+    if command.is_some_and(|command| READERS.contains(&command.as_slice())) {
+        return true;
+    }
     let mut words = program.words.iter().take(3);
     words.any(|word| word.ends_with(b"-daemon") || word.ends_with(b"git-ralph") || word == b"ralph")
 }
@@ -226,6 +242,7 @@ mod tests {
             of("git", "git fsmonitor--daemon run", Some("/home/me/project")),
             of("git", "git ralph run", Some("/home/me/project")),
             of("git-ralph", "git-ralph run", Some("/home/me/project")),
+            of("git", "git cat-file --batch", Some("/home/me/project")),
             of("gitlab-runner", "gitlab-runner run", None),
         ];
         assert_eq!(judged(&[]), Some(false));

@@ -11,6 +11,6 @@ mod table;
 
 pub(crate) use entry::{Program, Stat};
 pub(crate) use table::{
-    Table, booted, children, directory, has_variable, have_children, memory, ourselves, program,
+    Table, began_by, booted, children, directory, has_variable, have_children, memory, ourselves, program,
 };
 pub use table::{host, is_same, started_at};

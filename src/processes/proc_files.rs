@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
@@ -110,6 +111,12 @@ pub(crate) fn memory(pid: i32) -> Option<u64> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children = children.split_whitespace().filter_map(|child| child.parse().ok());
     Some(own * 1024 + children.filter_map(memory).sum::<u64>())
+}
+
+/// Returns the time when a process was started. `/proc` counts in hundredths of a second (proc(5), `USER_HZ`).
+pub(crate) fn start_of(stat: &Stat) -> Option<SystemTime> {
+    let booted = u64::try_from(booted()?).ok()?;
+    Some(UNIX_EPOCH + Duration::from_secs(booted + stat.started / 100))
 }
 
 /// Returns the time when the system was started, in seconds since 1970.

@@ -1,6 +1,7 @@
 //! Processes as systems without `/proc` list them. A start is known to the second.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
@@ -84,6 +85,11 @@ pub(crate) fn program(pid: i32) -> Option<Program> {
     // One that has ended since works nowhere.
     let is_there = program.directory.is_some() || entry(pid).is_some_and(|stat| !stat.dead);
     is_there.then_some(program)
+}
+
+/// Returns the time when a process was started.
+pub(crate) fn start_of(stat: &Stat) -> Option<SystemTime> {
+    Some(UNIX_EPOCH + Duration::from_secs(stat.started))
 }
 
 /// Returns the time when the system was started, in seconds since 1970.

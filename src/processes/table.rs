@@ -1,6 +1,7 @@
 //! The processes of the system, and who descends from whom: by `/proc` on Linux, by the system's own calls elsewhere.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use super::entry::Stat;
 #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
@@ -87,6 +88,13 @@ pub fn host() -> Option<String> {
 #[must_use]
 pub fn started_at(pid: i32) -> Option<u64> {
     source::entry(pid).map(|stat| stat.started)
+}
+
+/// Tells if a process may have been started by that time. The system's clock ticks are coarse: two seconds count as one
+/// moment.
+pub(crate) fn began_by(stat: &Stat, time: SystemTime) -> bool {
+    let moment = Duration::from_secs(2);
+    source::start_of(stat).is_none_or(|start| start <= time + moment)
 }
 
 /// Tells if the process with this number is still the one that was started then.

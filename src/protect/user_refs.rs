@@ -190,8 +190,8 @@ pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, not
 /// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
 pub(crate) type OwnMove = (String, Oid);
 
-/// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look: branches and tags that are gone, or moved by
-/// one of the attempt's `own` moves or to a commit that this HEAD was at, get their old value. New refs, stash entries,
+/// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look: branches and tags that are gone, or moved to a commit
+/// that this HEAD was at, get their old value. New refs, stash entries,
 /// and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after `name`.
 pub(crate) async fn put_back(
     site: Site<'_>,
@@ -211,11 +211,8 @@ pub(crate) async fn put_back(
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
         // Somebody may work on other branches meanwhile: commits that this HEAD was never at belong to them.
-        let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == change.name && new == is);
-        let ours = change
-            .is
-            .as_ref()
-            .is_none_or(|is| visited.contains(is) || is_own(is));
+        // What the guard saw chooses words alone: other processes can write its log.
+        let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
         let ours = ours && !elsewhere.contains(&change.name);
         let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
         // A loop that begins has its branch at the commit where others began, too, for a moment.

@@ -142,6 +142,9 @@ pub struct CheckpointPlan {
     /// Updates that restore the user's branch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<Update>,
+    /// True once `ralph.closedCommand` was started for it, which is not done twice.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed_told: bool,
 }
 
 /// The state before the attempts at a story, as a stash entry.

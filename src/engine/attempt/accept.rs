@@ -4,7 +4,7 @@
 use super::agent_run::{Begun, Outcome};
 use super::proof::{self, Gates};
 use super::verdict::Judgement;
-use super::{gates, lost_work, review, unpromised};
+use super::{gates, lost_work, neighbours, review, unpromised};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
 use crate::engine::steps::checkpoint;
@@ -143,6 +143,7 @@ async fn accept(
     if let Some(litter) = outcome.litter {
         clear_agent_files(open, litter).await?;
     }
+    neighbours::put_branch_back(open).await?;
     let position = open.position().await?;
     let parent = position.parent_for_checkpoint(open.site(), &open.state).await?;
     let parent = parent.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;

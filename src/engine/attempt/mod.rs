@@ -5,6 +5,7 @@
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
 //! - `unpromised` lets gates judge an attempt that promised nothing.
 //! - `review` asks another agent for its verdict about work whose gates passed.
+//! - `neighbours` undoes what other loops did to the branch meanwhile.
 //! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
@@ -19,6 +20,7 @@ mod left_to_person;
 pub(crate) mod limits;
 mod lost_work;
 mod message;
+mod neighbours;
 mod prompting;
 mod proof;
 pub(crate) mod refusal;

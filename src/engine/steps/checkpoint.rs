@@ -91,6 +91,7 @@ pub(super) async fn commit(
         attempt: new.attempt,
         kept,
         put_back,
+        closed_told: false,
     };
     transition::take(open, Intent::Checkpoint(plan), Known::fresh()).await
 }

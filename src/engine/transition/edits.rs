@@ -84,11 +84,8 @@ async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Err
             git.tree_of(&state.before.initial).await?,
         ]),
         Intent::Restore(plan) => Some([state.checkpoint_tree.clone(), plan.tree.clone()]),
-        Intent::Revert(plan) => match plan.kept.first() {
-            Some(kept) => Some([git.tree_of(&kept.oid).await?, state.checkpoint_tree.clone()]),
-            None => None,
-        },
         Intent::Start(_)
+        | Intent::Revert(_)
         | Intent::Checkpoint(_)
         | Intent::Save(_)
         | Intent::PutBack(_)

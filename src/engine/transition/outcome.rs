@@ -10,7 +10,7 @@ use crate::names::{short_branch, typed};
 use crate::paths::first_few;
 use crate::protect::{story_backup, users_index};
 use crate::refs::Update;
-use crate::state::{CheckpointPlan, Ending, Progress, RevertPlan, SavePlan, Verdict};
+use crate::state::{CheckpointPlan, Ending, Intent, Progress, RevertPlan, SavePlan, Verdict};
 
 /// The most files that a command in a message names.
 const MOST_NAMED: usize = 5;
@@ -130,16 +130,13 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
         shared_stash::put_back(open).await?;
         stash::keep_listed(open).await?;
     }
-    open.state.intent = None;
-    if let (Some(id), Some(number)) = (&plan.story, plan.attempt)
-        && open.state.source.is_by_command()
+    if let (Some(id), Some(number), false) = (&plan.story, plan.attempt, plan.closed_told)
+        && let Some(commands) = &open.state.source.commands
+        && commands.closed.is_some()
     {
-        let title = open.state.progress.story.as_ref();
-        let title = title.map_or_else(String::new, |story| story.title.clone());
-        let watch = watch::begin(open, Who::Closed).await?;
-        marks::tell_closed(open, id, &title, number).await;
-        watch::end(open, watch).await?;
+        tell_closed(open, id, number).await?;
     }
+    open.state.intent = None;
     if plan.story.is_some() {
         // A backup left behind would overwrite the list of this checkpoint.
         story_backup::forget(open.site())?;
@@ -159,6 +156,24 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
         attempt: plan.attempt,
         oid: plan.commit,
     })
+}
+
+/// Runs the command after the checkpoint of a story, once: the state says so before it starts. A command that only shows
+/// the loop runs none.
+async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), Error> {
+    if open.is_looking {
+        open.tell(format!("ralph.closedCommand was not run for story {id}"));
+        return Ok(());
+    }
+    if let Some(Intent::Checkpoint(plan)) = &mut open.state.intent {
+        plan.closed_told = true;
+        open.save()?;
+    }
+    let title = open.state.progress.story.as_ref();
+    let title = title.map_or_else(String::new, |story| story.title.clone());
+    let watch = watch::begin(open, Who::Closed).await?;
+    marks::tell_closed(open, id, &title, number).await;
+    watch::end(open, watch).await
 }
 
 /// Notes that an attempt has failed and is undone.

@@ -307,3 +307,54 @@ fn a_review_by_hand_keeps_uncommitted_work() {
     }
     assert_eq!(sandbox.git(&["ls-files", "nested"]), "");
 }
+
+#[test]
+fn edits_after_a_cut_off_step_are_kept() {
+    for step in [&["finish", "--cleanup"][..], &["abort"], &["restore", "1@1"]] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let work = "sed -i 's/^/attempt: /' README.md; echo n >new";
+        if step[0] == "restore" {
+            sandbox.step("next", &sandbox.failing(work)).exits(3);
+        } else {
+            sandbox.step("next", &sandbox.completing(work)).exits(0);
+        }
+        if step[0] == "finish" {
+            let (other, tree) = (sandbox.outside("other"), "main");
+            sandbox.git(&["worktree", "add", "-q", other.to_str().unwrap(), tree]);
+            fs::write(other.join("moved"), "on main\n").unwrap();
+            sandbox.git_cmd(&["add", "-A"]).dir(&other).run().exits(0);
+            sandbox
+                .git_cmd(&["commit", "-qm", "moved"])
+                .dir(&other)
+                .run()
+                .exits(0);
+            sandbox.git(&["worktree", "remove", "--force", other.to_str().unwrap()]);
+        }
+        // The first git that writes files of the work tree ends git-ralph instead.
+        let git = sandbox.git_program();
+        let armed = sandbox.notes.join("armed");
+        fs::write(&armed, "").unwrap();
+        sandbox.install(
+            "git",
+            &format!(
+                "case \" $* \" in *\" checkout-index \"*|*\" read-tree \"*\" -u \"*) if rm {armed} 2>/dev/null; then kill -9 $PPID; exit 1; fi;; esac
+                exec {git} \"$@\"",
+                armed = armed.display(),
+                git = git.display()
+            ),
+        );
+        let killed = sandbox.direct(step).run();
+        assert_eq!(killed.code, 137, "{step:?}: {}", killed.stderr);
+        fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        sandbox.write("README.md", "edited since\n");
+        let status = sandbox.ralph(&["status", CHANGE]).exits(0);
+        status.says("neither as before it nor as after it: README.md");
+        assert_eq!(sandbox.read("README.md"), "edited since\n");
+        sandbox
+            .ralph(&["revert", CHANGE])
+            .says("they are kept: README.md");
+        let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:README.md"]);
+        assert_eq!(kept, "edited since");
+    }
+}

@@ -112,3 +112,41 @@ fn a_lock_that_a_git_in_another_work_tree_can_hold_is_left() {
     sandbox.ralph(&["revert", CHANGE]).exits(0);
     assert!(!lock.exists());
 }
+
+#[test]
+fn a_neighbour_that_moves_the_branch_fails_no_attempt() {
+    for harm in [
+        "update-ref refs/heads/ralph/a main~1",
+        "update-ref -d refs/heads/ralph/a",
+    ] {
+        let sandbox = Sandbox::new();
+        for name in ["a", "b"] {
+            let list = "## 1. One\n- [ ] 1.1 a\n";
+            sandbox.write(&format!("openspec/changes/{name}/tasks.md"), list);
+        }
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "-m", "changes"]);
+        let wait = sandbox.completing(
+            "echo a >a; touch \"$notes/a\"; until test -e \"$notes/harmed\"; do sleep 0.01; done",
+        );
+        let first = sandbox
+            .direct(&["run", "a", "--worktree", "--keep", "--", &wait])
+            .start();
+        wait_for(&sandbox.notes.join("a"));
+        // It stays in its attempt until the other one has ended.
+        let harm = format!(
+            "env -u GIT_CONFIG_COUNT git {harm}; touch \"$notes/harmed\"; until test -e \"$notes/over\"; do sleep 0.01; done"
+        );
+        let agent = sandbox.completing(&harm);
+        let second = sandbox
+            .direct(&["run", "b", "--worktree", "--keep", "--", &agent])
+            .start();
+        let output = first.end().exits(0);
+        output.says("of ralph/a while another loop was running is undone");
+        fs::write(sandbox.notes.join("over"), "").unwrap();
+        second.end().exits(0);
+        let log = sandbox.ralph(&["log", "a", "--json"]).exits(0).json();
+        assert_eq!(log["attempts"].as_array().unwrap().len(), 1);
+        assert_eq!(sandbox.git(&["show", "ralph/a:a"]), "a");
+    }
+}

@@ -278,3 +278,23 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
     // What was killed may take a moment to be gone.
     wait_until("nothing is alive", || sandbox.alive().is_empty());
 }
+
+#[test]
+fn the_command_after_a_checkpoint_runs_once() {
+    let sandbox = Sandbox::new();
+    tracker(&sandbox);
+    let notes = sandbox.notes.display().to_string();
+    sandbox.configure(
+        "ralph.closedCommand",
+        &format!("echo ran >>'{notes}/closed'; [ -e '{notes}/killed' ] || {{ touch '{notes}/killed'; kill -9 $PPID; }}"),
+    );
+    sandbox.ralph(&["start", "work"]).exits(0);
+    let agent = sandbox.completing("echo x >x");
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    for _ in 0..2 {
+        sandbox.ralph(&["status", "work"]).exits(0);
+    }
+    assert_eq!(sandbox.noted("closed"), "ran\n");
+    let status = sandbox.ralph(&["status", "work", "--json"]).exits(0).json();
+    assert_eq!(status["stories_done"], 1);
+}

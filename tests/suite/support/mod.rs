@@ -73,7 +73,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Starts a git that works in a repository until it is ended: `git` builds its command.
 pub fn working_git(git: impl FnOnce(&[&str]) -> Cmd) -> Running {
-    let running = git(&["cat-file", "--batch"]).typing("").start();
+    let running = git(&["update-ref", "--stdin"]).typing("").start();
     // Before, it is the program that starts it.
     let comm = format!("/proc/{}/comm", running.pid);
     wait_until("git runs", || {

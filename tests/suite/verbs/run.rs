@@ -413,8 +413,14 @@ fn a_log_in_the_work_tree_is_left_alone() {
     let script = format!("exec git ralph run {CHANGE} --keep -- {agent} >ralph.out 2>&1");
     sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
     let log = sandbox.read("ralph.out");
-    assert!(log.contains("ralph.out gets this output, and is left out of checkpoints"), "{log}");
-    assert!(log.contains("  failed after ") && log.contains("3 of 3 stories are complete"), "{log}");
+    assert!(
+        log.contains("ralph.out gets this output, and is left out of checkpoints"),
+        "{log}"
+    );
+    assert!(
+        log.contains("  failed after ") && log.contains("3 of 3 stories are complete"),
+        "{log}"
+    );
     let files = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
     assert!(!files.contains("ralph.out"), "{files}");
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? ralph.out");

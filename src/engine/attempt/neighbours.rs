@@ -1,0 +1,90 @@
+//! Other loops of the repository that run beside an attempt: what they do to the loop's branch is undone, and is no verdict
+//! about the attempt.
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::fs::read_if_there;
+use crate::names::{Oid, short_branch};
+use crate::refs::{KeptRef, Update};
+use crate::state::{StateError, Store, changes};
+
+/// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
+/// checkpoint while another loop runs. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
+///
+/// # Errors
+/// If git cannot compare or move refs.
+pub(super) async fn put_branch_back(open: &mut Loop<'_>) -> Result<(), Error> {
+    let tip = open.position().await?.tip;
+    if contains_checkpoint(open, tip.as_ref()).await? || !is_another_running(open)? {
+        return Ok(());
+    }
+    let Some(last) = last_of_head(open)? else {
+        return Ok(());
+    };
+    if !contains_checkpoint(open, Some(&last)).await? {
+        return Ok(());
+    }
+    let name = open.state.tip_ref();
+    let mut at = "its deletion".to_owned();
+    if let Some(tip) = &tip {
+        let story = open.state.progress.story.as_ref();
+        let kept = story.map(|story| open.change().attempt_ref(&story.id, story.attempt));
+        let kept = kept.unwrap_or_else(|| open.change().ralph_ref("replaced"));
+        let wanted = KeptRef {
+            name: format!("{kept}-{}", tip.short()),
+            oid: tip.clone(),
+        };
+        open.keep_refs(&[wanted], "ralph: a branch that was moved from outside")
+            .await?;
+        at = format!("a move to {}", tip.short());
+    }
+    let back = Update::Move {
+        name: name.clone(),
+        new: last,
+        old: tip,
+    };
+    open.context
+        .repo
+        .git
+        .update_refs(&[back], "ralph: moved from outside, put back")
+        .await?;
+    open.view.drop_refs();
+    open.tell(format!(
+        "{at} of {} while another loop was running is undone; it says nothing about this attempt",
+        short_branch(&name)
+    ));
+    Ok(())
+}
+
+async fn contains_checkpoint(open: &Loop<'_>, tip: Option<&Oid>) -> Result<bool, Error> {
+    Ok(match tip {
+        Some(tip) => {
+            open.context
+                .repo
+                .git
+                .is_ancestor(&open.state.checkpoint, tip)
+                .await?
+        }
+        None => false,
+    })
+}
+
+/// Returns whether a command works on another loop of the repository.
+fn is_another_running(open: &Loop<'_>) -> Result<bool, Error> {
+    let common_dir = &open.context.repo.common_dir;
+    for change in changes(common_dir)? {
+        let is_held = || Store::new(common_dir, &change).lock();
+        if change != *open.change() && matches!(is_held(), Err(StateError::Busy { .. })) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the last value of HEAD in the reflog of this work tree.
+fn last_of_head(open: &Loop<'_>) -> Result<Option<Oid>, Error> {
+    let log = read_if_there(&open.context.repo.git_dir.join("logs/HEAD"))?.unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let last = log.lines().next_back();
+    Ok(last.and_then(|line| Oid::parse(line.split(' ').nth(1)?)))
+}
