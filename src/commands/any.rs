@@ -250,6 +250,7 @@ async fn next(
     let base = base.get_or_insert(place_before(&context)?).clone();
     let live = live_here(&context)?;
     if let Some(change) = live.as_ref().filter(|change| !passed.has(change)) {
+        return_to_loop(&context, change).await?;
         return Ok(Turn::Work(change.clone()));
     }
     let context = match live {
@@ -313,6 +314,25 @@ fn live_here(context: &Context<'_>) -> Result<Option<Change>, Error> {
         }
     }
     Ok(None)
+}
+
+/// Checks out the branch of a loop that is active here, if HEAD is detached and nothing is changed: the next job of a CI
+/// system that uses a directory again has checked out its own commit.
+async fn return_to_loop(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+    let Some(state) = Store::new(&context.repo.common_dir, change).load_live()? else {
+        return Ok(());
+    };
+    let (repo, head) = (&context.repo, context.repo.head().await?);
+    let is_cut_off = state.intent.is_some() || state.running.is_some();
+    if is_cut_off || head.branch.is_some() || state.is_place(&head) || !state.strategy.is_branch() {
+        return Ok(());
+    }
+    let args = ["--quiet", "HEAD", "--"];
+    let changed = repo.git.cmd("diff-index", args).any_exit().await?;
+    if changed.code != Some(0) {
+        return Ok(());
+    }
+    return_to(context, &state.loop_head()).await
 }
 
 /// Returns the place of HEAD before the first change. On the branch of a loop, which a run that was cut off has left there,

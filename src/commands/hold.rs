@@ -24,6 +24,7 @@ pub(super) async fn hold<'o>(
     }
     let server = Server::new(&context.repo, settings, remote)?;
     require_shareable(&context, change, settings.strategy)?;
+    require_in_place(&context, change)?;
     let own = options.own_work_tree.is_some();
     let taken = Box::pin(take(context, server, change, settings, own, watch)).await?;
     let left = Box::pin(tell_of_its_end(taken, change)).await?;
@@ -93,6 +94,18 @@ async fn tell_of_its_end<'o>(
     let mut context = open.context;
     context.head = context.repo.head().await?;
     Ok(Some((context, tenure)))
+}
+
+/// Refuses a loop that is active here while HEAD is elsewhere: the list of another commit says less than is done.
+fn require_in_place(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+    let live = Store::new(&context.repo.common_dir, change).load_live()?;
+    let here = live.filter(|state| state.worktree.as_path() == context.repo.top);
+    match here {
+        Some(state) if state.running.is_none() && state.intent.is_none() => {
+            Ok(engine::require_place(&state, &context.head)?)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a loop whose checkpoints cannot travel.

@@ -60,6 +60,7 @@ pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
 pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
+pub use position::require_place;
 pub use progress::Step;
 pub use recover::{look, open};
 pub use steps::abort::abort;

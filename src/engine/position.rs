@@ -87,6 +87,18 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
     .into())
 }
 
+/// Refuses a command while HEAD is not where the loop needs it.
+///
+/// # Errors
+/// With the place of HEAD.
+pub fn require_place(state: &State, head: &Head) -> Result<(), Error> {
+    let position = Position {
+        head: head.clone(),
+        tip: Some(state.checkpoint.clone()),
+    };
+    position.require_on_branch(state)
+}
+
 impl Position {
     /// Returns whether HEAD is where the loop needs it.
     pub fn is_on_branch(&self, state: &State) -> bool {

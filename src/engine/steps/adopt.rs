@@ -11,7 +11,7 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::{self, PublicText};
-use crate::engine::{Context, Loop, open, refuse_inside_attempt};
+use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
@@ -128,7 +128,13 @@ pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Erro
         "--untracked-files=normal",
         "--ignore-submodules=none",
     ];
-    let dirty = context.repo.git.cmd("status", args).bytes().await?;
+    let mut dirty = context.repo.git.cmd("status", args).fields().await?;
+    let own = own_output::files_below(&context.repo.top);
+    dirty.retain(|line| {
+        !line
+            .strip_prefix(b"?? ")
+            .is_some_and(|path| own.iter().any(|own| own == path))
+    });
     if dirty.is_empty() {
         Ok(())
     } else {

@@ -104,3 +104,26 @@ fn work_that_the_remote_does_not_have_stays_where_it_is() {
     assert_eq!(status["closed"], serde_json::Value::Null);
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "ralph/a\n");
 }
+
+#[test]
+fn a_directory_that_the_next_job_uses_again_goes_back_to_its_loop() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a", "b"]);
+    let agent = remote.sandbox.completing("echo x >\"f-$RALPH_CHANGE\"");
+    clone.ralph(&["start", "a"]).exits(0);
+    clone.ralph(&["push", "a"]).exits(0);
+    // As a host's runner does in a directory that it knows.
+    clone.git(&["checkout", "-q", "-f", "--detach", "origin/main"]);
+    clone.git(&["clean", "-ffdxq"]);
+    // The list of this commit would say less than is done.
+    let refused = clone.ralph(&["run", "a", "--keep", "--", &agent]).exits(7);
+    refused.says("HEAD is on a detached commit, not on ralph/a");
+    let any = ["run", "--any", "--keep", "--", &agent];
+    clone.ralph(&any).exits(0);
+    for change in ["a", "b"] {
+        assert_eq!(
+            remote.git(&["show", &format!("ralph/{change}:f-{change}")]),
+            "x\n"
+        );
+    }
+}
