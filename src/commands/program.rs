@@ -21,6 +21,8 @@ pub fn main() -> ExitCode {
     if let Some(asked) = git_hook::asked(env::args_os()) {
         return with_runtime(git_hook::run(&asked));
     }
+    // What the shell before us has open is not handed on: a directory leads out of a box.
+    close_fds::set_fds_cloexec(3, &[]);
     if let Some(event) = hook::asked(env::args_os()) {
         return match hook::look(&event) {
             Ok(work) => with_runtime(hook::run(work)),

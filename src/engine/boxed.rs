@@ -61,7 +61,7 @@ pub(crate) async fn of_loop(
     // What does not exist cannot be shown as something that can be written.
     learnings::make_file(open)?;
     let written = vec![learnings::file(open)];
-    let made = confine(&mut open.context, settings, inside, written).await?;
+    let made = confine(&open.context, settings, inside, written).await?;
     if let (Inside::Agent(_), Some(trouble)) = (inside, &made.trouble) {
         open.tell(format!(
             "warning: this attempt is made without a box (ralph.box): {trouble}"
@@ -75,7 +75,7 @@ pub(crate) async fn of_loop(
 /// # Errors
 /// [`AttemptRefusal::NoBox`] if one is required and cannot be made.
 pub(crate) async fn confine(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     settings: &Settings,
     inside: Inside<'_>,
     written: Vec<PathBuf>,
@@ -94,7 +94,7 @@ pub(crate) async fn confine(
         Inside::Setup(top) => (top, RepoLayout::of_work_tree(top).map(|layout| layout.git_dir)),
         _ => (repo.top.as_path(), None),
     };
-    let planned = sandbox::plan(&Site {
+    let made = sandbox::made(&Site {
         top,
         git_dirs: [git_dir.as_ref().unwrap_or(&repo.git_dir), &repo.common_dir],
         written,
@@ -103,12 +103,9 @@ pub(crate) async fn confine(
         more_variables: &settings.boxing.variables,
         read,
         belongings,
-    });
-    let tried = match planned {
-        Ok(walls) => works(context, &walls).await.map(|()| walls),
-        Err(trouble) => Err(trouble),
-    };
-    match tried {
+    })
+    .await;
+    match made {
         Ok(walls) => Ok(Confinement {
             walls: Some(Arc::new(walls)),
             trouble: None,
@@ -121,16 +118,6 @@ pub(crate) async fn confine(
             trouble: Some(trouble),
         }),
     }
-}
-
-/// Finds out whether boxes work here, once for each command.
-async fn works(context: &mut Context<'_>, walls: &Walls) -> Result<(), Trouble> {
-    if let Some(known) = &context.box_works {
-        return known.clone();
-    }
-    let tried = sandbox::attempt(walls, &context.repo.top).await;
-    context.box_works = Some(tried.clone());
-    tried
 }
 
 /// Returns the program of an agent that is named by its path.

@@ -12,7 +12,6 @@ use crate::events::{Event, Observer, What};
 use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
-use crate::sandbox::Trouble;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
 use crate::state::{self, Store};
@@ -49,8 +48,6 @@ pub struct Context<'o> {
     pub stop: Stop,
     /// The form of `git hook run`, once git has been asked.
     pub(super) hook_run: Option<HookRun>,
-    /// Whether boxes work here, once that was tried.
-    pub(super) box_works: Option<Result<(), Trouble>>,
 }
 
 impl<'o> Context<'o> {
@@ -140,7 +137,6 @@ impl<'o> Context<'o> {
             observer,
             stop,
             hook_run: None,
-            box_works: None,
         };
         Ok((context, listed))
     }

@@ -4,10 +4,13 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::Trouble;
 use super::home::{self, Belongings};
+use super::returns::SHELL;
+use super::trial::{Trouble, attempt};
 use super::variables::is_hidden;
 use super::walls::{Mount, Walls};
+
+use crate::async_cmd::find_program;
 
 use crate::fs::{seen_itself, seen_text};
 
@@ -106,9 +109,42 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     mounts.extend(alternates(site.git_dirs[1]).map(Mount::Read));
     mounts.extend(site.written.iter().map(|path| Mount::Write(real(path))));
     Ok(Walls {
+        bwrap: maker(&mounts)?,
         mounts,
         hidden: hidden(site),
     })
+}
+
+/// Finds bwrap on PATH where nothing in the box can write it: an attempt could put another program in its place.
+fn maker(mounts: &[Mount]) -> Result<PathBuf, Trouble> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> = env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
+    let candidates = dirs.iter().map(|dir| dir.join("bwrap"));
+    let programs = candidates.filter_map(|file| find_program(file.as_os_str(), Path::new("/")));
+    let programs: Vec<PathBuf> = programs.filter_map(|file| file.canonicalize().ok()).collect();
+    let is_written = |file: &Path| {
+        let mut written = mounts.iter().filter_map(|mount| match mount {
+            Mount::Write(path) | Mount::Returned(path) => Some(real(path)),
+            _ => None,
+        });
+        written.any(|path| file.starts_with(path))
+    };
+    let found = programs.iter().find(|file| !is_written(file));
+    match (found, programs.first()) {
+        (Some(_), _) if is_written(&real(Path::new(SHELL))) => Err(Trouble::CanWrite(SHELL.into())),
+        (Some(found), _) => Ok(found.clone()),
+        (None, Some(other)) => Err(Trouble::CanWrite(other.clone())),
+        (None, None) => Err(Trouble::NotInstalled),
+    }
+}
+
+/// Makes the box of a site, and tries it.
+///
+/// # Errors
+/// The reason why there is none.
+pub async fn made(site: &Site<'_>) -> Result<Walls, Trouble> {
+    let walls = plan(site)?;
+    attempt(&walls, site.top).await.map(|()| walls)
 }
 
 fn real(path: &Path) -> PathBuf {

@@ -10,6 +10,9 @@ use std::path::Path;
 
 use crate::names::quoted;
 
+/// The shell that hands files over. It has its path: a program of that name on PATH can be an attempt's.
+pub(super) const SHELL: &str = "/bin/sh";
+
 /// The beginning of the places where the files themselves are in the box.
 const THERE: &str = "/dev/shm/git-ralph-";
 
@@ -50,7 +53,7 @@ impl Returns {
                 "mask=$(umask); umask 077\n{before}umask \"$mask\"\ntrap : HUP INT TERM\n\"$@\"\ncode=$?\n{after}exit \"$code\""
             )
         };
-        let mut words: Vec<OsString> = ["sh", "-c", script.as_str(), "sh"]
+        let mut words: Vec<OsString> = [SHELL, "-c", script.as_str(), "sh"]
             .iter()
             .map(OsString::from)
             .collect();

@@ -1,11 +1,12 @@
 //! Finds out whether a box works on this machine.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::Walls;
-use crate::async_cmd::{self, Command, find_program};
+use super::walls::Walls;
+use crate::async_cmd::{self, Command};
 use crate::error::advice::{Advice, Advise, hint};
 use crate::fs::seen_text;
 
@@ -20,6 +21,9 @@ pub enum Trouble {
     /// The program that makes it is not there.
     #[error("bubblewrap (bwrap) is not installed")]
     NotInstalled,
+    /// A process in the box could replace a program that makes it.
+    #[error("a process in it could write {}, which makes it", .0.display())]
+    CanWrite(PathBuf),
     /// The program that makes it fails.
     #[error("bwrap cannot make it: {0}")]
     Refused(String),
@@ -38,6 +42,7 @@ impl Advise for Trouble {
                 hint("install it, such as: sudo apt-get install bubblewrap")
             }
             Self::NotInstalled => hint("it works on Linux only; use a container there: docs/sandbox.md"),
+            Self::CanWrite(_) => hint("use one that is outside of the work tree and of ralph.boxWrite"),
             Self::SwitchedOff(_) => {
                 hint("let it make user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1")
             }
@@ -62,12 +67,28 @@ fn what_helps(words: &str) -> &'static str {
     }
 }
 
-/// Starts a program that does nothing in a box.
+/// The programs that were tried, and what came of it: what was proved is what runs.
+static TRIED: Mutex<Vec<(PathBuf, Result<(), Trouble>)>> = Mutex::new(Vec::new());
+
+/// Starts a program that does nothing in a box, once for each program that makes boxes.
 ///
 /// # Errors
 /// The reason why that fails.
 pub async fn attempt(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
-    find_program(OsStr::new("bwrap"), dir).ok_or(Trouble::NotInstalled)?;
+    let known = |tried: &[(PathBuf, Result<(), Trouble>)]| {
+        let same = tried.iter().find(|(bwrap, _)| *bwrap == walls.bwrap);
+        same.map(|(_, result)| result.clone())
+    };
+    if let Some(known) = known(&TRIED.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return known;
+    }
+    let result = started(walls, dir).await;
+    let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+    tried.push((walls.bwrap.clone(), result.clone()));
+    result
+}
+
+async fn started(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
     let words = walls.around(dir, &[OsString::from("true")]);
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();

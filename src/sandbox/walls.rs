@@ -3,13 +3,34 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::returns::Returns;
+use nix::unistd::geteuid;
+
+use super::returns::{Returns, SHELL};
 use crate::names::quoted;
 
 /// The first file descriptor that is free for content; a shell's redirections have one digit.
 const FIRST_DESCRIPTOR: usize = 3;
 /// The most files whose content is handed over.
 const COPIES: usize = 7;
+
+/// The options of every box.
+const ALWAYS: &[&str] = &[
+    "--unshare-user-try",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    // Root has those of a mount otherwise, and makes writable what can only be read.
+    "--cap-drop",
+    "ALL",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+];
 
 /// One thing that a process in the box sees, at the path where it is outside. A later one hides those before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +52,8 @@ pub enum Mount {
 /// A box, ready to have processes started in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walls {
+    /// The path of bwrap, which nothing in the box can write.
+    pub bwrap: PathBuf,
     /// What is seen of the file system, besides what can only be read.
     pub mounts: Vec<Mount>,
     /// The names of the variables that are not seen.
@@ -41,23 +64,13 @@ impl Walls {
     /// Returns the command that runs `command` in the box, in the directory `dir`.
     #[must_use]
     pub fn around(&self, dir: &Path, command: &[OsString]) -> Vec<OsString> {
-        let mut args = words(&[
-            "bwrap",
-            "--unshare-user-try",
-            "--unshare-pid",
-            "--unshare-ipc",
-            "--unshare-uts",
-        ]);
-        args.extend(words(&[
-            "--unshare-cgroup-try",
-            "--ro-bind",
-            "/",
-            "/",
-            "--dev",
-            "/dev",
-            "--proc",
-            "/proc",
-        ]));
+        let mut args = vec![self.bwrap.clone().into()];
+        args.extend(words(ALWAYS));
+        // Its files belong to root, who can write them without any capability; for others a cover would only keep boxes
+        // inside this one from having a /proc of their own.
+        if geteuid().is_root() {
+            args.extend(words(&["--ro-bind", "/proc/sys", "/proc/sys"]));
+        }
         let mut copies = Vec::new();
         let mut returns = Returns::default();
         for mount in &self.mounts {
@@ -88,7 +101,7 @@ impl Walls {
             return args;
         }
         let script = format!("exec \"$@\"{}", copies.concat());
-        let mut shell = words(&["sh", "-c", &script, "sh"]);
+        let mut shell = words(&[SHELL, "-c", &script, "sh"]);
         shell.extend(args);
         shell
     }
@@ -105,6 +118,7 @@ mod tests {
     #[test]
     fn what_is_seen_stands_in_its_order_and_the_command_comes_last() {
         let walls = Walls {
+            bwrap: "/usr/bin/bwrap".into(),
             mounts: vec![
                 Mount::Empty("/home/u".into()),
                 Mount::Write("/home/u/work".into()),
@@ -115,11 +129,14 @@ mod tests {
         let args = walls.around(Path::new("/home/u/work"), &words(&["claude", "-p"]));
         let args: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
         let line = args.join(" ");
-        assert!(line.starts_with("bwrap "), "{line}");
+        assert!(
+            line.starts_with("/usr/bin/bwrap ") && line.contains(" --cap-drop ALL "),
+            "{line}"
+        );
         assert!(
             line.ends_with(
                 "--tmpfs /home/u --bind-try /home/u/work /home/u/work --ro-bind-try /home/u/work/.git \
-                 /home/u/work/.git --chdir /home/u/work -- sh -c exec \"$@\" sh claude -p"
+                 /home/u/work/.git --chdir /home/u/work -- /bin/sh -c exec \"$@\" sh claude -p"
             ),
             "{line}"
         );
@@ -129,11 +146,12 @@ mod tests {
     fn copies_are_handed_over_by_a_shell() {
         let copies = (0..9).map(|number| Mount::Copy(format!("/h/it's {number}").into()));
         let walls = Walls {
+            bwrap: "/usr/bin/bwrap".into(),
             mounts: copies.collect(),
             hidden: Vec::new(),
         };
         let args = walls.around(Path::new("/w"), &words(&["true"]));
-        assert_eq!(args.first(), Some(&OsString::from("sh")));
+        assert_eq!(args.first(), Some(&OsString::from("/bin/sh")));
         let script = args.get(2).unwrap().to_str().unwrap();
         assert!(script.starts_with("exec \"$@\" 3<"), "{script}");
         assert!(script.contains(" 9<") && !script.contains("10<"), "{script}");

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::OnceCell;
 
 use super::records::{Records, wrong_json};
 use super::{SourceError, Story};
@@ -163,8 +162,6 @@ async fn run(
 
 /// Makes the box of a command; returns `None` where none is wanted, or none works and none is required.
 async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble> {
-    /// Whether boxes work here, found out once.
-    static TRIED: OnceCell<Result<(), Trouble>> = OnceCell::const_new();
     let Some(wish) = wish else {
         return Ok(None);
     };
@@ -172,7 +169,7 @@ async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble
     let git_dirs = layout.as_ref().map_or([top; 2], |layout| {
         [layout.git_dir.as_path(), layout.common_dir.as_path()]
     });
-    let planned = sandbox::plan(&Site {
+    let made = sandbox::made(&Site {
         top,
         git_dirs,
         written: Vec::new(),
@@ -181,15 +178,9 @@ async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble
         more_variables: &wish.variables,
         read: None,
         belongings: Belongings::default(),
-    });
-    let tried = match planned {
-        Ok(walls) => {
-            let tried = TRIED.get_or_init(|| sandbox::attempt(&walls, top)).await;
-            tried.clone().map(|()| walls)
-        }
-        Err(trouble) => Err(trouble),
-    };
-    match tried {
+    })
+    .await;
+    match made {
         Ok(walls) => Ok(Some(walls)),
         Err(trouble) if wish.is_required => Err(trouble),
         Err(_) => Ok(None),

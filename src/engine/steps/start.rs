@@ -30,7 +30,7 @@ use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
 pub(super) async fn begin<'o>(
-    mut context: Context<'o>,
+    context: Context<'o>,
     change: &Change,
     options: &StartOptions,
     refs: Option<Vec<RefInfo>>,
@@ -38,7 +38,7 @@ pub(super) async fn begin<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     // The refusals that need no lock come before anything is written.
     let found = check(&context, change, options, refs).await?;
-    boxed::confine(&mut context, &options.settings, Inside::Commands, Vec::new()).await?;
+    boxed::confine(&context, &options.settings, Inside::Commands, Vec::new()).await?;
     let had_loop = may_exist(&store.dir()) || may_exist(&store.state_file());
     let _alone = store.lock_work_tree(&context.repo.git_dir)?;
     refuse_other_loops(&context, change)?;

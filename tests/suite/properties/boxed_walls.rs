@@ -1,0 +1,81 @@
+//! What the box is made of (`ralph.box`): programs, rights and settings that no attempt decides.
+
+use std::fs;
+
+use crate::support::{COMPLETE, Sandbox};
+
+#[test]
+fn root_has_no_rights_in_the_box() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.start();
+    let agent = sandbox.completing(
+        "grep CapEff: /proc/self/status >rights
+        for setting in /proc/sys/kernel/core_pattern /proc/sys/vm/swappiness; do
+            [ ! -r $setting ] || { value=$(cat $setting); echo \"$value\" >$setting; } 2>/dev/null && echo $setting >>open
+        done
+        mount -o remount,rw,bind \"$PWD/.git\" 2>/dev/null && echo .git >>open
+        mount -o remount,rw,bind / 2>/dev/null && echo / >>open; true",
+    );
+    sandbox.ralph(&["next", "--box", "--", &agent]).exits(0);
+    assert_eq!(sandbox.read("rights"), "CapEff:\t0000000000000000\n");
+    let open = fs::read_to_string(sandbox.top.join("open")).unwrap_or_default();
+    assert_eq!(open, "");
+}
+
+#[test]
+fn what_makes_the_box_is_not_taken_from_where_it_can_be_written() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.start();
+    let no_box = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n";
+    let programs = sandbox.top.join("target/bin");
+    fs::create_dir_all(&programs).unwrap();
+    let agent = sandbox.agent(&format!(
+        "for name in bwrap sh; do printf '{}' >target/bin/$name; chmod +x target/bin/$name; done
+        (echo x >\"$notes/out\") 2>/dev/null; echo $RALPH_STORY >>work; echo '{COMPLETE}'",
+        no_box.replace('\n', "\\n")
+    ));
+    let first = |more: &std::ffi::OsStr| {
+        let dirs = std::iter::once(programs.clone()).chain(std::env::split_paths(more));
+        std::env::join_paths(dirs).unwrap()
+    };
+    for _ in 0..2 {
+        let next = sandbox.direct(&["next", "--box", "--", &agent]);
+        next.env("PATH", first(&sandbox.search_path())).run().exits(0);
+        assert!(!sandbox.notes.join("out").exists());
+    }
+    assert_eq!(sandbox.read("work"), "1\n2\n");
+    // A directory with git alone.
+    let git = sandbox.outside("git alone");
+    fs::create_dir(&git).unwrap();
+    std::os::unix::fs::symlink(sandbox.git_program(), git.join("git")).unwrap();
+    let next = sandbox.direct(&["next", "--box", "--", &agent]);
+    next.env("PATH", first(git.as_os_str()))
+        .run()
+        .exits(1)
+        .says("target/bin/bwrap, which makes it")
+        .says("hint: use one that is outside of the work tree");
+}
+
+#[test]
+fn what_is_open_before_is_not_handed_on() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    for mode in ["off", "require"] {
+        if mode != "off" && !sandbox.has_boxes() {
+            continue;
+        }
+        let agent =
+            sandbox.completing("echo $RALPH_STORY >>work; ls /dev/fd/8 /dev/fd/12 >open 2>/dev/null || true");
+        let line = format!(
+            "exec 8<\"$HOME\"; exec git ralph next --box={mode} --verify 'test ! -e /dev/fd/8' -- {agent}"
+        );
+        sandbox.cmd("sh").args(["-c", &line]).run().exits(0);
+        assert_eq!(sandbox.read("open"), "", "{mode}");
+    }
+}
