@@ -102,6 +102,8 @@ fn clear_settings(settings: &mut LoopSettings) {
         mark: _,
         options,
         unproven,
+        // It can only make a box stronger.
+        least: _,
     } = settings;
     unproven.clear();
     let Options {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Whether the processes of an attempt run in a box.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxMode {
     /// They do not.
@@ -31,4 +31,45 @@ pub struct Boxing {
     pub variables: Vec<String>,
     /// True if lifecycle hooks and the commands of trackers run in it too.
     pub has_hooks: bool,
+    /// The part of it that a file of the work tree asks for.
+    #[serde(skip)]
+    pub of_tree: Least,
+}
+
+/// The least box of a loop: what a file of the work tree asked for when the loop began. An attempt can write that file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Least {
+    /// Whether there is one; `off` if no such file asks for it.
+    #[serde(default, rename = "box")]
+    pub mode: BoxMode,
+    /// True if lifecycle hooks and the commands of trackers run in it too.
+    #[serde(default)]
+    pub commands: bool,
+}
+
+impl Least {
+    /// Returns whether no file of the work tree asks for a box.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Boxing {
+    /// Takes the change of a value that is in a file of the work tree, where the box is not weaker with it; returns whether
+    /// it does.
+    pub(super) fn take_from_tree(&mut self, changed: Self) -> bool {
+        let lists = |boxing: &Self| [&boxing.read, &boxing.written, &boxing.variables].map(Vec::len);
+        let opens_more = lists(self).iter().zip(lists(&changed)).any(|(was, is)| is > *was);
+        if opens_more || changed.mode < self.mode || changed.has_hooks < self.has_hooks {
+            return false;
+        }
+        let mut of_tree = self.of_tree;
+        if changed.mode > self.mode {
+            of_tree.mode = changed.mode;
+        }
+        of_tree.commands |= changed.has_hooks && !self.has_hooks;
+        *self = Self { of_tree, ..changed };
+        true
+    }
 }

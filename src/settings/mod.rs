@@ -2,7 +2,7 @@
 //!
 //! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
 //! `choices` has the values with names, `test_rules` those of tests, `boxing` those of the box, `table` the meanings,
-//! `values` parses their values, `ignored` warns, `options` has the command line's.
+//! `values` parses their values, `origins` knows what a file of the work tree says of the box, `ignored` warns, `options` has the command line's.
 
 mod boxing;
 mod choices;
@@ -10,6 +10,7 @@ mod command_lines;
 mod error;
 mod ignored;
 mod options;
+mod origins;
 #[cfg(test)]
 mod properties;
 mod table;
@@ -26,12 +27,14 @@ use serde::Serialize;
 use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
+use crate::paths::shown;
 
-pub use boxing::{BoxMode, Boxing};
+pub use boxing::{BoxMode, Boxing, Least};
 pub use choices::{Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, Strategy};
 pub use error::SettingsError;
 use ignored::{few_seconds, why_ignored};
 pub use options::{Limit, LoopSettings, Options};
+use origins::{is_of_tree, scopes};
 pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
@@ -261,6 +264,8 @@ pub struct Configuration {
     pub hooks: Option<Hooks>,
     /// Messages about settings that have no effect.
     pub ignored: Vec<String>,
+    /// Messages about settings of the box that do not count, because they are in a file of the work tree.
+    weaker: Vec<String>,
     /// Settings of `git -c`, which override the options of the command that began a loop.
     given: Vec<(String, String)>,
 }
@@ -274,12 +279,13 @@ impl Configuration {
         let args = [
             "-z",
             "--show-scope",
+            "--show-origin",
             "--get-regexp",
             r"^(ralph|user|author|committer)\.|^color\.(ui|ralph)$|^core\.(autocrlf|eol|attributesfile|filemode|hookspath|sharedrepository|symlinks|worktree|bare)$|^extensions\.|^hook\..*\.event$|^filter\.|^attr\.tree$",
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
-            Some(0 | 1) => Self::parse(&output.stdout),
+            Some(0 | 1) => Self::parse(&scopes(&output.stdout, git.top())),
             _ => Err(SettingsError::Git(GitError::Failed {
                 verb: "config".to_owned(),
                 code: output.code.unwrap_or(-1),
@@ -306,7 +312,9 @@ impl Configuration {
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
             match key.split_once('.') {
                 Some(("ralph", _)) => {
-                    if !set(&mut configuration.settings, key, value)? {
+                    if is_of_tree(scope) {
+                        configuration.set_from_tree(key, value, scope)?;
+                    } else if !set(&mut configuration.settings, key, value)? {
                         configuration.ignored.extend(why_ignored(key, value));
                     }
                     configuration.ignored.extend(few_seconds(key, value));
@@ -360,6 +368,34 @@ impl Configuration {
         Ok(configuration)
     }
 
+    /// Sets a value of the box that is in a file of the work tree: it counts only where the box is not weaker with it.
+    fn set_from_tree(&mut self, key: &str, value: &str, file: &[u8]) -> Result<(), SettingsError> {
+        let mut changed = self.settings.clone();
+        set(&mut changed, key, value)?;
+        if !self.settings.boxing.take_from_tree(changed.boxing) {
+            self.weaker.push(format!(
+                "{}={value} in {} is ignored: a file of the work tree can only make the box stronger",
+                spelled(key),
+                shown(file.strip_prefix(b"file:").unwrap_or(file))
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns messages about what files of the work tree say of the box of a loop, and what does not count.
+    #[must_use]
+    pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
+        let mut messages = self.weaker.clone();
+        let (least, now) = (kept.least, &self.settings.boxing);
+        if least.mode > now.mode || least.commands > now.has_hooks {
+            messages.push(
+                "a file of the work tree asked for a stronger box when the loop began; that still holds for this loop"
+                    .to_owned(),
+            );
+        }
+        messages
+    }
+
     /// Tells a repository what was configured for it.
     pub fn describe(&self, repo: &mut Repo) {
         repo.converts = self.converts;
@@ -385,6 +421,12 @@ impl Configuration {
         options.apply(&mut settings);
         if self.given("ralph.mark").is_none() {
             settings.mark = kept.mark;
+        }
+        if self.given("ralph.box").is_none() {
+            settings.boxing.mode = settings.boxing.mode.max(kept.least.mode);
+        }
+        if self.given("ralph.boxcommands").is_none() {
+            settings.boxing.has_hooks |= kept.least.commands;
         }
         settings
     }
@@ -434,11 +476,17 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.redact" => settings.redact.push(expression(key, value)?),
         "ralph.view" => settings.view = truth(key, value)?,
         "ralph.guard" => settings.guard = truth(key, value)?,
-        "ralph.box" => settings.boxing.mode = parse_box(value).map_err(|wanted| wrong(key, value, wanted))?,
+        "ralph.box" => {
+            settings.boxing.mode = parse_box(value).map_err(|wanted| wrong(key, value, wanted))?;
+            settings.boxing.of_tree.mode = BoxMode::Off;
+        }
         "ralph.boxread" => add(&mut settings.boxing.read, value),
         "ralph.boxwrite" => add(&mut settings.boxing.written, value),
         "ralph.boxenv" => add(&mut settings.boxing.variables, value),
-        "ralph.boxcommands" => settings.boxing.has_hooks = truth(key, value)?,
+        "ralph.boxcommands" => {
+            settings.boxing.has_hooks = truth(key, value)?;
+            settings.boxing.of_tree.commands = false;
+        }
         "ralph.strategy" => {
             settings.strategy = parse_strategy(value).map_err(|wanted| wrong(key, value, wanted))?;
         }

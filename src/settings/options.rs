@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::{BoxMode, Mark, Settings, parse_duration};
+use super::{BoxMode, Least, Mark, Settings, parse_duration};
 
 /// The settings of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,9 @@ pub struct LoopSettings {
     /// have written them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
+    /// The box that a file of the work tree asked for when the loop began.
+    #[serde(default, skip_serializing_if = "Least::is_nothing")]
+    pub least: Least,
 }
 
 impl LoopSettings {
@@ -147,6 +150,10 @@ mod tests {
                 boxed: Some(BoxMode::Require),
             },
             unproven: vec!["make lint".to_owned()],
+            least: Least {
+                mode: BoxMode::On,
+                commands: true,
+            },
         };
         let text = toml::to_string(&kept).unwrap();
         assert_eq!(toml::from_str::<LoopSettings>(&text).unwrap(), kept, "{text}");

@@ -94,6 +94,7 @@ fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
             ..Options::default()
         },
         unproven: Vec::new(),
+        least: Least::default(),
     };
     let configuration = Configuration::parse(&listing(&[
         ("local", "ralph.maxretries\n7"),
@@ -111,4 +112,43 @@ fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
         (settings.verify, settings.mark),
         (vec!["make check".to_owned()], Mark::Never)
     );
+}
+
+#[test]
+fn a_file_of_the_work_tree_can_only_make_the_box_stronger() {
+    let read = |entries: &[(&str, &str)]| Configuration::parse(&listing(entries)).unwrap();
+    let configuration = read(&[
+        ("global", "ralph.box\non"),
+        ("global", "ralph.boxread\n/mine"),
+        ("file:team.cfg", "ralph.box\noff"),
+        ("file:team.cfg", "ralph.boxread\n/secrets"),
+        ("file:team.cfg", "ralph.boxwrite\n~"),
+        ("file:team.cfg", "ralph.boxenv\nTOKEN"),
+        ("file:team.cfg", "ralph.boxcommands\nfalse"),
+    ]);
+    let boxing = &configuration.settings.boxing;
+    assert_eq!((boxing.mode, boxing.has_hooks), (BoxMode::On, false));
+    assert_eq!(boxing.read, ["/mine"]);
+    assert!(boxing.written.is_empty() && boxing.variables.is_empty());
+    assert_eq!(configuration.weaker.len(), 4, "{:?}", configuration.weaker);
+    assert!(configuration.weaker[0].starts_with("ralph.box=off in team.cfg is ignored"));
+
+    let mut kept = LoopSettings::default();
+    let stronger = read(&[
+        ("file:team.cfg", "ralph.box\nrequire"),
+        ("file:team.cfg", "ralph.boxcommands\ntrue"),
+    ]);
+    kept.least = stronger.settings.boxing.of_tree;
+    let none = read(&[]);
+    let boxing = none.of_loop(&kept).boxing;
+    assert_eq!((boxing.mode, boxing.has_hooks), (BoxMode::Require, true));
+    assert_eq!(none.weaker(&kept).len(), 1);
+    let typed = read(&[("command", "ralph.box\noff")]);
+    assert_eq!(typed.of_loop(&kept).boxing.mode, BoxMode::Off);
+    let after = read(&[
+        ("file:team.cfg", "ralph.box\nrequire"),
+        ("local", "ralph.box\non"),
+    ]);
+    assert_eq!(after.settings.boxing.mode, BoxMode::On);
+    assert!(after.settings.boxing.of_tree.is_nothing());
 }

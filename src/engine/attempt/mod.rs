@@ -81,6 +81,11 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
     gates::require_proven(open, &options.settings)?;
+    if options.started == 0 {
+        for message in open.context.configuration.weaker(&open.state.settings) {
+            open.tell(message);
+        }
+    }
     // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
     if let Some(commands) = &mut open.state.source.commands {

@@ -19,7 +19,7 @@ use crate::git::{RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
-use crate::settings::{LoopSettings, Mark, Options, Settings, Strategy};
+use crate::settings::{BoxMode, Least, LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
 use crate::stories::{self, Listing, Source};
 
@@ -49,6 +49,13 @@ impl StartOptions {
             mark: self.settings.mark,
             options: self.typed.clone(),
             unproven: Vec::new(),
+            least: Least {
+                mode: match self.typed.boxed {
+                    Some(_) => BoxMode::Off,
+                    None => self.settings.boxing.of_tree.mode,
+                },
+                ..self.settings.boxing.of_tree
+            },
         }
     }
 }

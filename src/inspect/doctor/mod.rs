@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::git::Git;
 use crate::inspect::stories::ChosenAgent;
-use crate::settings::Configuration;
+use crate::settings::{Configuration, LoopSettings};
 use notes::Notes;
 
 pub use agents::KnownAgent;
@@ -60,7 +60,8 @@ pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let mut notes = Notes::default();
     let asked = agents::ask(dir);
     let configuration = Configuration::read(&Git::at(dir)).await?;
-    for ignored in &configuration.ignored {
+    let weaker = configuration.weaker(&LoopSettings::default());
+    for ignored in configuration.ignored.iter().chain(&weaker) {
         notes.advice(
             ignored,
             "to see where it is set: git config --show-origin --get-regexp '^ralph'",

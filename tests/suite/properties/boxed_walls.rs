@@ -79,3 +79,31 @@ fn what_is_open_before_is_not_handed_on() {
         assert_eq!(sandbox.read("open"), "", "{mode}");
     }
 }
+
+#[test]
+fn a_file_of_the_work_tree_does_not_open_the_box() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.write("team.cfg", "[ralph]\n\tbox = require\n");
+    sandbox.configure("include.path", "../team.cfg");
+    sandbox.start();
+    let agent = sandbox.completing(
+        "printf '[ralph]\n\tbox = off\n\tboxWrite = %s\n' \"$notes\" >team.cfg
+        (echo x >\"$notes/out\") 2>/dev/null; echo $RALPH_STORY >>work",
+    );
+    sandbox.step("next", &agent).exits(0);
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("ralph.boxWrite=")
+        .says("is ignored: a file of the work tree can only make the box stronger")
+        .says("asked for a stronger box when the loop began; that still holds for this loop");
+    assert_eq!(sandbox.read("work"), "1\n2\n");
+    assert!(!sandbox.notes.join("out").exists());
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(message.contains("Ralph-Box: bubblewrap"), "{message}");
+    let doctor = sandbox.ralph(&["doctor", "--json"]).stdout;
+    assert!(doctor.contains("is ignored: a file of the work tree"), "{doctor}");
+}
