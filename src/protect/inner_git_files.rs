@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::inventory::Kind;
+use super::linked_work_trees::linked_work_trees;
 use super::records::Records;
 use super::repo_link::{Link, identity};
 use super::trash::{free_name, move_away};
@@ -173,9 +174,12 @@ impl Inner {
             return Ok(is_same.then(|| self.layout.clone()));
         }
         let now = path.parent().and_then(|dir| layout_at(site, dir));
-        // The git directory itself may have moved (git submodule absorbgitdirs).
+        // The git directory itself may have moved (git submodule absorbgitdirs). Where it has not, a link that leads to it
+        // in another way, over what an attempt can change later, is not the one that was there.
+        let is_in_its_place = identity(&self.layout.git_dir)? == self.identity;
         if let Some(now) = now
             && identity(&now.git_dir)? == self.identity
+            && (self.link == Link::None || !is_in_its_place || Link::at(&path)? == self.link)
         {
             return Ok(Some(self.moved_to(now.git_dir)));
         }
@@ -236,6 +240,17 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
         .filter(|(_, item)| item.kind == Kind::NestedRepository);
     paths.extend(nested.map(|(path, _)| path.clone()));
     paths.extend(inner_repositories::recorded(site)?);
+    let linked = linked_work_trees(&site.repo.common_dir)?.filter_map(|dir| dir.canonicalize().ok());
+    let inside = linked.filter_map(|dir| {
+        Some(
+            dir.strip_prefix(&site.repo.top)
+                .ok()?
+                .as_os_str()
+                .as_bytes()
+                .to_vec(),
+        )
+    });
+    paths.extend(inside.filter(|path| !path.is_empty()));
     Ok(paths)
 }
 

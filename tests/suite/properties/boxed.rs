@@ -312,22 +312,36 @@ fn the_git_of_submodules_and_inner_repositories_is_put_back_with_a_box_and_witho
         }
         sandbox.add_submodule();
         sandbox.git(&["init", "-q", "inner"]);
+        // Linked work trees that git ignores; one is reached over what the attempt can change later.
+        sandbox.write(".git/info/exclude", "/linked*\n");
+        for linked in ["linked", "linked2"] {
+            sandbox.git(&["worktree", "add", "-q", linked]);
+        }
+        let links = ["linked/.git", "linked2/.git"].map(|link| sandbox.read(link));
         sandbox.start();
         let agent = sandbox.completing(
             "echo x >x; git -C inner config core.editor evil; echo evil >inner/.git/hooks/post-checkout
             (echo evil >.git/modules/lib/hooks/evil; git -C lib config core.editor evil) 2>/dev/null
-            rm lib/.git; git init -q lib; git -C lib config core.editor evil",
+            rm lib/.git; git init -q lib; git -C lib config core.editor evil
+            rm linked/.git; git init -q linked; git -C linked config core.editor evil
+            ln -s .git/worktrees way; echo \"gitdir: $PWD/way/linked2\" >linked2/.git",
         );
         let mode = format!("--box={mode}");
         sandbox
             .ralph(&["next", &mode, "--", &agent])
             .exits(0)
             .says("the .git of lib was replaced during the attempt; it is put back")
+            .says("the .git of linked was replaced during the attempt; it is put back")
+            .says("the .git of linked2 was replaced during the attempt; it is put back")
             .says(
                 "inner/.git/config of the repository in inner was changed during the attempt; it is put back",
             );
         assert!(sandbox.top.join("lib/.git").is_file(), "{mode}");
-        for dir in ["lib", "inner"] {
+        assert_eq!(
+            ["linked/.git", "linked2/.git"].map(|link| sandbox.read(link)),
+            links
+        );
+        for dir in ["lib", "inner", "linked"] {
             sandbox
                 .git_cmd(&["-C", dir, "config", "core.editor"])
                 .run()
