@@ -10,7 +10,8 @@ use crate::ui::plain;
 
 /// Parses the arguments, the program's name first; returns `None` if they are for `cli`.
 pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
-    args.nth(1).filter(|verb| verb == guard::VERB)?;
+    args.nth(1)
+        .filter(|verb| guard::ANSWERED.iter().any(|known| verb == known))?;
     let first = args.next()?;
     let alone = first == "--alone";
     Some(HookCall {
@@ -53,13 +54,15 @@ mod tests {
             ("reference-transaction", false)
         );
         assert_eq!(question.args, ["prepared"]);
+        let question = read("git-ralph guard /c pre-push").unwrap();
+        assert_eq!(question.hook, "pre-push");
         let question = read("git-ralph guard-1 --alone /c pre-push --alone url").unwrap();
         assert_eq!((question.hook.as_str(), question.alone), ("pre-push", true));
         assert_eq!(question.args, ["--alone", "url"]);
         for typed in [
             "git-ralph",
             "git-ralph next guard-1 /c x",
-            "git-ralph guard /c x",
+            "git-ralph guard-2 /c x",
             "git-ralph guard-1",
             "git-ralph guard-1 /c",
         ] {

@@ -5,9 +5,9 @@
 //! - `answer`: runs in a process of its own when git calls a hook; `users_hook` finds the user's own hook;
 //! - `log`: the ref moves, written by the hooks and read after the attempt.
 //!
-//! No protection relies on the guard: if something here fails, git goes on, and the comparison after the attempt
-//! decides; only a push, which nothing undoes, is refused then. Hooks start the program that made them, although its file
-//! was replaced meanwhile; a question that nobody answered is noted, and told after the attempt. This module knows neither the loop's state nor the engine.
+//! No protection relies on the guard: the comparison after the attempt decides. Hooks start the program that made them,
+//! although its file was replaced meanwhile; if there is none, git goes on, but for a push, which nothing undoes. An answer
+//! that is none refuses. A question without an answer is noted, and told after the attempt. This module knows neither the loop's state nor the engine.
 
 mod answer;
 pub(crate) mod configuration;
@@ -30,7 +30,7 @@ pub use answer::{Answer, HookCall, answer};
 pub use configuration::GitSettings;
 pub use log::SeenMoves;
 pub use rail::Rail;
-pub use scripts::VERB;
+pub use scripts::ANSWERED;
 
 /// The reason why a guard could not be set up.
 #[derive(Debug, thiserror::Error)]

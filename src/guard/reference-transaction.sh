@@ -1,6 +1,6 @@
 # Git runs this for each move of refs, several times a commit. So it decides with the shell's own commands which moves
-# can concern the guard, and starts git-ralph for those alone; it records the others. Anything but a refusal by
-# git-ralph lets git go on: the comparison after the attempt finds what has moved. That nobody answered is noted.
+# can concern the guard, and starts git-ralph for those alone; it records the others. Git goes on only if git-ralph says
+# so: a program that came to its path meanwhile, and answers something else, does not know the question.
 
 zero=0000000000000000000000000000000000000000
 newline='
@@ -12,7 +12,13 @@ ask() {
     case $? in
     0) ;;
     "$refused") exit 1 ;;
-    *) unasked ;;
+    *)
+        unasked
+        [ "$1" != --alone ] || shift
+        [ "$3" = prepared ] || exit 0
+        echo "git-ralph: no ref moves during an attempt while the guard cannot be asked: $program" >&2
+        exit 1
+        ;;
     esac
     exit 0
 }

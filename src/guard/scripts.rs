@@ -124,6 +124,9 @@ impl Program {
 /// which may have come to the same path, does not answer a question that it would misunderstand.
 pub const VERB: &str = "guard-1";
 
+/// The verbs that are answered: the hooks of 0.2.0 ask the same questions, and may run when the program is replaced.
+pub const ANSWERED: [&str; 2] = [VERB, "guard"];
+
 /// Writes the scripts into the directory `hooks`, in which none of them may be.
 ///
 /// # Errors

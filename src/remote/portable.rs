@@ -72,7 +72,7 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
     let public = PublicText::of_loop(&open.context, state, &events);
     let mut travelling = travel::state(state, &public);
     travelling.progress.phase = tells.phase(travelling.progress.phase);
-    let text = toml::to_string(&travelling).map_err(|error| Error::System {
+    let text = travelling.text().map_err(|error| Error::System {
         what: "write the state",
         source: std::io::Error::other(error),
     })?;

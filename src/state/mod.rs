@@ -12,6 +12,7 @@ mod moved;
 pub mod noted;
 mod store;
 mod strategy;
+mod version;
 
 use std::fmt;
 
@@ -35,9 +36,7 @@ pub use intent::{
 pub use linked::Linked;
 pub use noted::Noted;
 pub use store::{Lock, Store, changes, from_elsewhere, make_root};
-
-/// The highest version that this program reads; files with a higher one are refused.
-pub const VERSION: u32 = 2;
+pub use version::VERSION;
 
 /// The phase of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -359,7 +358,7 @@ pub struct Before {
 /// The whole state of a loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Version of the file format.
+    /// Version of the file format; each save decides it again.
     pub version: u32,
     /// The change.
     pub change: Change,

@@ -284,7 +284,7 @@ impl Store {
     /// As [`Store::save`].
     pub fn save_for(&self, state: &State, durability: Durability) -> Result<(), StateError> {
         let path = self.state_file();
-        let text = toml::to_string(state).map_err(|error| StateError::Damaged {
+        let text = state.text().map_err(|error| StateError::Damaged {
             path: path.clone(),
             why: format!("the new state cannot be written: {error}"),
         })?;

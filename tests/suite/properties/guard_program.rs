@@ -73,5 +73,37 @@ fn a_guard_that_nobody_answers_refuses_pushes_and_is_told() {
     all(&tried, false);
     assert!(tried.contains("the guard cannot be asked"), "{tried}");
     // Another version at the same place does not misunderstand: it does not answer.
-    sandbox.direct(&["guard", "/no/loop", "pre-push"]).run().exits(2);
+    sandbox
+        .direct(&["guard-2", "/no/loop", "pre-push"])
+        .run()
+        .exits(2);
+}
+
+#[test]
+fn the_scripts_of_0_2_0_are_answered_and_an_unknown_answer_refuses() {
+    // What the scripts ask for, and whether a branch that nobody guards may be made.
+    for (verb, is_answered) in [("guard", true), ("guard-2", false)] {
+        let sandbox = Sandbox::new();
+        let remote = sandbox.outside("remote");
+        sandbox.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
+        sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
+        sandbox.start();
+        let agent = sandbox.completing(&format!(
+            "{TRY}cd \"$(command git rev-parse --absolute-git-dir)/ralph/add-login/hooks\"
+             sed -i \"s/^verb=.*/verb={verb}/\" pre-push reference-transaction git-ralph; cd \"$OLDPWD\"
+             t git push origin HEAD
+             t git branch -f main HEAD
+             t git update-ref refs/ralph/add-login/start HEAD
+             git branch mine && echo made >made; git add -A; git commit -qm mine && echo committed >committed; true"
+        ));
+        let output = sandbox.step("next", &agent).exits(0);
+        all(&sandbox.noted("tried"), false);
+        for file in ["made", "committed"] {
+            assert_eq!(sandbox.top.join(file).exists(), is_answered, "{verb}: {file}");
+        }
+        let is_told = output.stderr.contains("could not be asked every time");
+        assert_eq!(is_told, !is_answered, "{}", output.stderr);
+        let refs = sandbox.git_cmd(&["for-each-ref"]).dir(&remote).run().exits(0);
+        assert_eq!(refs.stdout, "");
+    }
 }
