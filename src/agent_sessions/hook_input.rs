@@ -44,13 +44,13 @@ pub enum Message {
 }
 
 impl HookInput {
-    /// Returns true if the session may have been given a story: one that a person just talks to never heard of
-    /// promises.
+    /// Returns true if the session was given a story, as its transcript shows: one that a person just talks to never heard
+    /// of promises. One whose transcript cannot be read is not the loop's.
     #[must_use]
     pub fn knows_promise(&self) -> bool {
         self.transcript
             .as_deref()
-            .is_none_or(transcript::speaks_of_promise)
+            .is_some_and(transcript::speaks_of_promise)
     }
 
     /// Reads the input of a hook; returns `None` if it is not a JSON object.

@@ -41,7 +41,7 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
     (!message.is_empty()).then(|| message.join("\n"))
 }
 
-/// Returns true if the conversation mentions the promise, as every prompt does, or if that cannot be seen.
+/// Returns true if the conversation mentions the promise, as every prompt does; false if that cannot be seen.
 pub(super) fn speaks_of_promise(path: &Path) -> bool {
     let begins = || {
         let mut bytes = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn speaks_of_promise(path: &Path) -> bool {
         Some(bytes)
     };
     // Some programs write an angle bracket as an escape.
-    begins().is_none_or(|bytes| memmem::find(&bytes, b"promise").is_some())
+    begins().is_some_and(|bytes| memmem::find(&bytes, b"promise").is_some())
 }
 
 /// Opens a regular file: reading a pipe would wait forever.

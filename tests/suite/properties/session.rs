@@ -31,7 +31,7 @@ pub fn hook(sandbox: &Sandbox, event: &str, input: &Value) -> Value {
 pub fn stop_json(sandbox: &Sandbox, session: &str, message: &str) -> Value {
     json!({
         "session_id": session,
-        "transcript_path": sandbox.outside("no-transcript.jsonl"),
+        "transcript_path": sandbox.outside("transcript-of-one.jsonl"),
         "cwd": sandbox.top,
         "permission_mode": "bypassPermissions",
         "hook_event_name": "Stop",
@@ -39,6 +39,13 @@ pub fn stop_json(sandbox: &Sandbox, session: &str, message: &str) -> Value {
         "last_assistant_message": message,
         "background_tasks": [],
     })
+}
+
+/// Has the session's transcript begin with the prompt, as it does where a person has pasted that.
+fn was_prompted(sandbox: &Sandbox) {
+    let text = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    let line = json!({"type": "user", "message": {"role": "user", "content": text}});
+    fs::write(sandbox.outside("transcript-of-one.jsonl"), format!("{line}\n")).unwrap();
 }
 
 pub fn stop(sandbox: &Sandbox, message: &str) -> Value {
@@ -170,6 +177,7 @@ fn a_limit_of_time_leaves_unfinished_work_where_it_is() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.maxDuration", "1ms");
     sandbox.start();
+    was_prompted(&sandbox);
     sandbox.write("half.txt", "x\n");
     let answer = stop(&sandbox, "Still at it.");
     assert!(told(&answer).contains("limit"), "{answer}");
@@ -195,6 +203,16 @@ fn a_person_who_talks_to_an_agent_about_something_else_is_left_alone() {
     }
     assert_eq!(sandbox.files(), files);
     assert!(sandbox.attempts().is_empty());
+    // Nor is one the loop's whose transcript cannot be read, or that has none.
+    for transcript in [json!(sandbox.outside("gone.jsonl")), json!(""), Value::Null] {
+        input["transcript_path"] = transcript;
+        for _ in 0..3 {
+            assert_eq!(hook(&sandbox, "stop", &input), json!({}));
+        }
+    }
+    assert_eq!(sandbox.files(), files);
+    assert!(sandbox.attempts().is_empty());
+    input["transcript_path"] = transcript.to_str().into();
     // One that was given a prompt knows of the promise.
     user(&sandbox.ralph(&["prompt"]).exits(0).stdout);
     input["session_id"] = "work".into();
@@ -218,6 +236,7 @@ fn what_a_session_commits_is_not_by_hand() {
 #[test]
 fn a_session_without_a_promise_is_reminded_twice_and_then_undone() {
     let sandbox = Sandbox::started();
+    was_prompted(&sandbox);
     for _ in 0..2 {
         sandbox.write("half.txt", "x\n");
         let answer = stop(&sandbox, "I think that is it.");
