@@ -47,6 +47,7 @@ async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
         users_hooks: users_hooks.as_deref(),
         checkpoint: &open.state.checkpoint,
         in_place: !open.state.strategy.is_branch(),
+        shares_stash: !repo.layout().is_only_work_tree(),
         branches: &branches,
         stashes: &stashes,
     };
@@ -61,6 +62,13 @@ pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &s
         let done = seen.moves.iter().filter(|moved| !moved.refused);
         open.own_moves = done
             .filter_map(|moved| Some((moved.name.clone(), Oid::parse(moved.new.as_deref()?)?)))
+            .collect();
+        let refused = seen
+            .moves
+            .iter()
+            .filter(|moved| moved.refused && moved.name == "refs/stash");
+        open.refused_stash = refused
+            .filter_map(|moved| Oid::parse(moved.new.as_deref()?))
             .collect();
     }
     let untold = seen.moves.len().saturating_sub(MAX_EVENTS);

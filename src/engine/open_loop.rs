@@ -19,7 +19,7 @@ use crate::events::{Event, Notices, Observer, What};
 use crate::fs::{Below, Durability};
 use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Head, operations_in_progress};
-use crate::names::{Change, ref_component};
+use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::user_refs::OwnMove;
 use crate::protect::{
@@ -56,6 +56,8 @@ pub struct Loop<'o> {
     pub(super) own_moves: Vec<OwnMove>,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
+    /// Stash entries of the attempt that the guard refused.
+    pub(super) refused_stash: Vec<Oid>,
     dir: PathBuf,
     lock: Option<Lock>,
 }
@@ -81,6 +83,7 @@ impl<'o> Loop<'o> {
             is_recovering: false,
             is_looking: false,
             own_moves: Vec::new(),
+            refused_stash: Vec::new(),
             lock: Some(lock),
         }
     }

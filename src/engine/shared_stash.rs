@@ -11,7 +11,7 @@ use crate::fs::FileError;
 use crate::git::StashEntry;
 use crate::names::typed;
 use crate::protect::{StashList, UserRefs};
-use crate::refs::Update;
+use crate::refs::{KeptRef, Update, free_names};
 
 /// The message of an entry that a loop has made for itself contains this.
 const OF_LOOP: &str = ": ralph:";
@@ -120,6 +120,41 @@ pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     open.stash_before = None;
     Ok(StashList::default().record(open.site().dir)?)
+}
+
+/// Keeps the entries that the guard refused: a rebase with autostash goes on without its own, which nothing else keeps.
+pub(crate) async fn keep_refused(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
+    let name = format!("{}-stash", open.change().attempt_ref(story, attempt));
+    let git = &open.context.repo.git;
+    let mut wanted = Vec::new();
+    for oid in std::mem::take(&mut open.refused_stash) {
+        // An attempt can write anything into the guard's log.
+        if git.parents_of(&oid).await.is_ok() {
+            wanted.push(KeptRef {
+                name: name.clone(),
+                oid,
+            });
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let there = git.refs(&[&format!("{name}*")]).await?;
+    let at = |name: &str| {
+        there
+            .iter()
+            .find(|found| found.name == name)
+            .map(|found| found.oid.clone())
+    };
+    let (updates, kept) = free_names(&wanted, at);
+    git.update_refs(&updates, "ralph: refused stash entries").await?;
+    open.view.drop_refs();
+    let names: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
+    open.tell(format!(
+        "the stash is shared with other work trees: what the attempt wanted to put there is kept as {}",
+        names.join(", ")
+    ));
+    Ok(())
 }
 
 async fn store_again(open: &mut Loop<'_>, gone: Vec<StashEntry>) -> Result<(), Error> {

@@ -22,6 +22,8 @@ pub struct Rail<'a> {
     pub checkpoint: &'a Oid,
     /// True if the loop has no branch of its own: nothing is committed during an attempt.
     pub in_place: bool,
+    /// True if other work trees share the stash.
+    pub shares_stash: bool,
     /// The full names of the existing branches.
     pub branches: &'a [&'a str],
     /// The entries of the stash.

@@ -51,7 +51,7 @@ moves= seen= count=0 asks=
 while IFS= read -r move; do
     moves=$moves$move$newline count=$((count + 1))
     case $kind$move in
-    p*" refs/heads/"* | p*" refs/ralph/"* | p*"$zero"*" refs/"* | p"$zero"*" HEAD")
+    p*" refs/heads/"* | p*" refs/ralph/"* | p*" refs/stash" | p*"$zero"*" refs/"* | p"$zero"*" HEAD")
         # A branch, a ref that goes, or one whose former value git does not say.
         asks=yes
         ;;

@@ -16,6 +16,9 @@ pub(super) const FILE: &str = "guard.rules";
 /// The line of a loop without a branch of its own.
 const IN_PLACE: &str = "in place\n";
 
+/// The line of a loop in a repository with several work trees.
+const SHARES_STASH: &str = "shares the stash\n";
+
 /// A move of a ref as git reports it to a hook. A value is an object id, or `ref:` and a name; `None` means that the
 /// ref does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +83,9 @@ pub(super) fn written(rail: &Rail<'_>) -> String {
     if rail.in_place {
         text.push_str(IN_PLACE);
     }
+    if rail.shares_stash {
+        text.push_str(SHARES_STASH);
+    }
     for name in rail.branches {
         let _ = writeln!(text, "branch {name}");
     }
@@ -131,7 +137,11 @@ impl Rules {
     }
 
     fn is_in_place(&self) -> bool {
-        memmem::find(&self.text, format!("\n{IN_PLACE}").as_bytes()).is_some()
+        self.has(IN_PLACE)
+    }
+
+    fn has(&self, line: &str) -> bool {
+        memmem::find(&self.text, format!("\n{line}").as_bytes()).is_some()
     }
 
     fn holds(&self, kind: &str, name: &str) -> bool {
@@ -171,6 +181,14 @@ impl Rules {
                 );
             }
             return Ruling::Fine;
+        }
+        // Git asks no hook when it takes one of several entries, and has then changed the files already.
+        if name == "refs/stash" && self.has(SHARES_STASH) {
+            return Ruling::No(
+                "other work trees share the stash, and git stash pop there would take this entry: commit what you want \
+                 to come back to, or copy it to a directory that git ignores"
+                    .to_owned(),
+            );
         }
         if self.holds("branch", name) {
             let short = name.strip_prefix("refs/heads/").unwrap_or(name);
@@ -233,6 +251,7 @@ mod tests {
             users_hooks: None,
             checkpoint: &parsed('1'),
             in_place: false,
+            shares_stash: false,
             branches: &branches,
             stashes: &[parsed('a'), parsed('b')],
         });
@@ -286,10 +305,19 @@ mod tests {
             users_hooks: None,
             checkpoint: &checkpoint,
             in_place: true,
+            shares_stash: true,
             branches: &branches,
             stashes: &[],
         });
         let rules = Rules::of(Change::new("c").unwrap(), text.as_bytes()).unwrap();
+        let stashed = Move {
+            name: "refs/stash".to_owned(),
+            old: None,
+            new: Some(oid('2')),
+        };
+        assert!(
+            matches!(rules.judge(&stashed, Vec::new), Ruling::No(why) if why.contains("other work trees share"))
+        );
         for name in branches {
             let moved = Move {
                 name: name.to_owned(),

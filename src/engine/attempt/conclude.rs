@@ -12,7 +12,9 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
-use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, unmarked_stories, watch};
+use crate::engine::{
+    Loop, checkpoint_message, lifecycle_hooks, numbers, shared_stash, unmarked_stories, watch,
+};
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
@@ -62,6 +64,7 @@ pub(crate) async fn conclude(
 ) -> Result<Concluded, Error> {
     repair(open).await?;
     guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
+    shared_stash::keep_refused(open, &story.id, begun.number).await?;
     open.position().await?;
     revert_own_refs(open).await?;
     unpromised::judge(open, &mut outcome, settings).await?;

@@ -150,3 +150,27 @@ fn a_neighbour_that_moves_the_branch_fails_no_attempt() {
         assert_eq!(sandbox.git(&["show", "ralph/a:a"]), "a");
     }
 }
+
+#[test]
+fn the_stash_of_several_work_trees_is_no_place_for_an_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    // What another loop, or the user, puts there meanwhile.
+    sandbox.write("README.md", "# Mine\n");
+    sandbox.git(&["stash", "-q"]);
+    let agent = sandbox.completing(
+        "echo x >x; echo more >>src/lib.txt; git stash push -q -u && echo stashed >stashed; true",
+    );
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("what the attempt wanted to put there is kept as refs/ralph/add-login/attempts/1/1-stash");
+    assert_eq!(sandbox.git(&["show", "ralph/add-login:x"]), "x");
+    sandbox
+        .git_cmd(&["cat-file", "-e", "ralph/add-login:stashed"])
+        .run()
+        .exits(128);
+    assert_eq!(sandbox.git(&["stash", "list"]).lines().count(), 1);
+    let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1-stash:src/lib.txt"]);
+    assert!(kept.ends_with("more"), "{kept}");
+}
