@@ -53,7 +53,7 @@ pub use filters::Filters;
 pub use foreign::{Kind, batch};
 pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
-pub use layout::{LayoutHead, RepoLayout, git_directories, path_in};
+pub use layout::{LayoutHead, RepoLayout, git_directories, is_same_dir, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
 pub use new_objects::is_commit;
 pub use objects::{Described, StagedEntry};

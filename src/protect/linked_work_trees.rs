@@ -2,7 +2,7 @@
 //! back, so it is reported.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::Site;
@@ -41,6 +41,12 @@ pub(super) fn tell_gone(site: Site<'_>, notices: &mut dyn Notices) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Returns whether one with this top directory was there before the attempt.
+pub(super) fn was_there(site: Site<'_>, top: &Path) -> Result<bool, FileError> {
+    let records = Records::of(site);
+    Ok(records.knows(NAME) && records.paths(NAME)?.contains(top.as_os_str().as_bytes()))
 }
 
 /// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).

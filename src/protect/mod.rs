@@ -5,8 +5,8 @@
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it.
 //! - `trash` holds what git cannot store; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks
-//!   and the like), `inner_git_files` (those of repositories inside), `ignored_files` (by `small_ignored`), `renamed`,
-//!   `gate_files` (that only gates made),
+//!   and the like), `inner_git_files` (those of repositories inside), `inner_work_trees` (linked ones that an attempt left
+//!   inside), `ignored_files` (by `small_ignored`), `renamed`, `gate_files` (that only gates made),
 //!   `hidden_files` (by new exclude rules), `new_rules` (of ignored files), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
@@ -28,6 +28,7 @@ mod ignored_files;
 mod index_flags;
 mod inner_git_files;
 mod inner_repositories;
+mod inner_work_trees;
 mod inventory;
 mod left_work_tree;
 mod leftovers;
@@ -72,6 +73,7 @@ pub(crate) use file_modes::tell_links_as_files;
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use index_flags::hide_again;
 pub(crate) use inner_git_files::InnerGitFiles;
+pub(crate) use inner_work_trees::take_out as take_out_work_trees;
 pub(crate) use left_work_tree::put_unkept_away;
 pub(crate) use linked_work_trees::linked_work_trees;
 pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};

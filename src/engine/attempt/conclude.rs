@@ -18,7 +18,8 @@ use crate::engine::{
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::protect::user_refs;
+use crate::names::ref_component;
+use crate::protect::{self, UserRefs, user_refs};
 use crate::settings::Settings;
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -65,6 +66,9 @@ pub(crate) async fn conclude(
     repair(open).await?;
     guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
     shared_stash::keep_refused(open, &story.id, begun.number).await?;
+    if outcome.is_of_agent() {
+        take_out_work_trees(open, story, begun.number).await?;
+    }
     open.position().await?;
     revert_own_refs(open).await?;
     unpromised::judge(open, &mut outcome, settings).await?;
@@ -174,6 +178,24 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     open.switch_off_foreign_filters().await?;
     refuse_branch_in_the_way(&open.context.repo, &open.state)
+}
+
+/// Takes out the linked work trees that the attempt left inside the work tree, before anything judges what is there.
+async fn take_out_work_trees(open: &mut Loop<'_>, story: &Story, attempt: u32) -> Result<(), Error> {
+    let refs = match open.refs_before.clone() {
+        Some(known) => Some(known),
+        None => UserRefs::recorded(open.site().dir)?,
+    };
+    let place = format!("{}/{attempt}", ref_component(&story.id));
+    let kept = open.change().ralph_ref(&format!("subagents/{place}"));
+    let trash = open
+        .site()
+        .trash()
+        .join(format!("{}.work-trees", place.replace('/', ".")));
+    let (site, _, mut recorder) = open.parts();
+    protect::take_out_work_trees(site, refs.as_ref(), &kept, &trash, &mut recorder).await?;
+    open.view.drop_refs();
+    Ok(())
 }
 
 /// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.

@@ -56,6 +56,7 @@ mod session_calls;
 mod side_by_side;
 mod sources;
 mod stash;
+mod subagents;
 mod submodules;
 mod terminal;
 mod times;
