@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::command::{Git, split_z};
 use super::discover::Repo;
 use super::error::GitError;
-use crate::fs::{Below, Durability, file_error, seen_in};
+use crate::fs::{Below, Durability, FileError, file_error, seen_in};
 
 /// Such a repository; it is removed when this is dropped.
 #[derive(Debug)]
@@ -42,15 +42,7 @@ impl Repo {
     pub async fn apart(&self) -> Result<Apart, GitError> {
         let args = ["-z", "--show-scope", "--list"];
         let listed = split_z(&self.git.cmd("config", args).bytes().await?);
-        remove_left(&self.git_dir);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "it is right in git's directory, with a name that nobody knew"
-        )]
-        let dir = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempdir_in(&self.git_dir)
-            .map_err(|source| file_error("make a directory in", &self.git_dir, source))?;
+        let dir = temporary_in(&self.git_dir)?;
         let door = Below::new(dir.path());
         for name in ["objects", "refs"] {
             door.make_dir(Path::new(name), 0o700)?;
@@ -65,6 +57,22 @@ impl Repo {
         let git = self.git.clone().with_index(None).with_repository(dir.path());
         Ok(Apart { git, _dir: dir })
     }
+}
+
+/// Makes an empty directory in the git directory; it is removed when it is dropped.
+///
+/// # Errors
+/// If it cannot be made.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it is right in git's directory, with a name that nobody knew"
+)]
+pub(super) fn temporary_in(git_dir: &Path) -> Result<TempDir, FileError> {
+    remove_left(git_dir);
+    tempfile::Builder::new()
+        .prefix(PREFIX)
+        .tempdir_in(git_dir)
+        .map_err(|source| file_error("make a directory in", git_dir, source))
 }
 
 /// Removes what killed processes left. Nothing depends on it, so no error matters.

@@ -123,6 +123,14 @@ impl Git {
         }
     }
 
+    /// Runs in this directory, which is no work tree of its own.
+    #[must_use]
+    pub(super) fn in_dir(mut self, dir: &Path) -> Self {
+        dir.clone_into(&mut self.top);
+        self.is_top = false;
+        self
+    }
+
     /// Sets the time limit of each command.
     #[must_use]
     pub fn with_limit(mut self, limit: Duration) -> Self {

@@ -23,6 +23,7 @@ mod linked_worktrees;
 mod listing;
 pub mod locks;
 mod loose;
+mod merges;
 mod new_entries;
 mod new_objects;
 mod objects;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::command::{Git, failure, split_z};
+use super::command::Git;
 use super::discover::Repo;
 use super::error::GitError;
 use super::foreign::FOREIGN;
@@ -218,52 +218,5 @@ impl Repo {
             .lines()
             .filter_map(|line| Oid::parse(line.strip_suffix(" missing")?))
             .collect())
-    }
-
-    /// Merges `theirs` into `ours` with the common state `base` (each a tree, or a commit that stands for its
-    /// tree), in the object database. The inner `Err` holds the conflicting paths.
-    ///
-    /// # Errors
-    /// If git cannot merge at all (an older git than 2.38, missing objects).
-    pub async fn merge(
-        &self,
-        base: &Oid,
-        ours: &Oid,
-        theirs: &Oid,
-    ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
-        let trees = self.git.existing_trees([base, ours, theirs]).await?;
-        self.merge_trees(trees.each_ref()).await
-    }
-
-    /// Merges two trees, `theirs` and `ours`, with the tree `base` in common.
-    ///
-    /// # Errors
-    /// If a tree is missing. The inner error has the paths with conflicts.
-    pub async fn merge_trees(
-        &self,
-        [base, ours, theirs]: [&Oid; 3],
-    ) -> Result<Result<Oid, Vec<Vec<u8>>>, GitError> {
-        // Commits made for this merge name the base explicitly: histories may be shallow or unrelated.
-        let base = self.made_up(base, &[]).await?;
-        let ours = self.made_up(ours, std::slice::from_ref(&base)).await?;
-        let theirs = self.made_up(theirs, std::slice::from_ref(&base)).await?;
-        let args = [
-            "--write-tree",
-            "--name-only",
-            "--no-messages",
-            "-z",
-            ours.as_str(),
-            theirs.as_str(),
-        ];
-        let output = self.git.cmd("merge-tree", args).any_exit().await?;
-        let mut fields = split_z(&output.stdout).into_iter();
-        let tree = fields
-            .next()
-            .and_then(|tree| Oid::parse(&String::from_utf8_lossy(&tree)));
-        match (output.code, tree) {
-            (Some(0), Some(tree)) => Ok(Ok(tree)),
-            (Some(1), Some(_)) => Ok(Err(fields.collect())),
-            _ => Err(failure("merge-tree", &output)),
-        }
     }
 }

@@ -9,6 +9,7 @@ mod dry_run;
 mod fail;
 mod finish;
 mod finish_keep;
+mod finish_merge;
 mod hooks;
 mod install;
 mod log;
