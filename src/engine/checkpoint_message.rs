@@ -1,6 +1,5 @@
 //! The message of a story's checkpoint: what tells it from other commits when the loop's state is lost.
 
-use crate::names::id_and_title;
 use crate::stories::Story;
 
 /// The beginning of the subject of each checkpoint.
@@ -9,33 +8,14 @@ pub(crate) const CHECKPOINT: &str = "checkpoint: ";
 /// The trailer that names the story and the attempt of a checkpoint, as `<story>@<number>`.
 pub(crate) const ATTEMPT_TRAILER: &str = "Ralph-Attempt";
 
-/// Maximum length of a subject, in characters: what `git log --oneline` shows in 80 columns.
-const LONGEST: usize = 70;
-
-/// Returns the subject of the checkpoint of a story: its id and its title.
+/// Returns the subject of the checkpoint of a story, which has nothing but its id.
 pub(crate) fn subject(story: &Story) -> String {
-    let whole = whole_subject(story);
-    if whole.chars().count() <= LONGEST {
-        return whole;
-    }
-    let head: String = whole.chars().take(LONGEST - 1).collect();
-    // Between words, if that does not cost too much.
-    let end = head.rfind(' ').filter(|end| 2 * end > head.len());
-    let end = end.unwrap_or(head.len());
-    format!("{}\u{2026}", head[..end].trim_end())
+    format!("{CHECKPOINT}{}", one_line(&story.id))
 }
 
-/// Returns the title of a story where the subject does not hold it whole.
-pub(crate) fn rest(story: &Story) -> Option<String> {
-    (subject(story) != whole_subject(story)).then(|| one_line(&story.title))
-}
-
-fn whole_subject(story: &Story) -> String {
-    let (id, title) = (one_line(&story.id), one_line(&story.title));
-    if title.is_empty() {
-        return format!("{CHECKPOINT}{id}");
-    }
-    format!("{CHECKPOINT}{}", id_and_title(&id, " ", &title))
+/// Returns the first line of the body: the title, if the story has one.
+pub(crate) fn title(story: &Story) -> Option<String> {
+    Some(one_line(&story.title)).filter(|title| !title.is_empty())
 }
 
 /// Returns the text without line ends and other control characters, which would end a trailer.
@@ -63,27 +43,29 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_has_id_and_title() {
-        for (id, title, wanted) in [
-            ("2", "2. Check the password", "checkpoint: 2. Check the password"),
-            ("US-1", "Log in", "checkpoint: US-1 Log in"),
-            ("7", "", "checkpoint: 7"),
-            ("7", "7", "checkpoint: 7"),
-            ("1", "1. two\n lines\u{1b}[2J", "checkpoint: 1. two lines [2J"),
+    fn a_subject_has_the_id_and_the_body_begins_with_the_title() {
+        for (id, given, wanted, first) in [
+            (
+                "2",
+                "2. Check the password",
+                "checkpoint: 2",
+                Some("2. Check the password"),
+            ),
+            ("US-1", "Log in", "checkpoint: US-1", Some("Log in")),
+            ("7", " ", "checkpoint: 7", None),
+            (
+                "1",
+                "1. two\n lines\u{1b}[2J",
+                "checkpoint: 1",
+                Some("1. two lines [2J"),
+            ),
         ] {
-            let story = story(id, title);
-            assert_eq!((subject(&story).as_str(), rest(&story)), (wanted, None));
+            let story = story(id, given);
+            assert_eq!(
+                (subject(&story).as_str(), title(&story).as_deref()),
+                (wanted, first)
+            );
         }
-    }
-
-    #[test]
-    fn what_is_long_is_cut_between_words_and_stands_below_the_subject() {
-        let long = story("2", &format!("2. {}", "word ".repeat(30)));
-        assert!(subject(&long).ends_with("word\u{2026}"), "{}", subject(&long));
-        assert!(subject(&long).chars().count() <= LONGEST);
-        assert_eq!(rest(&long), Some(long.title.trim_end().to_owned()));
-        let one_word = story("2", &"\u{e9}".repeat(100));
-        assert_eq!(subject(&one_word).chars().count(), LONGEST);
     }
 
     #[test]

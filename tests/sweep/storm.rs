@@ -227,8 +227,7 @@ impl Storm {
         let (_, subjects) = git(&["log", "--format=%s", &checkpoint]);
         let done = subjects
             .lines()
-            .filter_map(|subject| subject.strip_prefix("checkpoint: "))
-            .filter_map(|story| story.strip_suffix(". Story"));
+            .filter_map(|subject| subject.strip_prefix("checkpoint: "));
         let mut done: Vec<&str> = done.collect();
         done.reverse();
         let wanted: Vec<String> = (1..=self.stories).map(|story| story.to_string()).collect();

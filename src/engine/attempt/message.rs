@@ -1,7 +1,7 @@
 //! The message of a checkpoint below its subject: trailers as in `git interpret-trailers`.
 
 use super::agent_run::{Begun, Outcome};
-use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, rest};
+use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, title};
 use crate::events::Basis;
 use crate::stories::Story;
 
@@ -33,7 +33,7 @@ pub(super) fn body(
     trailers.push(("Ralph-Rests-On", rests_on.join(", ")));
     trailers.extend(gates.iter().map(|gate| ("Ralph-Gate", gate.clone())));
     trailers.extend(review.map(|review| ("Ralph-Review", review.to_owned())));
-    let mut text = rest(story).map(|title| title + "\n\n").unwrap_or_default();
+    let mut text = title(story).map(|title| title + "\n\n").unwrap_or_default();
     for (name, value) in trailers {
         text.push_str(&format!("{name}: {}\n", one_line(&value)));
     }

@@ -114,7 +114,7 @@ fn a_second_process_is_told_to_come_later() {
     sandbox.ralph(&["log"]).exits(0);
     fs::write(&fifo, "go\n").unwrap();
     running.end().exits(0);
-    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1. Database");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
 }
 
 #[test]

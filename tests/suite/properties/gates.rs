@@ -326,7 +326,7 @@ fn a_gate_that_moves_the_branch_is_seen_before_the_checkpoint() {
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
     assert_eq!(
         sandbox.subjects("HEAD")[..2],
-        ["checkpoint: 1. Database", "of the gate"]
+        ["checkpoint: 1", "of the gate"]
     );
     sandbox.step("next", &sandbox.completing("echo y >y")).exits(3);
     assert_eq!(sandbox.verdict(), "gate_failed");

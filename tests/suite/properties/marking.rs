@@ -79,7 +79,7 @@ fn a_story_that_was_renamed_renumbered_or_deleted_is_done() {
         sandbox.start();
         next(&sandbox, edit).exits(0);
         assert_eq!(done(&sandbox), stories, "{edit}");
-        assert_eq!(sandbox.subjects("ralph/add-login")[0], "checkpoint: 1. Database");
+        assert_eq!(sandbox.subjects("ralph/add-login")[0], "checkpoint: 1");
     }
 }
 

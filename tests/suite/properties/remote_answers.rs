@@ -119,7 +119,7 @@ fn the_branch_has_the_work_before_the_remote_says_that_it_is_done() {
         "case \" $* \" in *' push '*:refs/heads/*)
              for ref do :; done
              n=$(cat \"$notes/pushes\" 2>/dev/null || echo 0)
-             if test \"$('{0}' log -1 --format=%s \"${{ref%%:*}}\")\" = 'checkpoint: 3. Page'; then
+             if test \"$('{0}' log -1 --format=%s \"${{ref%%:*}}\")\" = 'checkpoint: 3'; then
                  '{0}' -C '{1}' log -1 --format=%B refs/ralph/add-login/state >>\"$notes/said\"
                  echo $((n + 1)) >\"$notes/pushes\"
                  test $n -gt 1 || kill -9 $PPID

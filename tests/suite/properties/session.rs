@@ -102,7 +102,7 @@ fn a_session_goes_through_the_whole_loop() {
     let answer = complete(&sandbox);
     assert_eq!(prompt(&answer), sandbox.ralph(&["prompt"]).exits(0).stdout);
     assert!(prompt(&answer).starts_with("# Story 2. "), "{answer}");
-    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1. Database");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
 
     sandbox.write("broken", "");
     let answer = complete(&sandbox);
@@ -316,7 +316,7 @@ fn the_story_is_the_one_that_was_given_whatever_is_ticked() {
     sandbox.write(TASKS, &ticked);
     sandbox.write("good", "");
     assert!(prompt(&complete(&sandbox)).starts_with("# Story 2. "));
-    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1. Database");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
 }
 
 #[test]
@@ -348,14 +348,14 @@ fn a_session_that_died_is_gone_on_after() {
             .says("an agent's session is working on story 2 of 'add-login' (last active ")
             .says("add --force to the same command");
     }
-    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1. Database");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
     let words = sandbox.ralph(&["status"]).exits(0).stdout;
     assert!(words.contains("next add-login --force"), "{words}");
     let output = sandbox.ralph(&["next", "--force", "--", &agent]).exits(0);
     output.says("an agent's session was given story 2");
     assert_eq!(
         sandbox.subjects("HEAD")[..2],
-        ["checkpoint: 2. Server", "checkpoint: edits before 2"]
+        ["checkpoint: 2", "checkpoint: edits before 2"]
     );
     assert_eq!(sandbox.read("seen.txt"), "half\n");
     // Should it be alive after all, it is told, and judged by nothing that it no longer knows.

@@ -59,7 +59,7 @@ fn commands_list_and_mark_the_stories_of_a_tracker() {
     assert_eq!(told.lines().count(), 3);
     assert!(told.contains(r#""body":"Do this\nwell""#), "{told}");
     assert!(
-        sandbox.noted("closed").starts_with("checkpoint: 1 First\n{"),
+        sandbox.noted("closed").starts_with("checkpoint: 1\n{"),
         "{}",
         sandbox.noted("closed")
     );
@@ -155,7 +155,7 @@ fn a_story_that_stays_open_after_its_mark_is_never_run_again() {
         let subjects = sandbox.subjects("ralph/work");
         assert_eq!(
             subjects[..2],
-            ["checkpoint: 1 First", "initial state"],
+            ["checkpoint: 1", "initial state"],
             "{broken}"
         );
     }
@@ -199,7 +199,7 @@ fn a_mended_mark_is_made_before_the_next_story() {
         let subjects = sandbox.subjects("ralph/work");
         let checkpoints = subjects
             .iter()
-            .filter(|subject| *subject == "checkpoint: 1 First");
+            .filter(|subject| *subject == "checkpoint: 1");
         assert_eq!(checkpoints.count(), 1, "{subjects:?}");
         // What the command line names holds for its step, what is set from then on.
         if step != "run" {

@@ -11,7 +11,10 @@ fn a_loop_without_any_agent() {
         assert!(prompt.contains(&format!("# Story {story}")), "{prompt}");
         sandbox.write(&format!("by-hand/{}.txt", &story[..1]), story);
         sandbox.ralph(&["complete"]).exits(0).answers_nothing();
-        assert_eq!(sandbox.subjects("HEAD")[0], format!("checkpoint: {story}"));
+        assert_eq!(
+            sandbox.subjects("HEAD")[0],
+            format!("checkpoint: {}", &story[..1])
+        );
         sandbox.is_at_checkpoint();
     }
     sandbox.ralph(&["complete"]).exits(5);

@@ -16,7 +16,7 @@ fn complete_makes_the_checkpoint() {
         .answers_nothing();
     assert_eq!(
         sandbox.git(&["log", "-1", "--format=%s"]).trim_end(),
-        "checkpoint: 1. Database"
+        "checkpoint: 1"
     );
     assert_eq!(sandbox.git(&["rev-parse", "HEAD^"]), before);
     sandbox.is_at_checkpoint();
@@ -40,7 +40,7 @@ fn a_checkpoint_is_made_even_when_nothing_changed() {
     let agent = sandbox.completing(&format!("sed -i 's/\\[ \\]/[x]/' {TASKS}; git commit -qam all"));
     sandbox.step("next", &agent).exits(0);
     let log = sandbox.subjects("HEAD");
-    assert_eq!(log[..2], ["checkpoint: 9. Nothing", "all"]);
+    assert_eq!(log[..2], ["checkpoint: 9", "all"]);
     assert_eq!(
         sandbox.git(&["rev-parse", "HEAD^{tree}"]),
         sandbox.git(&["rev-parse", "HEAD^^{tree}"])
@@ -56,13 +56,7 @@ fn the_agents_own_commits_stay_below() {
     sandbox.step("next", &agent).exits(0);
     assert_eq!(
         sandbox.subjects("HEAD"),
-        [
-            "checkpoint: 1. Database",
-            "mine 2",
-            "mine 1",
-            "initial state",
-            "first"
-        ]
+        ["checkpoint: 1", "mine 2", "mine 1", "initial state", "first"]
     );
     assert_eq!(
         sandbox.git(&["diff", "--name-only", "HEAD^", "HEAD"]),
@@ -113,7 +107,7 @@ fn the_users_hooks_signing_and_refs_of_odd_names_do_not_matter() {
     let tip = sandbox.git(&["rev-parse", "refs/heads/ralph/add-login"]);
     assert_eq!(
         sandbox.git(&["log", "-1", "--format=%s", "--no-show-signature", &tip]),
-        "checkpoint: 1. Database"
+        "checkpoint: 1"
     );
     assert_eq!(sandbox.git(&["rev-parse", "refs/tags/ralph/add-login"]), tag);
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
@@ -175,7 +169,7 @@ fn edits_between_steps_are_a_checkpoint_of_their_own() {
     sandbox.step("next", &agent).exits(0);
     assert_eq!(
         sandbox.subjects("HEAD")[..3],
-        ["checkpoint: 2. Server", "checkpoint: edits before 2", "my own"]
+        ["checkpoint: 2", "checkpoint: edits before 2", "my own"]
     );
 }
 
@@ -289,7 +283,7 @@ fn gates_must_succeed() {
     assert!(!prompt.contains("> line 20\n"), "{prompt}");
     let agent = sandbox.completing("echo x >wanted");
     sandbox.step("retry", &agent).exits(0);
-    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1. Database");
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
 }
 
 /// A `git` that logs its arguments, first on `PATH`.

@@ -31,12 +31,7 @@ fn it_starts_retries_completes_and_leaves_the_choice() {
     );
     assert_eq!(
         sandbox.subjects("HEAD")[..4],
-        [
-            "checkpoint: 3. Page",
-            "checkpoint: 2. Server",
-            "checkpoint: 1. Database",
-            "initial state"
-        ]
+        ["checkpoint: 3", "checkpoint: 2", "checkpoint: 1", "initial state"]
     );
     assert_eq!(sandbox.read("log.txt"), "1\n3\n4\n");
     assert_eq!(sandbox.status()["phase"], "complete");

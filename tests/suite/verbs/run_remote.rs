@@ -42,7 +42,7 @@ fn a_run_holds_its_loop_and_a_killed_one_goes_on_at_once() {
     let subjects = remote.git(&["log", "--format=%s", "ralph/add-login"]);
     assert!(
         subjects.starts_with(
-            "checkpoint: 3. Page\ncheckpoint: 2. Server\ncheckpoint: 1. Database\ninitial state\n"
+            "checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\ninitial state\n"
         ),
         "{subjects}"
     );
@@ -307,7 +307,7 @@ fn after_a_loop_that_was_cut_off_the_next_change_begins_where_that_one_began() {
     clone.ralph(&["run", "--any", "--keep", "--", &agent]).exits(0);
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
     let subjects = clone.git(&["log", "--format=%s", "main..ralph/other"]);
-    assert_eq!(subjects, "checkpoint: 1. One\ninitial state\n");
+    assert_eq!(subjects, "checkpoint: 1\ninitial state\n");
 }
 
 #[test]

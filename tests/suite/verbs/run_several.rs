@@ -51,7 +51,7 @@ fn branches_that_are_kept_are_above_each_other() {
     let agent = sandbox.completing(WORK);
     run(&sandbox, &[], &agent).exits(0);
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/two");
-    let expected = ["checkpoint: 2. B", "checkpoint: 1. A", "initial state"];
+    let expected = ["checkpoint: 2", "checkpoint: 1", "initial state"];
     assert_eq!(sandbox.subjects("ralph/two")[..6], expected.repeat(2));
     // What is complete already does not stop the others.
     let list = sandbox.read("openspec/changes/two/tasks.md");

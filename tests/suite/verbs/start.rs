@@ -364,6 +364,17 @@ fn a_commit_of_the_agent_s_own_is_no_checkpoint_for_a_rebuilt_loop() {
 }
 
 #[test]
+fn a_checkpoint_that_has_a_title_in_its_subject_is_read_too() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    let title = ["-m", "checkpoint: 1. Database", "-m", "Ralph-Attempt: 1@1"];
+    sandbox.git(&[&["commit", "-q", "--amend"][..], &title].concat());
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
+    assert_eq!(sandbox.state()["completed"][0]["id"].as_str(), Some("1"));
+}
+
+#[test]
 fn there_must_be_something_to_resume_from() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();

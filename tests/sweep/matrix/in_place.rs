@@ -73,7 +73,7 @@ impl Case {
     pub fn is_kept_in_place(&mut self) {
         let tip = format!("refs/ralph/{CHANGE}/tip");
         let subject = self.seeing(&["log", "-1", "--format=%s", &tip, "--"]);
-        if subject != "checkpoint: 1. Database\n" {
+        if subject != "checkpoint: 1\n" {
             self.wrong.push(format!("the last checkpoint is {subject}"));
         }
         let index = self.sandbox.outside("notes/fresh.index");
