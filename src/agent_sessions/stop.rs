@@ -22,7 +22,7 @@ use crate::engine::stories::{list_before_attempt, note_open, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
 use crate::error::Error;
-use crate::events::{What, log};
+use crate::events::{What, closings, log};
 use crate::names::heading;
 use crate::names::typed;
 use crate::protect::story_backup;
@@ -240,7 +240,11 @@ async fn give_next(
         Ok(chosen) => chosen,
         Err(error) => {
             if let Error::Story(StoryRefusal::NothingLeft { done, total, .. }) = error {
-                open.emit(What::Complete { done, total });
+                open.emit(What::Complete {
+                    done,
+                    total,
+                    options: closings(),
+                });
             }
             return Err(error);
         }

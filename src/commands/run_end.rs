@@ -7,7 +7,7 @@ use super::notify::notify;
 use crate::engine::question::Answered;
 use crate::engine::{self, AttemptOptions, Finish, Loop, Step, Stopped};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
@@ -80,9 +80,7 @@ impl RunEnd {
         match close {
             Some(close) => engine::finish(open, close).await?,
             // Whoever is asked is waited for.
-            None if at_its_end && !asks => open.emit(What::AwaitingChoice {
-                options: vec!["cleanup".to_owned(), "keep".to_owned()],
-            }),
+            None if at_its_end && !asks => open.emit(What::AwaitingChoice { options: closings() }),
             None => {}
         }
         Ok(Some(self.stopped.exit()))

@@ -308,7 +308,11 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
         | What::Returned { branch: _ }
         | What::RunEnded { exit: _ }
         | What::AwaitingChoice { options: _ }
-        | What::Complete { done: _, total: _ } => {}
+        | What::Complete {
+            done: _,
+            total: _,
+            options: _,
+        } => {}
         // Words for a person on this machine.
         What::Output { stream: _, text: _ }
         | What::Notice { message: _ }
@@ -316,6 +320,11 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             message: _,
             hint: _,
             exit: _,
+            kind: _,
+            story: _,
+            reason: _,
+            attempts: _,
+            options: _,
         } => return None,
     }
     Some(what)

@@ -263,7 +263,7 @@ pub enum What {
         /// The text.
         message: String,
     },
-    /// The command ends with an error; not in events.jsonl.
+    /// The command ends with an error, which is not in events.jsonl; or a story has no retries left.
     Error {
         /// The error message.
         message: String,
@@ -271,6 +271,21 @@ pub enum What {
         hint: Option<String>,
         /// The exit code.
         exit: u8,
+        /// The failure of a story: `max_retries_exceeded`. With it come the fields that follow.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kind: Option<String>,
+        /// The story's id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        story: Option<String>,
+        /// The reason for its last failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Number of its attempts that failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempts: Option<u32>,
+        /// The ways in which the loop can be closed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
     },
     /// The loop has come to its end, and nobody has chosen yet how to go on: a person is asked, or `git ralph finish` is
     /// left for later.
@@ -289,6 +304,9 @@ pub enum What {
         done: usize,
         /// All stories.
         total: usize,
+        /// The ways in which the loop can be closed; empty in events of earlier versions.
+        #[serde(default)]
+        options: Vec<String>,
     },
     /// The loop was closed.
     Finished {
@@ -303,6 +321,12 @@ pub enum What {
         #[serde(default)]
         worktree: Option<String>,
     },
+}
+
+/// Returns the ways in which a loop can be closed that has come to its end, by their names.
+#[must_use]
+pub fn closings() -> Vec<String> {
+    ["cleanup", "keep"].map(str::to_owned).into()
 }
 
 /// Returns the words about a loop that came from elsewhere.

@@ -118,6 +118,11 @@ impl Screen {
                 message: error.to_string(),
                 hint: hint.clone(),
                 exit: error.exit().code(),
+                kind: None,
+                story: None,
+                reason: None,
+                attempts: None,
+                options: Vec::new(),
             };
             self.json(&Event::now(change, what).line());
         }

@@ -6,8 +6,8 @@ use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip};
 use crate::error::Error;
-use crate::events::What;
 use crate::events::log::attempts;
+use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::settings::OnFailure;
 use crate::state::Phase;
@@ -125,7 +125,11 @@ impl Driver {
         let listing = listing_of(&open.state, &open.context.repo.top).await?;
         let (done, total) = progress_of(&listing);
         open.save()?;
-        open.emit(What::Complete { done, total });
+        open.emit(What::Complete {
+            done,
+            total,
+            options: closings(),
+        });
         if self.options.settings.on_failure == OnFailure::Skip {
             let skipped = skipped_for_failure(open, &self.given_up)?;
             self.given_up.extend(skipped);

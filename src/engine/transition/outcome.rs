@@ -5,7 +5,8 @@ use crate::engine::progress::Outlook;
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, judged, marks, shared_stash, stash};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{What, closings};
+use crate::exit::Exit;
 use crate::names::{short_branch, typed};
 use crate::paths::first_few;
 use crate::protect::{story_backup, users_index};
@@ -198,12 +199,30 @@ async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<W
         changed: left.changed,
     }];
     if outlook == Outlook::RetriesSpent {
-        events.push(What::MaxRetriesExceeded {
-            story: plan.story,
-            max_retries: open.state.progress.max_retries,
-        });
+        events.extend(retries_spent(open, plan.story));
     }
     Ok(events)
+}
+
+/// Returns the events about a story that has no retries left.
+fn retries_spent(open: &Loop<'_>, story: String) -> [What; 2] {
+    let progress = &open.state.progress;
+    let current = progress.story.as_ref();
+    let change = typed(open.change());
+    let error = What::Error {
+        message: format!("story {story} failed, no retries left"),
+        hint: Some(format!(
+            "git ralph skip {change}, or: git ralph finish {change} --cleanup (or --keep)"
+        )),
+        exit: Exit::RetriesSpent.code(),
+        kind: Some("max_retries_exceeded".to_owned()),
+        story: Some(story.clone()),
+        reason: current.and_then(|current| current.why()).map(ToOwned::to_owned),
+        attempts: current.map(|current| current.failures),
+        options: closings(),
+    };
+    let max_retries = progress.max_retries;
+    [What::MaxRetriesExceeded { story, max_retries }, error]
 }
 
 /// Returns the reason for the next attempt, extended by the files that the last one removed and that could not be

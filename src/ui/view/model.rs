@@ -265,7 +265,7 @@ impl Model {
                     }
                 }
             }
-            What::Complete { done, total } => {
+            What::Complete { done, total, .. } => {
                 self.progress = Some((*done, *total));
                 self.told = format!("all {total} stories are complete");
                 if done < total {

@@ -50,7 +50,7 @@ fn recorded(output: &Output) -> impl Iterator<Item = &str> {
     output
         .stdout
         .lines()
-        .filter(move |line| !is(line, "output") && !is(line, "error"))
+        .filter(move |line| !is(line, "output") && (!is(line, "error") || line.contains("\"kind\":")))
 }
 
 /// An agent whose first attempt is refused by a gate, whose second cannot be answered, whose third makes a tag, and which then
@@ -92,6 +92,14 @@ fn every_line_of_a_run_is_as_the_schema_says() {
 
     let outputs = [&first, &refused, &second, &finish, &start, &abort];
     let printed: String = outputs.iter().map(|output| output.stdout.as_str()).collect();
+    let complete = printed
+        .lines()
+        .find(|line| line.contains("\"event\":\"complete\""))
+        .unwrap();
+    assert!(
+        complete.contains("\"options\":[\"cleanup\",\"keep\"]"),
+        "{complete}"
+    );
     let seen = valid(&printed);
     let mut wanted = names();
     // Those are made by git's hooks, in processes of their own: `hooks_verb` sees them.

@@ -151,7 +151,7 @@ fn steps_print_events_and_nothing_else() {
     has(&names(&["next", "--json", "--", &red], 3), &["retry"]);
     has(
         &names(&["retry", "--json", "--", &red], 4),
-        &["reverted", "max_retries_exceeded"],
+        &["reverted", "max_retries_exceeded", "error"],
     );
     has(
         &names(&["run", CHANGE, "--json", "--", &red], 4),
@@ -172,6 +172,16 @@ fn steps_print_events_and_nothing_else() {
     has_fields(find("story_progress"), &["done", "total"]);
     assert_eq!(find("error")["exit"], 3);
     assert_eq!(find("error")["hint"], "git ralph retry add-login");
+    let spent = events
+        .iter()
+        .find(|event| event["kind"] == "max_retries_exceeded")
+        .unwrap();
+    assert_eq!((&spent["story"], &spent["attempts"]), (&"3".into(), &2.into()));
+    assert_eq!(
+        (&spent["reason"], &spent["exit"]),
+        (&"it is red".into(), &4.into())
+    );
+    assert_eq!(spent["options"], serde_json::json!(["cleanup", "keep"]));
     let output = |stream: &str| {
         events
             .iter()
@@ -182,9 +192,9 @@ fn steps_print_events_and_nothing_else() {
     assert!(output("stdout").starts_with("hello\n") && output("stderr").starts_with("aside\n"));
     // The same events are in the loop's own file, output and errors of the command line aside.
     let file = std::fs::read_to_string(sandbox.top.join(".git/ralph/add-login/events.jsonl")).unwrap();
-    let printed = events
-        .iter()
-        .filter(|event| event["event"] != "output" && event["event"] != "error");
+    let printed = events.iter().filter(|event| {
+        event["event"] != "output" && (event["event"] != "error" || !event["kind"].is_null())
+    });
     for (line, event) in file.lines().zip(printed) {
         assert_eq!(&serde_json::from_str::<Value>(line).unwrap(), event);
     }

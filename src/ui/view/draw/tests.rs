@@ -141,7 +141,18 @@ fn every_state_fits_every_size() {
             ],
         ]
         .concat(),
-        [events(), vec![event(310, What::Complete { done: 3, total: 3 })]].concat(),
+        [
+            events(),
+            vec![event(
+                310,
+                What::Complete {
+                    done: 3,
+                    total: 3,
+                    options: Vec::new(),
+                },
+            )],
+        ]
+        .concat(),
     ];
     for events in states {
         let waits = events
