@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Loop;
 use crate::error::Error;
-use crate::fs::{FileError, entries_of, file_error};
+use crate::fs::{FileError, entries_of, file_error, is_seen_as_file, seen};
 use crate::git::{Git, GitError};
 use crate::names::{Change, Oid, ref_component};
 use crate::state::{Given, State, Store};
@@ -66,6 +66,15 @@ pub(super) fn logged(attempts: &Path, story: &str) -> Result<u32, FileError> {
 /// Returns the path of an attempt's log.
 pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
     open.store.attempt_log(story, attempt)
+}
+
+/// Returns the ref that keeps what an attempt left, and the log with what it printed, as far as they are there.
+pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<String>, Option<PathBuf>) {
+    let kept = open.change().attempt_ref(story, attempt);
+    let log = log_of(open, story, attempt);
+    let is_kept = is_seen_as_file(&open.context.repo.common_dir.join(&kept));
+    let is_logged = seen(&log).is_some_and(|log| log.len() > 0);
+    (is_kept.then_some(kept), is_logged.then_some(log))
 }
 
 /// Returns whether the story that was given to an agent's session is still at the same checkpoint and attempt.

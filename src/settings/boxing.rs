@@ -61,7 +61,7 @@ impl Boxing {
     pub(super) fn take_from_tree(&mut self, changed: Self) -> bool {
         let lists = |boxing: &Self| [&boxing.read, &boxing.written, &boxing.variables].map(Vec::len);
         let opens_more = lists(self).iter().zip(lists(&changed)).any(|(was, is)| is > *was);
-        if opens_more || changed.mode < self.mode || changed.has_hooks < self.has_hooks {
+        if opens_more || changed.mode < self.mode || self.has_hooks && !changed.has_hooks {
             return false;
         }
         let mut of_tree = self.of_tree;

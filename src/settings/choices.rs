@@ -39,6 +39,25 @@ pub enum NoSignal {
     Gates,
 }
 
+/// What the prompt of a retry says of the attempt before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RetryContext {
+    /// The reason, if there is one: after an attempt without a promise the prompt stays the same.
+    #[default]
+    Reason,
+    /// Always what it left and printed, with the end of its output.
+    Always,
+}
+
+impl RetryContext {
+    /// Returns the value that the setting `ralph.retryOutput` means.
+    #[must_use]
+    pub fn of_output(is_shown: bool) -> Self {
+        if is_shown { Self::Always } else { Self::Reason }
+    }
+}
+
 /// The way to notify a person that a long run has ended, or asks something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -30,7 +30,9 @@ use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 use crate::paths::shown;
 
 pub use boxing::{BoxMode, Boxing, Least};
-pub use choices::{Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, Strategy};
+pub use choices::{
+    Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
+};
 pub use error::SettingsError;
 use ignored::{few_seconds, why_ignored};
 pub use options::{Limit, LoopSettings, Options};
@@ -39,7 +41,7 @@ pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
     address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, no_signal, notify,
-    number, ref_prefix, text, truth, wait, wrong,
+    number, ref_prefix, retry_context, text, truth, wait, wrong,
 };
 pub use values::{
     parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
@@ -135,8 +137,8 @@ pub struct Settings {
     /// Path of the template for prompts; the built-in one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// True if the next prompt shows the end of the output of an attempt without a promise.
-    pub retry_output: bool,
+    /// What the prompt of a retry says of an attempt without a promise.
+    pub retry_context: RetryContext,
     /// The address of a commit for reports, with `{oid}` in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_commit: Option<String>,
@@ -202,7 +204,7 @@ impl Default for Settings {
             closed_command: None,
             mark: Mark::Auto,
             prompt: None,
-            retry_output: false,
+            retry_context: RetryContext::Reason,
             link_commit: None,
             redact: Vec::new(),
             view: false,
@@ -387,7 +389,7 @@ impl Configuration {
     pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
         let mut messages = self.weaker.clone();
         let (least, now) = (kept.least, &self.settings.boxing);
-        if least.mode > now.mode || least.commands > now.has_hooks {
+        if least.mode > now.mode || least.commands && !now.has_hooks {
             messages.push(
                 "a file of the work tree asked for a stronger box when the loop began; that still holds for this loop"
                     .to_owned(),
@@ -470,7 +472,9 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.closedcommand" => settings.closed_command = text(value),
         "ralph.mark" => settings.mark = mark(key, value)?,
         "ralph.prompt" => settings.prompt = text(value),
-        "ralph.retryoutput" => settings.retry_output = truth(key, value)?,
+        "ralph.retrycontext" => settings.retry_context = retry_context(key, value)?,
+        // The name that it had before.
+        "ralph.retryoutput" => settings.retry_context = RetryContext::of_output(truth(key, value)?),
         "ralph.linkcommit" => settings.link_commit = address(key, value)?,
         "ralph.redact" if value.is_empty() => settings.redact.clear(),
         "ralph.redact" => settings.redact.push(expression(key, value)?),

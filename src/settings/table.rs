@@ -146,9 +146,9 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "path of a prompt template, from the top directory",
     ),
     (
-        "ralph.retryOutput",
-        "false",
-        "whether the prompt of a retry shows the last 40 lines of an attempt that promised nothing",
+        "ralph.retryContext",
+        "reason",
+        "what the prompt of a retry says: reason (after an attempt that promised nothing it stays the same), or always (then the ref and the log of that attempt, and its last 40 lines)",
     ),
     (
         "ralph.guard",

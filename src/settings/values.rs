@@ -5,7 +5,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::boxing::BoxMode;
-use super::choices::{Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, Strategy};
+use super::choices::{
+    Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
+};
 use super::error::SettingsError;
 
 /// Returns a limit in the type of the standard library.
@@ -70,6 +72,14 @@ pub(super) fn no_signal(key: &str, value: &str) -> Result<NoSignal, SettingsErro
         "retry" => Ok(NoSignal::Retry),
         "gates" => Ok(NoSignal::Gates),
         _ => Err(wrong(key, value, "retry or gates")),
+    }
+}
+
+pub(super) fn retry_context(key: &str, value: &str) -> Result<RetryContext, SettingsError> {
+    match value {
+        "reason" => Ok(RetryContext::Reason),
+        "always" => Ok(RetryContext::Always),
+        _ => Err(wrong(key, value, "reason or always")),
     }
 }
 

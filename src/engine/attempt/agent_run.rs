@@ -1,5 +1,6 @@
 //! Runs the agent's process: its environment, its listener, and its end.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::engine::boxed::Confinement;
 use crate::engine::lifecycle_hooks::About;
 use crate::engine::output_tail::{OutputTail, printed};
 use crate::engine::run_command::{plain_job, variable};
-use crate::engine::{Loop, guard_rail};
+use crate::engine::{Loop, guard_rail, numbers};
 use crate::error::Error;
 use crate::events::{Attempt, Observer, Stream, Stretch, seconds_between};
 use crate::fs::Durability;
@@ -118,6 +119,21 @@ pub(super) fn job(open: &Loop<'_>, story: &Story, begun: &Begun, settings: GitSe
         variable("RALPH_STORY_TITLE", &neutral(&story.title)),
         variable("RALPH_ATTEMPT", &begun.number.to_string()),
     ]);
+    let current = open.state.progress.story.as_ref();
+    if current.is_some_and(|current| current.id == story.id && current.failures > 0) {
+        // Attempts that do not count have numbers too.
+        let earlier = (1..begun.number)
+            .rev()
+            .map(|number| numbers::left_by(open, &story.id, number));
+        let last = earlier
+            .into_iter()
+            .find(|(kept, log)| kept.is_some() || log.is_some());
+        let (kept, log) = last.unwrap_or_default();
+        job.env
+            .extend(kept.map(|kept| variable("RALPH_LAST_ATTEMPT", &kept)));
+        job.env
+            .extend(log.map(|log| (OsString::from("RALPH_LAST_LOG"), log.into_os_string())));
+    }
     job
 }
 

@@ -20,7 +20,7 @@ use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
 use crate::names::ref_component;
 use crate::protect::{self, UserRefs, user_refs};
-use crate::settings::Settings;
+use crate::settings::{RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
@@ -211,7 +211,7 @@ pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
 fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
     let judgement = &outcome.judgement;
     match (&judgement.reason, judgement.verdict) {
-        (Some(reason), Verdict::NoSignal) if settings.retry_output => {
+        (Some(reason), Verdict::NoSignal) if settings.retry_context == RetryContext::Always => {
             Some(format!("{reason}; the end of the output:\n\n{}", outcome.tail))
         }
         (_, Verdict::NoSignal) if !judgement.wrong_form => None,

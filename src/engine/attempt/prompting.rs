@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{learnings, numbers};
 use crate::engine::{Context, Loop};
 use crate::error::Error;
-use crate::fs::{is_seen_as_file, seen};
+use crate::fs::seen;
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
 use crate::settings::TestChanges;
@@ -43,12 +43,9 @@ pub fn prompt_text(
         let counted = current.verdict.is_some_and(Verdict::counts);
         !running && counted && current.reason.is_some()
     });
-    let last_attempt = failed
-        .map(|failed| open.change().attempt_ref(&failed.id, failed.attempt))
-        .filter(|name| is_seen_as_file(&open.context.repo.common_dir.join(name)));
-    let last_log = failed
-        .map(|failed| numbers::log_of(open, &failed.id, failed.attempt))
-        .filter(|log| seen(log).is_some_and(|log| log.len() > 0));
+    let (last_attempt, last_log) = failed
+        .map(|failed| numbers::left_by(open, &failed.id, failed.attempt))
+        .unwrap_or_default();
     let top = &open.context.repo.top;
     let last_log = last_log.map(|log| below(top, &log));
     let inputs = prompt::Inputs {

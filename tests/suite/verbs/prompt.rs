@@ -151,9 +151,11 @@ fn an_attempt_without_a_promise_is_repeated_without_a_word_unless_asked_for() {
     sandbox.step("next", &agent).exits(3);
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
     assert!(!prompt.contains("The last attempt failed"), "{prompt}");
-    let agent = sandbox.agent("seq 200");
+    let agent = sandbox.agent(
+        "echo half >half; seq 200; printf '%s\\n' \"$RALPH_LAST_ATTEMPT\" \"$RALPH_LAST_LOG\" >>\"$notes/last\"",
+    );
     sandbox
-        .git_cmd(&["-c", "ralph.retryOutput", "ralph", "retry", "--", &agent])
+        .git_cmd(&["-c", "ralph.retryContext=always", "ralph", "retry", "--", &agent])
         .run()
         .exits(3);
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
@@ -162,6 +164,20 @@ fn an_attempt_without_a_promise_is_repeated_without_a_word_unless_asked_for() {
         "{prompt}"
     );
     assert!(!prompt.contains("> 160\n"), "{prompt}");
+    // What that one left and printed is named there, and in the environment in any case.
+    let (kept, log) = (
+        "refs/ralph/add-login/attempts/1/2",
+        ".git/ralph/add-login/attempts/1.2.log",
+    );
+    assert!(prompt.contains(kept) && prompt.contains(log), "{prompt}");
+    sandbox.step("retry", &agent).exits(3);
+    let first = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");
+    let (first, second) = (first.display(), sandbox.top.join(log));
+    let wanted = format!(
+        "refs/ralph/add-login/attempts/1/1\n{first}\n{kept}\n{}\n",
+        second.display()
+    );
+    assert_eq!(sandbox.noted("last"), wanted);
 }
 
 #[test]

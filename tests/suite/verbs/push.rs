@@ -159,7 +159,7 @@ fn no_command_line_and_no_path_of_the_machine_is_pushed() {
         ["ralph.agent.mine.command", &line],
         ["ralph.agent", "mine"],
         ["ralph.worktreeSetup", "setup --token s3cret"],
-        ["ralph.retryOutput", "true"],
+        ["ralph.retryContext", "always"],
     ] {
         clone.git(&["config", setting[0], setting[1]]);
     }
