@@ -3,7 +3,7 @@
 //! This module takes plain text alone, and must not know what a tag is worth.
 
 use super::learned::LearningFilter;
-use super::plain::{BULLETS, PlainFilter, SIDES, is_line_break};
+use super::plain::{PlainFilter, SIDES, is_line_break};
 use super::tag::Tag;
 use memchr::memmem;
 use std::collections::HashSet;
@@ -48,14 +48,15 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
 pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
     let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
     let begin = line.map(|end| text[end + 1..at].trim_ascii_start());
-    begin.is_some_and(|begin| begin.starts_with(b"{\"") || begin.starts_with(b"[{\""))
+    let beginnings = [&b"{\""[..], b"[{\"", b"[\""];
+    begin.is_some_and(|begin| beginnings.iter().any(|json| begin.starts_with(json)))
 }
 
 /// Returns true if a text consists only of decoration and of bytes that `other` accepts.
 pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     let mut rest = text;
     while let Some(&byte) = rest.first() {
-        match decoration(rest, <[u8]>::starts_with) {
+        match decoration(first_char(rest)) {
             0 if other(byte) => rest = &rest[1..],
             0 => return false,
             length => rest = &rest[length..],
@@ -64,11 +65,28 @@ pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     true
 }
 
+/// Returns true for signs that only behind a tag are nothing: before one they show that a line is repeated.
+pub(super) fn is_sign_behind(byte: u8) -> bool {
+    matches!(byte, b'+' | b'<')
+}
+
+/// Returns the number of bytes at the end of a text that begin a character of which the rest is missing.
+pub(super) fn cut_char(text: &[u8]) -> usize {
+    let is_begun = |length: &usize| {
+        let end = text
+            .len()
+            .checked_sub(*length)
+            .map(|from| std::str::from_utf8(&text[from..]));
+        matches!(end, Some(Err(error)) if error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=3).find(is_begun).unwrap_or(0)
+}
+
 /// Returns the text without the decoration at its end, up to a byte that `except` names.
 fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     let mut text = text;
     while let Some(&last) = text.last() {
-        match decoration(text, <[u8]>::ends_with) {
+        match decoration(last_char(text)) {
             0 => break,
             _ if except(last) => break,
             length => text = &text[..text.len() - length],
@@ -77,17 +95,22 @@ fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     text
 }
 
-/// Returns the length of the decoration that a text begins or ends with. Decoration may stand beside a tag on a line of
-/// its own: blanks, the marks of Markdown, bullets and frames.
-fn decoration(text: &[u8], has: impl Fn(&[u8], &[u8]) -> bool) -> usize {
-    const PLAIN: &[u8] = b" \t\x0b\x0c*`>-#|";
-    if PLAIN.iter().any(|byte| has(text, &[*byte])) {
-        return 1;
-    }
-    let mut signs = BULLETS.iter().chain(&SIDES);
-    signs
-        .find(|sign| has(text, sign.as_bytes()))
-        .map_or(0, |sign| sign.len())
+fn first_char(text: &[u8]) -> Option<char> {
+    let begin = &text[..text.len().min(4)];
+    begin.utf8_chunks().next()?.valid().chars().next()
+}
+
+fn last_char(text: &[u8]) -> Option<char> {
+    let ends = (1..=text.len().min(4)).map(|length| &text[text.len() - length..]);
+    let mut chars = ends.filter_map(|end| std::str::from_utf8(end).ok()?.chars().next());
+    chars.next()
+}
+
+/// Returns the length of a character if it is decoration, which may stand beside a tag on a line of its own: anything that
+/// is no letter and no digit, in any script.
+fn decoration(char: Option<char>) -> usize {
+    let is_decoration = |char: &char| !char.is_alphanumeric() && !matches!(char, '\n' | '\r' | '+' | '<');
+    char.filter(is_decoration).map_or(0, char::len_utf8)
 }
 
 /// The lines of the prompt that hold a closing tag; no other line can mislead.
@@ -122,7 +145,7 @@ impl PromptLines {
     /// silence the agent's own tag.
     fn key(tag: Tag, line: &[u8]) -> &[u8] {
         let mut bare = until_decoration(line, |byte| byte == b'>');
-        while let length @ 1.. = decoration(bare, <[u8]>::starts_with) {
+        while let length @ 1.. = decoration(first_char(bare)) {
             bare = &bare[length..];
         }
         if bare.is_empty() {

@@ -10,8 +10,8 @@
 //! The same holds for the verdict of a reviewer ([`Tag::VERDICT`]), of which `ACCEPT` is read as `COMPLETE` and `REJECT` as
 //! `FAILED`; a message with a line of both says nothing.
 //!
-//! A tag counts if it stands on a line of its own, where frames, bullets and fences do not matter; the last
-//! one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
+//! A tag counts if it stands on a line of its own, where what is no letter and no digit, in any script, does not matter;
+//! the last one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
 //! (`sentence.rs`): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
 //! what follows the tag takes it back. Thoughts (`thoughts.rs`) and learnings are cut out before anything is searched.
@@ -33,7 +33,7 @@ pub use sentence::may_be_blocked;
 pub use tag::{Promise, Tag};
 
 use learned::LearningFilter;
-use line::{PromptLines, begins_line, is_in_json, is_made_of, is_repeated};
+use line::{PromptLines, begins_line, cut_char, is_in_json, is_made_of, is_repeated, is_sign_behind};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
@@ -319,10 +319,12 @@ impl Message {
         }
         let after = close + tag.close.len();
         let repeated = is_repeated(window, open, self.output);
+        let in_json = is_in_json(window, open);
         let alone = !repeated
+            && !in_json
             && begins_line(window, open)
             && self.line.ended
-            && is_made_of(&self.text[after..self.line.end], |_| false);
+            && is_made_of(&self.text[after..self.line.end], is_sign_behind);
         let promise = read(tag, &window[open + tag.open.len()..]);
         match &promise {
             Ok(Promise::Failed(_)) => self.vetoed = true,
@@ -347,13 +349,13 @@ impl Message {
             (Ok(promise), false) => {
                 self.stray = if repeated {
                     Heard::Repeated
-                } else if is_in_json(window, open) {
+                } else if in_json {
                     Heard::InJson
                 } else {
                     Heard::InSentence
                 };
                 let finished = !completes || is_finished(before) && !denies_before(before);
-                let counts = !repeated && finished && self.is_quiet_from(after);
+                let counts = !repeated && !in_json && finished && self.is_quiet_from(after);
                 self.ending = counts.then_some(promise);
             }
             (Err(unknown), _) => {
@@ -367,7 +369,12 @@ impl Message {
 
     /// Returns true if nothing but decoration and blank lines has come since `from`.
     fn is_quiet_from(&self, from: usize) -> bool {
-        is_made_of(&self.text[from..], is_line_break)
+        // Text comes in pieces, which may cut a character in two.
+        let from = from - cut_char(&self.text[..from]);
+        let end = self.text.len() - cut_char(&self.text[from..]);
+        // What is struck through is taken back.
+        let rest = &self.text[from..end];
+        !rest.contains(&b'~') && is_made_of(rest, |byte| is_line_break(byte) || is_sign_behind(byte))
     }
 
     /// Drops the text that no later tag can reach, in large pieces.
@@ -382,6 +389,9 @@ impl Message {
     }
 
     fn verdict(mut self) -> Heard {
+        if cut_char(&self.text) > 0 {
+            self.ending = None;
+        }
         // A failure that was begun at the end, and cut off, is one too.
         let end = self.text.len().saturating_sub(REACH).max(self.after_tag);
         self.vetoed |= has_failure(self.tag, &self.text[end..]);

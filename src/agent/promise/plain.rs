@@ -13,7 +13,7 @@ pub(super) struct PlainFilter(Place);
 const BLANKS: [&str; 2] = ["\u{a0}", "\u{200b}"];
 
 /// Bullets, and the sides of a frame. They are passed on as a whole, never in parts.
-pub(super) const BULLETS: [&str; 2] = ["\u{2022}", "\u{25cf}"];
+const BULLETS: [&str; 2] = ["\u{2022}", "\u{25cf}"];
 pub(super) const SIDES: [&str; 2] = ["\u{2502}", "\u{2503}"];
 
 /// The length of the longest of these, and their first bytes.
