@@ -86,7 +86,7 @@ fn steps(scripts: [&str; 3], has_retry: bool, has_fallback: bool) -> String {
     );
     sandbox.configure("ralph.review", &reviewer);
     sandbox.configure("ralph.verify", "[ ! -e red ]");
-    sandbox.configure("ralph.timeout", "1s");
+    sandbox.configure("ralph.timeout", "10s");
     sandbox.configure("ralph.maxWait", "0");
     let (mut step, mut codes) = ("next", String::new());
     for _ in 0..2 {

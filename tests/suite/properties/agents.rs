@@ -117,10 +117,10 @@ fn time_in_which_git_ralph_was_stopped_is_no_silence() {
     // The agent is in a session of its own, and goes on meanwhile.
     let agent = sandbox.completing(&format!(
         "echo x >x; echo tick; until grep -q tick .git/ralph/{CHANGE}/attempts/1.1.log; do :; done
-kill -STOP $PPID; sleep 5; kill -CONT $PPID; sleep 1"
+kill -STOP $PPID; sleep 15; kill -CONT $PPID; sleep 1"
     ));
     sandbox
-        .ralph(&["next", "--idle-timeout", "2s", "--", &agent])
+        .ralph(&["next", "--idle-timeout", "10s", "--", &agent])
         .exits(0);
 }
 
@@ -173,10 +173,12 @@ fn a_time_limit_ends_everything_the_agent_started() {
          echo x >x; complete
          while :; do sleep 1; done",
     );
-    let output = sandbox.ralph(&["next", "--timeout", "1s", "--", &agent]).exits(3);
+    let output = sandbox
+        .ralph(&["next", "--timeout", "10s", "--", &agent])
+        .exits(3);
     output
         .says("timed out")
-        .says("ended after 1 second, its time limit");
+        .says("ended after 10 seconds, its time limit");
     assert!(sandbox.notes.join("grandchild").exists());
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.verdict(), "timed_out");
@@ -206,16 +208,16 @@ fn an_agent_that_only_repeats_an_error_is_silent() {
     };
     let agent = repeats("Reconnecting... once more");
     sandbox
-        .ralph(&["next", "--idle-timeout", "1s", "--", &agent])
+        .ralph(&["next", "--idle-timeout", "10s", "--", &agent])
         .exits(3)
-        .says("ended after 1 second without progress in its output");
+        .says("ended after 10 seconds without progress in its output");
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.verdict(), "timed_out");
     // Its service cannot answer, and it has waited for that as long as a run may.
     sandbox.configure("ralph.maxWait", "1s");
     let agent = repeats("Reconnecting... waiting for network");
     sandbox
-        .ralph(&["retry", "--idle-timeout", "1s", "--", &agent])
+        .ralph(&["retry", "--idle-timeout", "10s", "--", &agent])
         .exits(6)
         .says("without progress in its output; its last words: Reconnecting... waiting for network")
         .says("longer than ralph.maxWait allows");

@@ -267,7 +267,7 @@ fn gates_that_fail_now_and_then_and_their_limit_count_in_the_second_run_too() {
         message.contains("s, at run 2 with the tests as they were)"),
         "{message}"
     );
-    sandbox.configure("ralph.verifyTimeout", "1s");
+    sandbox.configure("ralph.verifyTimeout", "10s");
     gate_then(&sandbox, "sleep 1000");
     sandbox
         .step("next", &agent)

@@ -327,13 +327,13 @@ fn hooks_have_a_time_limit() {
     let sandbox = Sandbox::new();
     sandbox.start();
     // Git's own commands have that time too.
-    sandbox.configure("ralph.commandTimeout", "3s");
+    sandbox.configure("ralph.commandTimeout", "10s");
     let agent = sandbox.completing("echo x >x");
     sandbox.hook("ralph-pre-attempt", "sleep 1000");
     sandbox
         .step("next", &agent)
         .exits(1)
-        .says("hook ralph-pre-attempt refused (ended after 3 seconds, its time limit)");
+        .says("hook ralph-pre-attempt refused (ended after 10 seconds, its time limit)");
     sandbox.hook("ralph-pre-attempt", "exit 0");
     sandbox.hook(
         "ralph-pre-checkpoint",
@@ -343,7 +343,7 @@ fn hooks_have_a_time_limit() {
     sandbox
         .step("next", &agent)
         .exits(3)
-        .says("warning: the hook ralph-post-revert failed (ended after 3 seconds");
+        .says("warning: the hook ralph-post-revert failed (ended after 10 seconds");
     assert_eq!(sandbox.verdict(), "gate_failed");
     sandbox.is_at_checkpoint();
     sandbox.nothing_is_alive();

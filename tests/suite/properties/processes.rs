@@ -29,7 +29,9 @@ fn is_undone(sandbox: &Sandbox) {
 #[test]
 fn a_stopped_agent_is_ended() {
     let (sandbox, agent) = started("kill -STOP $$; complete");
-    sandbox.ralph(&["next", "--timeout", "1s", "--", &agent]).exits(3);
+    sandbox
+        .ralph(&["next", "--timeout", "10s", "--", &agent])
+        .exits(3);
     assert_eq!(sandbox.verdict(), "timed_out");
     is_undone(&sandbox);
 }

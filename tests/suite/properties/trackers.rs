@@ -153,11 +153,7 @@ fn a_story_that_stays_open_after_its_mark_is_never_run_again() {
         }
         assert_eq!(sandbox.noted("ran"), "1\n", "{broken}");
         let subjects = sandbox.subjects("ralph/work");
-        assert_eq!(
-            subjects[..2],
-            ["checkpoint: 1", "initial state"],
-            "{broken}"
-        );
+        assert_eq!(subjects[..2], ["checkpoint: 1", "initial state"], "{broken}");
     }
 }
 
@@ -197,9 +193,7 @@ fn a_mended_mark_is_made_before_the_next_story() {
         let marks = sandbox.read("marks.txt");
         assert!(marks.starts_with("work/1/1\nwork/2/1\n"), "{marks}");
         let subjects = sandbox.subjects("ralph/work");
-        let checkpoints = subjects
-            .iter()
-            .filter(|subject| *subject == "checkpoint: 1");
+        let checkpoints = subjects.iter().filter(|subject| *subject == "checkpoint: 1");
         assert_eq!(checkpoints.count(), 1, "{subjects:?}");
         // What the command line names holds for its step, what is set from then on.
         if step != "run" {
@@ -270,11 +264,11 @@ fn a_command_that_fails_or_prints_nonsense_is_told() {
         sandbox.ralph(&["start", "work"]).exits(1).says(said);
     }
     sandbox.configure("ralph.storiesCommand", "sleep 600");
-    sandbox.configure("ralph.commandTimeout", "1s");
+    sandbox.configure("ralph.commandTimeout", "10s");
     sandbox
         .ralph(&["start", "work"])
         .exits(1)
-        .says("timed out after 1 second\n");
+        .says("timed out after 10 seconds\n");
     // What was killed may take a moment to be gone.
     wait_until("nothing is alive", || sandbox.alive().is_empty());
 }

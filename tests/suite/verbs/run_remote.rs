@@ -41,9 +41,7 @@ fn a_run_holds_its_loop_and_a_killed_one_goes_on_at_once() {
     one.cmd(&run).run().exits(0);
     let subjects = remote.git(&["log", "--format=%s", "ralph/add-login"]);
     assert!(
-        subjects.starts_with(
-            "checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\ninitial state\n"
-        ),
+        subjects.starts_with("checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\ninitial state\n"),
         "{subjects}"
     );
     other
@@ -153,7 +151,7 @@ fn a_run_that_cannot_reach_its_remote_gives_up_and_keeps_the_work() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
-    clone.git(&["config", "ralph.lease", "2s"]);
+    clone.git(&["config", "ralph.lease", "10s"]);
     let agent = sandbox.agent(
         "test -e \"$notes/again\" && { echo x >>f; complete; exit; }; echo mine >mine; touch \"$notes/there\"; while :; do sleep 0.05; done",
     );
