@@ -44,7 +44,7 @@ pub enum Message {
 }
 
 impl HookInput {
-    /// Returns true if the session was given a story, as its transcript shows: one that a person just talks to never heard
+    /// Returns true if the session was given a story, as its transcript shows: one that the user just talks to never heard
     /// of promises. One whose transcript cannot be read is not the loop's.
     #[must_use]
     pub fn knows_promise(&self) -> bool {

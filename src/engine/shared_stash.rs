@@ -122,7 +122,7 @@ pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(StashList::default().record(open.site().dir)?)
 }
 
-/// Keeps the entries that the guard refused: a rebase with autostash goes on without its own, which nothing else keeps.
+/// Keeps the entries that the guard refused: a rebase with autostash ends without its own, which nothing else keeps.
 pub(crate) async fn keep_refused(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
     let name = format!("{}-stash", open.change().attempt_ref(story, attempt));
     let git = &open.context.repo.git;

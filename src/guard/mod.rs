@@ -6,7 +6,7 @@
 //! - `log`: the ref moves, written by the hooks and read after the attempt.
 //!
 //! No protection relies on the guard: the comparison after the attempt decides. Hooks start the program that made them,
-//! although its file was replaced meanwhile; if there is none, git goes on, but for a push, which nothing undoes. An answer
+//! although its file was replaced meanwhile; if there is none, git continues, but for a push, which nothing undoes. An answer
 //! that is none refuses. A question without an answer is noted, and told after the attempt. This module knows neither the loop's state nor the engine.
 
 mod answer;

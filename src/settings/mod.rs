@@ -27,7 +27,6 @@ use serde::Serialize;
 use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
-use crate::paths::shown;
 
 pub use boxing::{BoxMode, Boxing, Least};
 pub use choices::{
@@ -40,8 +39,8 @@ use origins::{is_of_tree, scopes};
 pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
-    address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, no_signal, notify,
-    number, ref_prefix, retry_context, text, truth, wait, wrong,
+    add, address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, no_signal,
+    notify, number, ref_prefix, retry_context, set_piece, text, truth, wait, wrong,
 };
 pub use values::{
     parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
@@ -370,34 +369,6 @@ impl Configuration {
         Ok(configuration)
     }
 
-    /// Sets a value of the box that is in a file of the work tree: it counts only where the box is not weaker with it.
-    fn set_from_tree(&mut self, key: &str, value: &str, file: &[u8]) -> Result<(), SettingsError> {
-        let mut changed = self.settings.clone();
-        set(&mut changed, key, value)?;
-        if !self.settings.boxing.take_from_tree(changed.boxing) {
-            self.weaker.push(format!(
-                "{}={value} in {} is ignored: a file of the work tree can only make the box stronger",
-                spelled(key),
-                shown(file.strip_prefix(b"file:").unwrap_or(file))
-            ));
-        }
-        Ok(())
-    }
-
-    /// Returns messages about what files of the work tree say of the box of a loop, and what does not count.
-    #[must_use]
-    pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
-        let mut messages = self.weaker.clone();
-        let (least, now) = (kept.least, &self.settings.boxing);
-        if least.mode > now.mode || least.commands && !now.has_hooks {
-            messages.push(
-                "a file of the work tree asked for a stronger box when the loop began; that still holds for this loop"
-                    .to_owned(),
-            );
-        }
-        messages
-    }
-
     /// Tells a repository what was configured for it.
     pub fn describe(&self, repo: &mut Repo) {
         repo.converts = self.converts;
@@ -507,38 +478,5 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
             None => return Ok(false),
         },
     }
-    Ok(true)
-}
-
-/// Adds a value to a list. As in git's own lists, an empty one forgets those before it.
-fn add(list: &mut Vec<String>, value: &str) {
-    if value.is_empty() {
-        list.clear();
-    } else {
-        list.push(value.to_owned());
-    }
-}
-
-/// Sets a value that belongs to an agent by name.
-fn set_piece(
-    settings: &mut Settings,
-    key: &str,
-    name: &str,
-    piece: &str,
-    value: &str,
-) -> Result<bool, SettingsError> {
-    let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();
-    match piece {
-        "command" => pieces.command = text(value),
-        "args" => pieces.args = text(value),
-        "format" => {
-            let format = value.parse();
-            let format =
-                format.map_err(|_| wrong(key, value, "the name of a format, like claude or text"))?;
-            pieces.format = Some(format);
-        }
-        _ => return Ok(false),
-    }
-    settings.agents.insert(name.to_owned(), pieces);
     Ok(true)
 }

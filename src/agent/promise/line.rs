@@ -158,3 +158,48 @@ impl PromptLines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::promise::tests::hear_in_pieces;
+    use crate::agent::promise::{Heard, Promise};
+
+    #[test]
+    fn what_is_no_letter_and_no_digit_may_stand_around_a_tag() {
+        let tag = "<promise>COMPLETE</promise>";
+        for (line, counts) in [
+            (format!("{tag}."), true),
+            (format!("{tag}!"), true),
+            (format!("\"{tag}\""), true),
+            (format!("({tag})"), true),
+            (format!("\u{2705} {tag}"), true),
+            (format!("{tag} \u{1f389}"), true),
+            (format!("\u{300c}{tag}\u{300d}"), true),
+            (format!("__{tag}__"), true),
+            (format!("\u{2192} {tag}"), true),
+            (format!("\u{23fa} {tag}"), true),
+            (format!("\u{2551} {tag} \u{2551}"), true),
+            (format!("\u{feff}{tag}"), true),
+            (format!("{tag} <!-- -->"), true),
+            (format!("\u{2014} {tag}"), true),
+            // A letter or a digit, in any script.
+            (format!("1. {tag}"), false),
+            (format!("| Status | {tag} |"), false),
+            (format!("{tag}{tag}"), false),
+            (format!("{tag} \u{5b8c}"), false),
+            (format!("\u{434}\u{430} {tag}"), false),
+            (format!("{tag} \u{661}"), false),
+        ] {
+            for size in [1, 3, usize::MAX] {
+                let text = format!("Look:\n{line}\nTo resume: x\n");
+                let heard = hear_in_pieces(text.as_bytes(), size.min(text.len()));
+                let wanted = if counts {
+                    Heard::Promise(Promise::Complete)
+                } else {
+                    Heard::InSentence
+                };
+                assert_eq!(heard, wanted, "{line} {size}");
+            }
+        }
+    }
+}

@@ -81,7 +81,7 @@ fn a_guard_that_nobody_answers_refuses_pushes_and_is_told() {
 
 #[test]
 fn the_scripts_of_0_2_0_are_answered_and_an_unknown_answer_refuses() {
-    // What the scripts ask for, and whether a branch that nobody guards may be made.
+    // What the scripts ask for, and whether a branch of its own may be made.
     for (verb, is_answered) in [("guard", true), ("guard-2", false)] {
         let sandbox = Sandbox::new();
         let remote = sandbox.outside("remote");

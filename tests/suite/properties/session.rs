@@ -41,7 +41,7 @@ pub fn stop_json(sandbox: &Sandbox, session: &str, message: &str) -> Value {
     })
 }
 
-/// Has the session's transcript begin with the prompt, as it does where a person has pasted that.
+/// Has the session's transcript begin with the prompt, as it does where the user has pasted that.
 fn was_prompted(sandbox: &Sandbox) {
     let text = sandbox.ralph(&["prompt"]).exits(0).stdout;
     let line = json!({"type": "user", "message": {"role": "user", "content": text}});
