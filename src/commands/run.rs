@@ -224,7 +224,7 @@ async fn show(
 ) -> Result<(), Error> {
     if goes_on(&context, change) {
         let given = (&args.settings, args.agent.as_slice());
-        dry_run::of_loop(screen, context, change, None, given).await?;
+        Box::pin(dry_run::of_loop(screen, context, change, None, given)).await?;
     } else {
         dry_run::of_new_loop(screen, &context, change, options, None).await?;
     }

@@ -1,6 +1,7 @@
 //! Marks a complete story in its list: git-ralph decides which stories are done.
 
 use super::Loop;
+use super::attempt::list_growth;
 use super::stories::{follow_source, listed, listing_of};
 use crate::settings::{Mark, Settings};
 use crate::stories::{Listing, Marked, News, Story, find_again};
@@ -35,24 +36,20 @@ pub(super) async fn mark_done(
     Ok(())
 }
 
-/// Reports the agent's changes to other stories of the list.
+/// Reports the changes to other stories, which are by the list alone.
 fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
-    let gone = before.stories.iter();
-    let gone = gone.filter(|other| !other.done && !other.optional && other.id != story.id);
-    let gone = gone.filter(|other| find_again(&now.stories, other).is_none());
-    let gone: Vec<&str> = gone.map(|other| other.id.as_str()).collect();
+    let [gone, done] = list_growth::note_attempt(open, story, before, now);
     if !gone.is_empty() {
         open.tell(format!(
-            "warning: the agent took stories off the list that nobody has worked on: {}",
+            "warning: stories that had no attempt are no longer in the list: {}",
             gone.join(", ")
         ));
     }
-    let was_open = |id: &str| before.stories.iter().any(|story| story.id == id && !story.done);
-    let done = now.stories.iter();
-    let done = done.filter(|other| other.done && other.id != story.id && was_open(&other.id));
-    let done: Vec<&str> = done.map(|other| other.id.as_str()).collect();
     if !done.is_empty() {
-        open.tell(format!("the agent also ticked off: {}", done.join(", ")));
+        open.tell(format!(
+            "warning: stories that had no attempt are done in the list: {}",
+            done.join(", ")
+        ));
     }
 }
 

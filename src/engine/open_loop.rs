@@ -23,7 +23,8 @@ use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::protect::user_refs::OwnMove;
 use crate::protect::{
-    AttemptRecord, Held, Moment, Savepoint, Site, StashList, UserRefs, switched_off_filters,
+    AttemptRecord, Held, LeftList, Moment, Savepoint, Site, StashList, StoryList, UserRefs,
+    switched_off_filters,
 };
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
@@ -48,6 +49,12 @@ pub struct Loop<'o> {
     pub(super) stash_before: Option<StashList>,
     /// The part of the record of the attempt that this process runs that decides what is run after it.
     pub(super) held: Option<Held>,
+    /// The list of stories before that attempt.
+    pub(super) list_before: Option<StoryList>,
+    /// What the attempt made of it, if that was put back.
+    pub(super) list_left: Option<LeftList>,
+    /// The ids of the stories that were open when this process last left the list.
+    pub(super) open_stories: Option<Vec<String>>,
     /// True while what a killed git-ralph left is completed: all that is known of it comes from files.
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
@@ -80,6 +87,9 @@ impl<'o> Loop<'o> {
             refs_before: None,
             stash_before: None,
             held: None,
+            list_before: None,
+            list_left: None,
+            open_stories: None,
             is_recovering: false,
             is_looking: false,
             own_moves: Vec::new(),

@@ -176,6 +176,7 @@ pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Er
     let incomplete =
         incomplete.filter(|story| !story.done && !story.optional && !skipped.contains(&story.id));
     let incomplete: Vec<String> = incomplete.map(|story| story.id.clone()).collect();
+    open.state.list.by_list.retain(|id| !incomplete.contains(id));
     open.advance(|progress| progress.listed(&incomplete))?;
     open.state.listed = Some(listed(listing, &open.state.progress.skipped, None));
     Ok(())
@@ -193,22 +194,26 @@ pub(super) fn follow_source(open: &mut Loop<'_>) {
 /// Reads the stories as they were before an attempt that has been made in the work tree: from the copy made before it,
 /// else from the last checkpoint. Returns `None` if neither has the list.
 pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
+    match list_bytes_before_attempt(open).await? {
+        Some(bytes) => Ok(Some(remembering(&open.state, open.state.source.list_in(&bytes)?))),
+        None => Ok(None),
+    }
+}
+
+/// Reads the bytes of that list.
+pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<Vec<u8>>, Error> {
     let source = &open.state.source;
     if source.is_by_command() {
         return Ok(None);
     }
-    let bytes = match story_backup::before_attempt(open.site())? {
+    Ok(match story_backup::before_attempt(open.site())? {
         Some(bytes) => Some(bytes),
         None if Path::new(&source.path).is_absolute() => None,
         None => {
             let git = &open.context.repo.git;
             git.file_of(&open.state.checkpoint, &source.path).await?
         }
-    };
-    match bytes {
-        Some(bytes) => Ok(Some(remembering(&open.state, source.list_in(&bytes)?))),
-        None => Ok(None),
-    }
+    })
 }
 
 /// Returns the story of the next attempt: the one that failed, else the first that is ready.

@@ -42,6 +42,15 @@ pub enum StoryRefusal {
     AlreadyComplete(String),
     #[error("every remaining story waits for another{}", list(": ", .0, ""))]
     Blocked(Vec<String>),
+    /// Attempts have added more stories than they may.
+    #[error("attempts have added {} to {source_file}; the next of them is {story}", counted(*added, "story", "stories"))]
+    Grown {
+        change: String,
+        added: usize,
+        story: String,
+        /// The story list, or the command that prints it.
+        source_file: String,
+    },
     #[error("story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
     StillOpen {
         change: String,
@@ -71,6 +80,13 @@ impl Advise for StoryRefusal {
             Self::Blocked(_) => {
                 hint("fix their dependencies in the list; in an active loop: git ralph skip <change> <story>")
                     .exit(Exit::Person)
+            }
+            Self::Grown { change, .. } => {
+                let change = typed(change);
+                hint(format!(
+                    "look at them: git ralph stories {change}; to go on: git ralph run {change}, which asks again after as many"
+                ))
+                .exit(Exit::Person)
             }
             Self::StillOpen {
                 change,

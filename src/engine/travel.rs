@@ -47,6 +47,7 @@ pub fn state(state: &State, text: &PublicText) -> State {
         session,
         prompted,
         unchanged: _,
+        list: _,
         listed: _,
         waits_until,
         waits_for,
@@ -255,6 +256,18 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
         } => {
             *words = text.of_some(words.as_ref());
             *output = None;
+        }
+        What::ListPutBack {
+            story: _,
+            attempt: _,
+            list,
+            what,
+            kept: _,
+            shown,
+        } => {
+            *list = list_of(&text.of(list), false);
+            *what = text.of(what);
+            shown.clear();
         }
         What::Retry {
             story: _,

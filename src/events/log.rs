@@ -33,6 +33,8 @@ pub struct LogEntry {
     pub kept: Option<String>,
     /// The checkpoint that it earned.
     pub checkpoint: Option<Oid>,
+    /// What of its version of the story list was put back, in words; null if nothing was.
+    pub list_put_back: Option<String>,
 }
 
 /// An attempt that has begun.
@@ -81,11 +83,14 @@ pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
 #[must_use]
 pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
     let mut entries: Vec<LogEntry> = Vec::new();
-    let mut begun = None;
+    let (mut begun, mut put_back) = (None, None::<String>);
     for event in events {
         match &event.what {
             What::Started { .. } => entries.clear(),
-            What::AttemptStarted { title, .. } => begun = Some(title.clone()),
+            What::AttemptStarted { title, .. } => (begun, put_back) = (Some(title.clone()), None),
+            What::ListPutBack { what, .. } => {
+                put_back = Some(put_back.map_or_else(|| what.clone(), |before| format!("{before}; {what}")));
+            }
             What::AttemptEnded(attempt) => match cut_off_checkpoint(&mut entries, attempt) {
                 Some(entry) => entry.attempt = of_lost_checkpoint(&entry.attempt, attempt),
                 None => entries.push(LogEntry {
@@ -93,6 +98,7 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
                     title: begun.take(),
                     kept: None,
                     checkpoint: None,
+                    list_put_back: put_back.take(),
                 }),
             },
             What::Checkpoint { story, attempt, oid } => {
@@ -134,7 +140,8 @@ fn of_lost_checkpoint(first: &Attempt, again: &Attempt) -> Attempt {
 }
 
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
-/// left. Without a number, the latest attempt at the story is meant.
+/// left: what it made itself, also where some of that was put back. Without a number, the latest attempt at the story is
+/// meant, with what was accepted of it.
 ///
 /// # Errors
 /// If the events cannot be read.
@@ -143,7 +150,28 @@ pub fn range_of(
     story: &str,
     attempt: Option<u32>,
 ) -> Result<Option<(String, String)>, FileError> {
-    let mut range = None;
+    range(events, story, attempt, attempt.is_some())
+}
+
+/// Finds the two states to compare to see what was accepted of an attempt, if it was; else as [`range_of`].
+///
+/// # Errors
+/// If the events cannot be read.
+pub fn accepted_range_of(
+    events: &Path,
+    story: &str,
+    attempt: Option<u32>,
+) -> Result<Option<(String, String)>, FileError> {
+    range(events, story, attempt, false)
+}
+
+fn range(
+    events: &Path,
+    story: &str,
+    attempt: Option<u32>,
+    as_left: bool,
+) -> Result<Option<(String, String)>, FileError> {
+    let (mut range, mut left) = (None, None);
     let mut base = String::new();
     let wanted = |at: Option<&String>, number: Option<u32>| {
         at.is_some_and(|id| id == story) && number.is_some() && (attempt.is_none() || number == attempt)
@@ -159,9 +187,16 @@ pub fn range_of(
             }
             What::Checkpoint { story, attempt, oid } => {
                 if wanted(story.as_ref(), attempt) {
-                    range = Some((base, oid.to_string()));
+                    let left = left.take().filter(|_| as_left);
+                    range = Some((base, left.unwrap_or_else(|| oid.to_string())));
                 }
                 base = oid.to_string();
+            }
+            What::AttemptStarted { .. } => left = None,
+            What::ListPutBack {
+                story, attempt, kept, ..
+            } if wanted(Some(&story), Some(attempt)) => {
+                left.get_or_insert(kept);
             }
             What::Reverted {
                 story,

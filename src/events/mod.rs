@@ -157,6 +157,22 @@ pub enum What {
         #[serde(default)]
         output: Option<Stretch>,
     },
+    /// Something of what an attempt, or what ran after it, made of the story list was put back.
+    ListPutBack {
+        /// The story of the attempt.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// The path of the list.
+        list: String,
+        /// What was put back, in words.
+        what: String,
+        /// The ref that keeps the list as it was found.
+        #[serde(rename = "ref")]
+        kept: String,
+        /// The command or the file that shows it.
+        shown: String,
+    },
     /// A checkpoint was made.
     Checkpoint {
         /// The story that it completes; null for edits made by a person.

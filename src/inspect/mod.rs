@@ -6,6 +6,7 @@ pub mod changed_files;
 mod closed;
 pub mod doctor;
 pub mod follow;
+pub mod list_notes;
 pub mod next_steps;
 mod pace;
 pub mod status;

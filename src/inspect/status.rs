@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::basis::bases;
 use super::closed::closed;
+use super::list_notes::ListNotes;
 use crate::engine::go_to_own_refused;
 use crate::engine::position::branch_gone;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -51,6 +52,9 @@ pub struct Status {
     pub by_promise_alone: Option<usize>,
     /// Number of complete stories that nobody promised (`ralph.noSignal`); null if the events do not tell.
     pub without_promise: Option<usize>,
+    /// What happened to the list.
+    #[serde(flatten)]
+    pub list: ListNotes,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The attempt whose work was restored so that a person can complete it, as story@number; null if there is none.
@@ -302,6 +306,7 @@ impl Status {
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
         let bases = bases(state, &store.file("events.jsonl"));
+        status.list.add_events(&store.file("events.jsonl"));
         status.by_promise_alone = bases.map(|bases| bases.promise_alone);
         status.without_promise = bases.map(|bases| bases.without_promise);
         Ok(status.with(running, waiting, repo, state))
@@ -461,6 +466,7 @@ impl Status {
             restored: state.restored.clone(),
             current,
             max_retries: progress.max_retries,
+            list: ListNotes::of(state),
             by_promise_alone: None,
             without_promise: None,
             session: SessionStatus::of(state),

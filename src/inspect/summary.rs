@@ -34,8 +34,9 @@ impl Summary {
     /// # Errors
     /// If git or the events cannot be read.
     pub async fn of(open: &Loop<'_>, driver: Driver) -> Result<Self, Error> {
-        let status = Status::remembered(&open.state);
+        let mut status = Status::remembered(&open.state);
         let attempts = attempts(&open.file("events.jsonl"))?;
+        status.list.add_attempts(&attempts);
         let costs: Vec<f64> = attempts
             .iter()
             .filter_map(|entry| entry.attempt.whole_cost())

@@ -10,7 +10,7 @@
 //!   `hidden_files` (by new exclude rules), `new_rules` (of ignored files), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
-//!   `story_backup`, `users_index`.
+//!   `story_backup`, `story_list`, `users_index`.
 //!
 //! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
 //! the state of a loop.
@@ -49,6 +49,7 @@ mod small_ignored;
 mod stash_list;
 mod stat_changes;
 pub(crate) mod story_backup;
+mod story_list;
 mod submodules;
 #[cfg(test)]
 mod tests;
@@ -83,6 +84,7 @@ pub(crate) use own_position::OwnPosition;
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Return, Savepoint};
 pub(crate) use stash_list::StashList;
+pub(crate) use story_list::{LeftList, StoryList};
 pub(crate) use user_refs::{RefChange, UserRefs};
 
 /// A repository, and the directory of a loop in it.

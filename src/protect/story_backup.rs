@@ -163,7 +163,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
 }
 
 /// Moves whatever an attempt put in place of the list, or of a directory above it, to the trash.
-fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
+pub(super) fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
     let is_in_the_way = |path: &&Path| match seen_itself(path) {
         Some(_) if *path == list => true,
         Some(found) => !found.is_dir() && !leads_to_a_directory(path, &site.repo.top),
@@ -189,12 +189,12 @@ fn leads_to_a_directory(path: &Path, top: &Path) -> bool {
 }
 
 /// Returns the path of a list without links, once nothing is in its way.
-fn without_links(list: &Path) -> Option<PathBuf> {
+pub(super) fn without_links(list: &Path) -> Option<PathBuf> {
     Some(list.parent()?.canonicalize().ok()?.join(list.file_name()?))
 }
 
 /// Returns the door to a list, from a path without links: the work tree's, or that of the directory that a person named.
-fn door_to(site: Site<'_>, place: &Path) -> Below {
+pub(super) fn door_to(site: Site<'_>, place: &Path) -> Below {
     match site.repo.top.canonicalize() {
         Ok(top) if place.starts_with(&top) => Below::new(&top),
         _ => site.door(place),
@@ -203,7 +203,7 @@ fn door_to(site: Site<'_>, place: &Path) -> Below {
 
 /// Removes git-ralph's own temporary files beside the list that an interrupted mark left, but none where an attempt's link
 /// leads.
-fn remove_half_written(site: Site<'_>, source: &Source, list: &Path) -> Result<(), FileError> {
+pub(super) fn remove_half_written(site: Site<'_>, source: &Source, list: &Path) -> Result<(), FileError> {
     let place = source.target(&site.repo.top).ok().or_else(|| without_links(list));
     let Some(list) = place else { return Ok(()) };
     let is_inside = || {

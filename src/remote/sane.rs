@@ -147,6 +147,9 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
             cost_usd,
             ..
         } => is_id(story) && is_number(*attempt) && is_amount(Some(*duration)) && is_amount(*cost_usd),
+        What::ListPutBack {
+            story, attempt, kept, ..
+        } => is_id(story) && is_number(*attempt) && is_kept(kept),
         What::Checkpoint { story, attempt, .. } => is_story(story) && attempt.is_none_or(is_number),
         What::Reverted {
             story, attempt, kept, ..

@@ -22,6 +22,16 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
     Some(match what {
         What::Waiting { reason, .. } => (Kind::Waiting, reason.clone()),
         What::Checkpoint { story: None, .. } => (Kind::Edits, "edits by a person".to_owned()),
+        What::ListPutBack {
+            story,
+            attempt,
+            list,
+            what,
+            ..
+        } => (
+            Kind::Notice,
+            format!("{story}@{attempt}: {list}: put back: {what}"),
+        ),
         What::Committed { oid, commits } => {
             let commits = counted(*commits, "commit", "commits");
             (

@@ -84,6 +84,19 @@ pub enum OnFailure {
     Finish,
 }
 
+/// What an attempt may change in the list of stories besides the story that it works on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListEdits {
+    /// It may add stories, and boxes to its own.
+    #[default]
+    Additions,
+    /// Anything.
+    Allow,
+    /// Nothing.
+    None,
+}
+
 /// Whoever marks a complete story as done in its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -30,7 +30,7 @@ use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 
 pub use boxing::{BoxMode, Boxing, Least};
 pub use choices::{
-    Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
+    Colour, EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
 };
 pub use error::SettingsError;
 use ignored::{few_seconds, why_ignored};
@@ -39,8 +39,8 @@ use origins::{is_of_tree, scopes};
 pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
-    add, address, days, dollars, duration, empty_story, expression, finish_choice, lease, mark, no_signal,
-    notify, number, ref_prefix, retry_context, set_piece, text, truth, wait, wrong,
+    add, address, days, dollars, duration, empty_story, expression, finish_choice, lease, list_edits, mark,
+    no_signal, notify, number, ref_prefix, retry_context, set_piece, text, truth, wait, wrong,
 };
 pub use values::{
     parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
@@ -133,6 +133,8 @@ pub struct Settings {
     pub closed_command: Option<String>,
     /// Whoever marks a complete story.
     pub mark: Mark,
+    /// What an attempt may change in the list.
+    pub list_edits: ListEdits,
     /// Path of the template for prompts; the built-in one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
@@ -202,6 +204,7 @@ impl Default for Settings {
             done_command: None,
             closed_command: None,
             mark: Mark::Auto,
+            list_edits: ListEdits::Additions,
             prompt: None,
             retry_context: RetryContext::Reason,
             link_commit: None,
@@ -441,6 +444,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
         "ralph.storiescommand" => settings.stories_command = text(value),
         "ralph.donecommand" => settings.done_command = text(value),
         "ralph.closedcommand" => settings.closed_command = text(value),
+        "ralph.listedits" => settings.list_edits = list_edits(key, value)?,
         "ralph.mark" => settings.mark = mark(key, value)?,
         "ralph.prompt" => settings.prompt = text(value),
         "ralph.retrycontext" => settings.retry_context = retry_context(key, value)?,

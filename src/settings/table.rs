@@ -141,6 +141,11 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "who marks a complete story as done: auto (git-ralph), agent, or never",
     ),
     (
+        "ralph.listEdits",
+        "additions",
+        "what an attempt may change in the story list besides its own story: additions (new stories, which are open), none, or allow (anything)",
+    ),
+    (
         "ralph.prompt",
         "built in",
         "path of a prompt template, from the top directory",

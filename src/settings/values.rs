@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use super::Settings;
 use super::boxing::BoxMode;
 use super::choices::{
-    Colour, EmptyStory, FinishChoice, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
+    Colour, EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
 };
 use super::error::SettingsError;
 
@@ -160,6 +160,15 @@ pub(super) fn notify(value: &str) -> Notify {
         "" | "bell" => Notify::Bell,
         "off" => Notify::Off,
         command => Notify::Command(command.to_owned()),
+    }
+}
+
+pub(super) fn list_edits(key: &str, value: &str) -> Result<ListEdits, SettingsError> {
+    match value {
+        "additions" => Ok(ListEdits::Additions),
+        "allow" => Ok(ListEdits::Allow),
+        "none" => Ok(ListEdits::None),
+        _ => Err(wrong(key, value, "additions, allow or none")),
     }
 }
 

@@ -8,6 +8,7 @@ mod gate_file;
 mod held_tests;
 mod intent;
 mod linked;
+mod list_notes;
 mod moved;
 pub mod noted;
 mod store;
@@ -34,6 +35,7 @@ pub use intent::{
     LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
 };
 pub use linked::Linked;
+pub use list_notes::ListNotes;
 pub use noted::Noted;
 pub use store::{Lock, Store, changes, from_elsewhere, make_root};
 pub use version::VERSION;
@@ -414,6 +416,9 @@ pub struct State {
     /// The summary of the story list when it was last read; absent in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listed>,
+    /// What happened to the story list.
+    #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
+    pub list: ListNotes,
     /// The end of the wait for an agent's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,

@@ -11,10 +11,12 @@
 
 mod candidates;
 mod command;
+mod contains;
 mod dated;
 mod error;
 pub(crate) mod file;
 mod ids;
+mod json_view;
 mod layout;
 mod lint;
 pub mod markdown;
@@ -26,6 +28,7 @@ mod source;
 use serde::{Deserialize, Serialize};
 
 pub use self::command::{Commands, News};
+pub use self::contains::{Additions, Kept};
 pub use self::error::SourceError;
 pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve};
 pub use self::lint::not_listed;

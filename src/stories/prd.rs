@@ -10,8 +10,9 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
+use super::contains::View;
 use super::records::{Members, Records, wrong_json};
-use super::{SourceError, file};
+use super::{SourceError, file, json_view};
 
 use crate::fs::may_exist;
 
@@ -94,18 +95,64 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
         cause,
     };
     let text = text(bytes).map_err(malformed)?;
-    let root = root(text).map_err(malformed)?;
-    let list = match Members::of(root) {
+    records(text).map(|(records, _)| records).map_err(malformed)
+}
+
+/// The members beside a list.
+type Beside<'a> = Vec<(String, &'a RawValue)>;
+
+/// Reads the stories of a text, and the members beside their list.
+fn records(text: &str) -> Result<(Records, Beside<'_>), String> {
+    let root = root(text)?;
+    let (list, beside) = match Members::of(root) {
         Some(members) => {
             let list = members.first(LISTS).map(|(_, list)| list);
-            list.ok_or_else(|| malformed(format!("it has no list of stories ({})", LISTS.join(", "))))?
+            let list = list.ok_or_else(|| format!("it has no list of stories ({})", LISTS.join(", ")))?;
+            let beside = members.pairs().iter();
+            let beside = beside.map(|(key, value)| {
+                if std::ptr::eq(*value, list) {
+                    (format!("the list {key}"), RawValue::NULL)
+                } else {
+                    (key.clone(), *value)
+                }
+            });
+            (list, beside.collect())
         }
-        None => root,
+        None => (root, Vec::new()),
     };
     let values: Vec<&RawValue> =
-        serde_json::from_str(list.get()).map_err(|_| malformed("its stories are not a list".to_owned()))?;
-    Records::read(text, &values)
-        .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
+        serde_json::from_str(list.get()).map_err(|_| "its stories are not a list".to_owned())?;
+    let records =
+        Records::read(text, &values).map_err(|wrong| format!("{} at line {}", wrong.problem, wrong.line))?;
+    Ok((records, beside))
+}
+
+/// Returns what a file says.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn view(bytes: &[u8], shown: &str) -> Result<View, SourceError> {
+    let malformed = |cause| SourceError::Malformed {
+        path: shown.to_owned(),
+        cause,
+    };
+    let text = text(bytes).map_err(malformed)?;
+    let (records, beside) = records(text).map_err(malformed)?;
+    let mut view = json_view::view(text, &records, &beside, bytes.len() - text.len());
+    let marked = records
+        .all_marked(text)
+        .and_then(|marked| parse(&marked, shown).ok());
+    view.can_be_ticked = marked.is_some_and(|marked| {
+        let ids = |records: &Records| {
+            records
+                .stories()
+                .into_iter()
+                .map(|story| story.id)
+                .collect::<Vec<_>>()
+        };
+        ids(&marked) == ids(&records) && marked.list.iter().all(|record| record.story.done)
+    });
+    Ok(view)
 }
 
 /// Returns the file with the story at `index` of `records`, which were parsed from it, marked as done.

@@ -16,13 +16,14 @@ use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use super::contains::overwrite;
 use super::ids::{self, Names};
 use super::{Story, Task, Warning};
 
 /// The names of the member that says that a story is complete, in the order in which they count.
-const DONE: &[&str] = &["passes", "complete", "completed", "done", "status"];
+pub(super) const DONE: &[&str] = &["passes", "complete", "completed", "done", "status"];
 /// The names of the member that lists the stories that have to be complete first; all of them count.
-const DEPENDS: &[&str] = &[
+pub(super) const DEPENDS: &[&str] = &[
     "dependsOn",
     "depends_on",
     "deps",
@@ -30,9 +31,9 @@ const DEPENDS: &[&str] = &[
     "blocked_by",
     "dependencies",
 ];
-const TITLES: &[&str] = &["title", "name", "summary", "description"];
-const BODIES: &[&str] = &["body"];
-const TASKS: &[&str] = &[
+pub(super) const TITLES: &[&str] = &["title", "name", "summary", "description"];
+pub(super) const BODIES: &[&str] = &["body"];
+pub(super) const TASKS: &[&str] = &[
     "acceptanceCriteria",
     "acceptance_criteria",
     "criteria",
@@ -60,6 +61,8 @@ const WORD: &str = "done";
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) story: Story,
+    /// Its bytes in the text.
+    pub(super) range: Range<usize>,
     mark: Mark,
 }
 
@@ -136,13 +139,26 @@ impl Records {
 
     /// Returns the text with the story at `index` marked as done; every other byte stays.
     pub(super) fn marked(&self, text: &str, index: usize) -> Option<String> {
-        let (range, new) = match &self.list.get(index)?.mark {
+        let (range, new) = self.edit(self.list.get(index)?)?;
+        let (before, after) = (text.get(..range.start)?, text.get(range.end..)?);
+        Some(format!("{before}{new}{after}"))
+    }
+
+    /// Returns the text with all stories marked as done.
+    pub(super) fn all_marked(&self, text: &str) -> Option<Vec<u8>> {
+        let edits = self.list.iter().map(|record| {
+            let (range, new) = self.edit(record)?;
+            Some((range, new.into_bytes()))
+        });
+        Some(overwrite(text.as_bytes(), edits.collect::<Option<_>>()?))
+    }
+
+    fn edit(&self, record: &Record) -> Option<(Range<usize>, String)> {
+        Some(match &record.mark {
             Mark::True(range) => (range.clone(), "true".to_owned()),
             Mark::Word(range) => (range.clone(), serde_json::to_string(&self.word).ok()?),
             Mark::New(at, space) => (*at..*at, format!("{space}\"{}\": true,", DONE.first()?)),
-        };
-        let (before, after) = (text.get(..range.start)?, text.get(range.end..)?);
-        Some(format!("{before}{new}{after}"))
+        })
     }
 }
 
@@ -164,6 +180,11 @@ impl<'a> Members<'a> {
         })
     }
 
+    /// Returns all members.
+    pub(super) fn pairs(&self) -> &[(String, &'a RawValue)] {
+        &self.0
+    }
+
     fn text(&self, names: &[&str]) -> Option<String> {
         let (_, value) = self.first(names)?;
         scalar(value).filter(|text| !text.is_empty())
@@ -176,9 +197,7 @@ impl<'a> Members<'a> {
 
     fn record(&self, text: &str, lines: &Lines, value: &RawValue) -> (f64, Record) {
         let start = offset(text, value);
-        let done = self
-            .first(DONE)
-            .is_some_and(|(_, value)| scalar(value).is_some_and(|word| is_complete(&word)));
+        let done = self.first(DONE).is_some_and(|(_, value)| is_done(value));
         let title = self
             .text(TITLES)
             .map(|title| one_line(&title))
@@ -205,6 +224,7 @@ impl<'a> Members<'a> {
             .map_or(f64::INFINITY, |(_, value)| priority(value));
         let record = Record {
             story,
+            range: start..start + value.get().len(),
             mark: self.mark(text, start),
         };
         (order, record)
@@ -255,8 +275,7 @@ impl<'a> Members<'a> {
                 let line = lines.line(offset(text, item));
                 match Members::of(item) {
                     Some(members) => {
-                        let own = members.first(DONE).and_then(|(_, value)| scalar(value));
-                        let own = own.is_some_and(|word| is_complete(&word));
+                        let own = members.first(DONE).is_some_and(|(_, value)| is_done(value));
                         Some((one_line(&members.text(TASK_TEXTS)?), done || own, line))
                     }
                     None => Some((one_line(&scalar(item)?), done, line)),
@@ -315,7 +334,7 @@ impl Lines {
 }
 
 /// Returns the offset in `text` at which a part of it begins.
-fn offset(text: &str, part: &RawValue) -> usize {
+pub(super) fn offset(text: &str, part: &RawValue) -> usize {
     part.get().as_ptr().addr().saturating_sub(text.as_ptr().addr())
 }
 
@@ -327,6 +346,11 @@ fn scalar(value: &RawValue) -> Option<String> {
         Value::Bool(truth) => Some(truth.to_string()),
         _ => None,
     }
+}
+
+/// Returns whether the value of a mark says that a story is complete.
+pub(super) fn is_done(value: &RawValue) -> bool {
+    scalar(value).is_some_and(|word| is_complete(&word))
 }
 
 fn is_complete(word: &str) -> bool {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::contains::{self, Additions, Kept, View};
 use super::markdown::{self, Plan};
 use super::records::Records;
 use super::{
@@ -137,6 +138,33 @@ impl Source {
             }),
             None => Ok(Content::Plan(plan)),
         }
+    }
+
+    /// Settles the list of an attempt at the story with this id: its bytes before, and those after it, or why there are
+    /// none.
+    #[must_use]
+    pub fn settle(
+        &self,
+        before: &[u8],
+        after: Result<&[u8], &str>,
+        story: &str,
+        additions: Additions,
+    ) -> Kept {
+        contains::settle(before, after, story, additions, |bytes| match self.adapter {
+            Adapter::Prd => prd::view(bytes, &self.path),
+            _ => self.parse(bytes).map(|content| match content {
+                Content::Plan(plan) => plan.view(bytes),
+                Content::Records(_) => View::default(),
+            }),
+        })
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// If it is missing, or is no file that can be read.
+    pub fn bytes(&self, top: &Path) -> Result<Vec<u8>, SourceError> {
+        file::read(&self.target(top)?, &self.path)
     }
 
     /// Returns the path of the file that [`Source::mark_done`] edits: the path without symlinks.

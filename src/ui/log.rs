@@ -40,6 +40,13 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
                 let _ = writeln!(text, "       {words}");
             }
         }
+        if let Some(what) = &entry.list_put_back {
+            let _ = writeln!(
+                text,
+                "{}",
+                hang(&format!("       list put back: {what}"), 7, columns)
+            );
+        }
         if let Some(reason) = attempt.reason.as_deref().and_then(in_one_line) {
             let _ = writeln!(text, "{}", hang(&format!("       {reason}"), 7, columns));
         }

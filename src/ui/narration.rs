@@ -8,6 +8,7 @@ use super::amounts::{far, time, waiting_time};
 use super::style::{bold, green, red, verdict};
 use crate::events::{Attempt, What, handed_over};
 use crate::names::{Oid, counted, dollars, heading, typed};
+use crate::paths::shown;
 use crate::state::Verdict;
 
 /// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
@@ -48,6 +49,15 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             cost_usd,
             ..
         } => reviewed(reviewer, *accepted, *duration, *cost_usd),
+        What::ListPutBack {
+            list,
+            what,
+            shown: see,
+            ..
+        } => red(&format!(
+            "  {}: put back: {what}; to see it: {see}",
+            shown(list.as_bytes())
+        )),
         What::Checkpoint { story, oid, .. } => match story {
             Some(story) => format!("  checkpoint {}: {story}", oid.short()),
             None => format!("checkpoint {}: edits", oid.short()),

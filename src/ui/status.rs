@@ -78,6 +78,9 @@ fn progress(status: &Status) -> String {
         };
         let _ = writeln!(text, "{far}{alone}{unpromised}");
     }
+    for line in status.list.in_words() {
+        let _ = writeln!(text, "{}", red(&line));
+    }
     if status.commits_by_hand > 0 {
         let commits = counted(status.commits_by_hand, "commit", "commits");
         let _ = writeln!(text, "{commits} by hand since then");

@@ -42,6 +42,9 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         ));
     }
     let _ = writeln!(text, "{}: {}", bold(status.change.as_str()), parts.join("; "));
+    for line in status.list.in_words() {
+        let _ = writeln!(text, "{}", red(&line));
+    }
     if let Some(stopped) = stopped {
         let _ = writeln!(text, "{stopped}");
     }

@@ -4,7 +4,7 @@
 use super::agent_run::{Begun, Outcome};
 use super::proof::{self, Gates};
 use super::verdict::Judgement;
-use super::{gates, lost_work, neighbours, review, unpromised};
+use super::{gates, list, lost_work, neighbours, review, unpromised};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
 use crate::engine::steps::checkpoint;
@@ -171,10 +171,20 @@ async fn accept(
         let reason = format!("the submodule {path} was left with uncommitted changes; {advice}");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
-    refuse_empty_work(open, outcome, settings).await?;
     let of_agent = outcome.is_of_agent();
+    let settled = if of_agent {
+        Some(list::settle(open, story, settings, begun.number).await?)
+    } else {
+        None
+    };
+    let held = Held {
+        story,
+        begun,
+        list: settled,
+    };
+    refuse_empty_work(open, outcome, settings).await?;
     base.gates = proof::run(open, story, settings, begun, of_agent).await??;
-    look_again(open, &mut base, "the gates").await?;
+    look_again(open, &mut base, &held, "the gates").await?;
     let mut reviewed = None;
     // A person who calls the work complete has looked.
     if of_agent {
@@ -182,7 +192,7 @@ async fn accept(
         base.review = looked?;
         reviewed = judged::record(open).map(|record| record.tree.clone());
         if base.review.is_some() {
-            look_again(open, &mut base, "the review").await?;
+            look_again(open, &mut base, &held, "the review").await?;
         }
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
@@ -205,7 +215,7 @@ async fn accept(
             return Err(Judgement::new(Verdict::GateFailed, &reason).into());
         }
     }
-    look_again(open, &mut base, &format!("the hook {hook}")).await?;
+    look_again(open, &mut base, &held, &format!("the hook {hook}")).await?;
     if open.state.source.is_by_command() {
         // A tracker is not told of a story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
@@ -218,7 +228,8 @@ async fn accept(
     let marked = marks::mark_done(open, story, before, settings, begun.number).await;
     watch::end(open, watch).await?;
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    look_again(open, &mut base, "ralph.doneCommand").await?;
+    let held = Held { list: None, ..held };
+    look_again(open, &mut base, &held, "ralph.doneCommand").await?;
     Ok(base)
 }
 
@@ -243,8 +254,24 @@ async fn refuse_empty_work(
     Err(Judgement::new(Verdict::Failed, reason).into())
 }
 
-/// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them.
-async fn look_again(open: &mut Loop<'_>, base: &mut Base, after: &str) -> Result<(), Refused> {
+/// What must stay as it is while others than the agent run.
+struct Held<'a> {
+    story: &'a Story,
+    begun: &'a Begun,
+    list: Option<list::Settled>,
+}
+
+/// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them. The
+/// list is put back to what the attempt may leave.
+async fn look_again(
+    open: &mut Loop<'_>,
+    base: &mut Base,
+    held: &Held<'_>,
+    after: &str,
+) -> Result<(), Refused> {
+    if let Some(list) = &held.list {
+        list.again(open, held.story, held.begun.number, after).await?;
+    }
     let position = open.position().await?;
     let operations = operations_in_progress(&open.context.repo)
         .await

@@ -4,7 +4,7 @@ use super::accept::{Base, decide};
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::verdict::{Judgement, Unreviewed};
-use super::{left_to_person, limits, message, unpromised};
+use super::{left_to_person, limits, list, message, unpromised};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::position::refuse_branch_in_the_way;
@@ -142,12 +142,14 @@ async fn save(
         let (record, mut recorder) = open.attempt_record();
         record.tell_deleted(&mut recorder)?;
     }
+    let beside = list::take_left(open, &story.id, begun.number);
     let new = NewCheckpoint {
         story: Some(story.id.clone()),
         attempt: Some(begun.number),
         parent: parent.oid,
         subject: checkpoint_message::subject(story),
         body: message::body(story, begun, outcome, rests_on, &gates.lines, review.as_deref()),
+        beside,
     };
     checkpoint::save(open, new, &position, left).await?;
     user_refs::forget(open.site().dir);

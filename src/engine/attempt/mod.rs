@@ -6,6 +6,7 @@
 //! - `unpromised` lets gates judge an attempt that promised nothing.
 //! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `neighbours` undoes what other loops did to the branch meanwhile.
+//! - `list` holds the story list to what it was.
 //! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
@@ -18,6 +19,8 @@ pub(crate) mod held;
 pub(crate) mod learnings;
 mod left_to_person;
 pub(crate) mod limits;
+pub(crate) mod list;
+pub(crate) mod list_growth;
 mod lost_work;
 mod message;
 mod neighbours;
@@ -48,7 +51,7 @@ use crate::error::Error;
 use crate::events::{InForce, Watching, What};
 use crate::fs::{Durability, file_error};
 use crate::paths::first_few;
-use crate::protect::record_excludes;
+use crate::protect::{StoryList, record_excludes};
 use crate::settings::{Settings, to_std};
 use crate::signal;
 use crate::state::{Phase, Running, State};
@@ -288,6 +291,13 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
         record_excludes(open.site()).await?;
     }
     shared_stash::record(open).await?;
+    let (site, state, _) = open.parts();
+    let list = if state.source.is_by_command() {
+        None
+    } else {
+        StoryList::read(site, &state.source)?
+    };
+    (open.list_before, open.list_left) = (list, None);
     open.view.at_checkpoint = false;
     let known = open.view.refs.clone();
     let (record, _) = open.attempt_record();
@@ -311,7 +321,9 @@ pub(crate) async fn choose_story(
     if open.state.progress.phase != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;
     }
+    list_growth::note_between(open, &listing);
     let story = stories::story_to_do(&open.state, &listing)?;
+    list_growth::refuse(open, &listing, &story, settings)?;
     Ok((listing, story))
 }
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
+use crate::refs::{KeptRef, Update};
 use crate::settings::EmptyStory;
 use crate::state::{CheckpointPlan, Intent};
 
@@ -22,6 +23,8 @@ pub(crate) struct NewCheckpoint {
     pub subject: String,
     /// The body of its message; may be empty.
     pub body: String,
+    /// What else is kept, and moves of refs that go with it.
+    pub beside: (Option<KeptRef>, Option<Update>),
 }
 
 /// Makes a checkpoint of the work tree that was just read.
@@ -77,7 +80,9 @@ pub(super) async fn commit(
         (Some(story), Some(attempt)) => open.state.change.attempt_ref(story, attempt),
         _ => String::new(),
     };
-    let (put_back, kept) = users_head::put_back(open, position, &name).await?;
+    let (mut put_back, mut kept) = users_head::put_back(open, position, &name).await?;
+    kept.extend(new.beside.0);
+    put_back.extend(new.beside.1);
     let repo = &open.context.repo;
     let message = match new.body.as_str() {
         "" => new.subject,

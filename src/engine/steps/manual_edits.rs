@@ -84,6 +84,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         parent: tip,
         subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
+        beside: (None, None),
     };
     checkpoint::commit(open, new, &position, reading.tree).await?;
     open.tell(format!(

@@ -18,7 +18,7 @@ use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
 use crate::settings::Strategy;
-use crate::state::{Before, Completed, Linked, Progress, SavePoint, State, Store};
+use crate::state::{Before, Completed, Linked, ListNotes, Progress, SavePoint, State, Store};
 use crate::stories;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
@@ -102,6 +102,7 @@ pub async fn resume<'o>(
         session: None,
         prompted: None,
         unchanged: 0,
+        list: ListNotes::default(),
         listed: None,
         waits_until: None,
         waits_for: None,

@@ -1,5 +1,6 @@
 //! Reverts an attempt: keeps its work, then restores branch, HEAD, index and files to the checkpoint.
 
+use crate::engine::attempt::list;
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
@@ -47,8 +48,9 @@ pub(crate) async fn undo(
 ) -> Result<(), Error> {
     let judged = judged::record(open).map(|record| record.tree.clone());
     let judged = judged.filter(|judged| *judged != now.tree);
-    let left = judged.as_ref().unwrap_or(&now.tree);
-    let mut kept = keep(open, &undoing, position, left).await?;
+    let left = judged.as_ref().unwrap_or(&now.tree).clone();
+    let (left, of_list) = list::with_left_list(open, &left).await?;
+    let mut kept = keep(open, &undoing, position, &left).await?;
     if let Some(judged) = judged {
         kept.push(keep_beside(open, &undoing, &judged, &now.tree).await?);
     }
@@ -74,6 +76,7 @@ pub(crate) async fn undo(
     )
     .await?;
     put_back.extend(of_head);
+    put_back.extend(of_list);
     let plan = RevertPlan {
         trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
         story: undoing.story,

@@ -23,7 +23,7 @@ use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
 use crate::protect::{Savepoint, Site, UserRefs};
-use crate::state::{Before, Intent, Progress, StartPlan, State, Store};
+use crate::state::{Before, Intent, ListNotes, Progress, StartPlan, State, Store};
 
 /// Begins a new loop. `refs` are all refs, if they are known.
 ///
@@ -206,6 +206,7 @@ async fn compute(
         session: None,
         prompted: None,
         unchanged: 0,
+        list: ListNotes::of_length(found.listing.stories.len()),
         listed: Some(listed(&found.listing, &[], None)),
         waits_until: None,
         waits_for: None,

@@ -384,5 +384,11 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             by_command: either,
         });
     }
+    all.push(StoryRefusal::Grown {
+        change: change(),
+        added: 11,
+        story: "14".to_owned(),
+        source_file: "TODO.md".to_owned(),
+    });
     all
 }

@@ -89,7 +89,7 @@ fn begins_with_starred_number(behind: &str) -> bool {
 }
 
 /// The characters that pad a mark.
-const BLANK: [char; 2] = [' ', '\t'];
+pub(super) const BLANK: [char; 2] = [' ', '\t'];
 
 /// Returns whether `line` would be an item with a box if it were markdown.
 pub(super) fn looks_like_box(line: &str) -> bool {

@@ -13,6 +13,7 @@ mod outline;
 mod prose;
 mod tick;
 mod unended;
+mod view;
 
 use std::ops::Range;
 
@@ -46,6 +47,8 @@ pub struct Plan {
     boxes: Vec<CheckBox>,
     /// For each story, the indices of its boxes.
     members: Vec<Range<usize>>,
+    /// For each story, the text below its title.
+    bodies: Vec<Range<usize>>,
 }
 
 impl Plan {
@@ -72,6 +75,7 @@ impl Plan {
         let warnings = warnings(&groups, &named, &outline, grouping, for_openspec);
         let named = named.ids;
         let members = groups.iter().map(|group| group.boxes.clone()).collect();
+        let bodies = groups.iter().map(|group| group.body.clone()).collect();
         let preamble = preamble(&document, groups.first());
         let stories = groups
             .into_iter()
@@ -89,6 +93,7 @@ impl Plan {
             }),
             boxes: outline.boxes,
             members,
+            bodies,
         }
     }
 }

@@ -33,6 +33,18 @@ pub struct Spoiled {
 /// If a box would not be the same one with a tick: the first such box.
 pub fn tick(bytes: &[u8], plan: &Plan, index: usize) -> Result<Ticked, Spoiled> {
     let members = plan.members.get(index).cloned().unwrap_or_default();
+    tick_boxes(bytes, plan, members)
+}
+
+/// Ticks every open box of `plan`, which was parsed from `bytes`.
+///
+/// # Errors
+/// As [`tick`].
+pub(super) fn tick_all(bytes: &[u8], plan: &Plan) -> Result<Ticked, Spoiled> {
+    tick_boxes(bytes, plan, 0..plan.boxes.len())
+}
+
+fn tick_boxes(bytes: &[u8], plan: &Plan, members: Range<usize>) -> Result<Ticked, Spoiled> {
     let marks: Vec<Range<usize>> = plan
         .boxes
         .get(members.clone())

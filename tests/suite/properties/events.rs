@@ -53,7 +53,7 @@ fn recorded(output: &Output) -> impl Iterator<Item = &str> {
         .filter(move |line| !is(line, "output") && (!is(line, "error") || line.contains("\"kind\":")))
 }
 
-/// An agent whose first attempt is refused by a gate, whose second cannot be answered, whose third makes a tag, and which then
+/// An agent whose first attempt is refused by a gate, whose second cannot be answered, whose third makes a tag and ticks all, and which then
 /// only fails.
 fn busy(sandbox: &Sandbox) -> String {
     sandbox.agent(
@@ -64,7 +64,7 @@ case $n in
 2) echo '{"type":"system","subtype":"init","session_id":"s"}'
    echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"rate limit, try again in 1 second"}'
    exit 1 ;;
-3) git tag mine; echo x >x; complete ;;
+3) git tag mine; sed -i 's/\[ ]/[x]/' openspec/changes/*/tasks.md; echo x >x; complete ;;
 *) failed "no $n" ;;
 esac"#,
     )

@@ -12,6 +12,13 @@ fn next(sandbox: &Sandbox, edit: &str) -> crate::support::Output {
     sandbox.step("next", &agent)
 }
 
+/// A repository in which attempts may write anything to the list.
+fn allowed() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.listEdits", "allow");
+    sandbox
+}
+
 fn done(sandbox: &Sandbox) -> Vec<bool> {
     let listed = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
     let stories = listed["stories"].as_array().unwrap();
@@ -19,13 +26,13 @@ fn done(sandbox: &Sandbox) -> Vec<bool> {
 }
 
 #[test]
-fn what_the_agent_forgets_is_ticked_and_what_it_ticks_elsewhere_is_told() {
-    let sandbox = Sandbox::new();
+fn what_the_agent_forgets_is_ticked_and_what_it_may_tick_elsewhere_is_told() {
+    let sandbox = allowed();
     let list = sandbox.read(TASKS);
     sandbox.start();
     next(&sandbox, "sed -i 's/\\[ \\] 3.1/[x] 3.1/' \"$list\"")
         .exits(0)
-        .says("the agent also ticked off: 3");
+        .says("warning: stories that had no attempt are done in the list: 3");
     let ticked = list.replace("[ ] 1.", "[x] 1.").replace("[ ] 3.1", "[x] 3.1");
     assert_eq!(sandbox.read(TASKS), ticked);
     assert_eq!(
@@ -36,22 +43,27 @@ fn what_the_agent_forgets_is_ticked_and_what_it_ticks_elsewhere_is_told() {
 
 #[test]
 fn an_earlier_story_that_the_agent_unticks_is_ticked_again() {
-    let sandbox = Sandbox::new();
-    sandbox.start();
-    next(&sandbox, "true").exits(0);
-    next(&sandbox, "sed -i 's/\\[x\\] 1.1/[ ] 1.1/' \"$list\"")
-        .exits(0)
-        .says("ticked again: 1");
-    assert_eq!(done(&sandbox), [true, true, false]);
+    for (sandbox, told) in [
+        (Sandbox::new(), "put back: marks of 1;"),
+        (allowed(), "ticked again: 1"),
+    ] {
+        sandbox.start();
+        next(&sandbox, "true").exits(0);
+        next(&sandbox, "sed -i 's/\\[x\\] 1.1/[ ] 1.1/' \"$list\"")
+            .exits(0)
+            .says(told);
+        assert_eq!(done(&sandbox), [true, true, false]);
+    }
 }
 
 #[test]
-fn work_that_the_agent_adds_to_an_earlier_story_is_open() {
-    let sandbox = Sandbox::new();
-    sandbox.start();
-    next(&sandbox, "true").exits(0);
-    next(&sandbox, "sed -i '/1.2/a - [ ] 1.3 Migrate' \"$list\"").exits(0);
-    assert_eq!(done(&sandbox), [false, true, false]);
+fn work_that_the_agent_may_add_to_an_earlier_story_is_open() {
+    for (sandbox, is_done) in [(Sandbox::new(), true), (allowed(), false)] {
+        sandbox.start();
+        next(&sandbox, "true").exits(0);
+        next(&sandbox, "sed -i '/1.2/a - [ ] 1.3 Migrate' \"$list\"").exits(0);
+        assert_eq!(done(&sandbox), [is_done, true, false]);
+    }
 }
 
 #[test]
@@ -75,17 +87,18 @@ fn a_story_that_was_renamed_renumbered_or_deleted_is_done() {
         ),
         ("printf '## 8. Anew\\n- [ ] 8.1 Other\\n' >\"$list\"", vec![false]),
     ] {
-        let sandbox = Sandbox::new();
-        sandbox.start();
-        next(&sandbox, edit).exits(0);
-        assert_eq!(done(&sandbox), stories, "{edit}");
-        assert_eq!(sandbox.subjects("ralph/add-login")[0], "checkpoint: 1");
+        for (sandbox, stories) in [(Sandbox::new(), vec![true, false, false]), (allowed(), stories)] {
+            sandbox.start();
+            next(&sandbox, edit).exits(0);
+            assert_eq!(done(&sandbox), stories, "{edit}");
+            assert_eq!(sandbox.subjects("ralph/add-login")[0], "checkpoint: 1");
+        }
     }
 }
 
 #[test]
 fn a_list_that_cannot_be_read_any_more_fails_the_attempt() {
-    let sandbox = Sandbox::new();
+    let sandbox = allowed();
     sandbox.start();
     next(&sandbox, "rm \"$list\"").exits(3).says("no story file at");
     sandbox.is_at_checkpoint();
@@ -94,7 +107,7 @@ fn a_list_that_cannot_be_read_any_more_fails_the_attempt() {
 
 #[test]
 fn broken_json_fails_the_attempt_with_its_place_as_the_reason() {
-    let sandbox = Sandbox::new();
+    let sandbox = allowed();
     let list = "{\"branchName\":\"add-login\",\n\"stories\":[{\"id\":\"a\"}]}\n";
     sandbox.git(&["rm", "-rq", "openspec"]);
     sandbox.write("prd.json", list);
@@ -123,7 +136,7 @@ fn an_ignored_list_comes_back_after_a_failed_attempt() {
 
 #[test]
 fn an_ignored_list_comes_back_whatever_stands_in_its_place() {
-    let sandbox = Sandbox::new();
+    let sandbox = allowed();
     sandbox.write(".git/info/exclude", "/lists\n");
     let list = r#"{"branchName":"mine","stories":[{"id":"a","passes":false}]}"#;
     sandbox.write("lists/prd.json", list);
@@ -157,7 +170,7 @@ fn an_ignored_list_comes_back_whatever_stands_in_its_place() {
 
 #[test]
 fn a_story_that_moved_down_by_a_number_is_known_by_its_tasks() {
-    let sandbox = Sandbox::new();
+    let sandbox = allowed();
     sandbox.start();
     let edit = "printf '## 1. Before\\n- [ ] 1.0 Plan\\n\\n' >new; sed 's/## 1\\./## 2./; s/## 2\\. S/## 3. S/; s/## 3\\. P/## 4. P/' \"$list\" >>new; mv new \"$list\"";
     next(&sandbox, edit).exits(0);
@@ -304,13 +317,13 @@ fn only_the_box_changes_in_the_list() {
 
 #[test]
 fn the_agent_may_tick_and_may_tick_others() {
-    let sandbox = Sandbox::new();
+    let sandbox = allowed();
     sandbox.start();
     let agent = sandbox.completing(&format!("sed -i 's/\\[ \\] \\([12]\\)/[x] \\1/' {TASKS}"));
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("the agent also ticked off: 2");
+        .says("warning: stories that had no attempt are done in the list: 2");
     assert_eq!(sandbox.status()["stories_done"], 2);
     let agent = sandbox.agent("echo $RALPH_STORY >\"$notes/story\"; complete");
     sandbox.step("next", &agent).exits(0);
@@ -324,7 +337,7 @@ fn a_list_that_the_agent_destroys_is_a_failure_with_a_reason() {
         format!("rm {TASKS}; mkdir {TASKS}"),
         format!("rm {TASKS}; mkfifo {TASKS}"),
     ] {
-        let sandbox = Sandbox::new();
+        let sandbox = allowed();
         sandbox.start();
         let list = sandbox.read(TASKS);
         let agent = sandbox.completing(&script);
@@ -354,12 +367,12 @@ fn an_ignored_list_is_put_back_too() {
 
 #[test]
 fn stories_that_the_agent_takes_off_the_list_are_told() {
-    let sandbox = Sandbox::new();
+    let sandbox = allowed();
     sandbox.write(TASKS, "- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n");
     sandbox.start();
     let agent = sandbox.completing(&format!("echo '- [ ] 1. a' >{TASKS}"));
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("warning: the agent took stories off the list that nobody has worked on: 2, 3");
+        .says("warning: stories that had no attempt are no longer in the list: 2, 3");
 }

@@ -20,6 +20,7 @@ mod guard;
 mod guard_hooks;
 #[cfg(target_os = "linux")]
 mod guard_program;
+mod held_list;
 mod held_tests;
 mod held_tests_back;
 mod ignored;

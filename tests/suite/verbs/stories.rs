@@ -55,6 +55,7 @@ fn no_part_of_a_list_is_left_out_in_silence() {
     }
     // An attempt that leaves such a list has failed.
     sandbox.write(TASKS, "- [ ] 1 a\n- [ ] 2 b\n");
+    sandbox.configure("ralph.listEdits", "allow");
     sandbox.start();
     let agent = sandbox.completing(&format!(
         "printf -- '- [x] 1 a\\n\\n<!--\\n- [ ] 2 b\\n' >{TASKS}"

@@ -1,0 +1,181 @@
+//! Holds the story list: what an attempt made of it, beyond its own story and additions, is put back before anything
+//! judges the work, and once more after each that could run what the attempt wrote.
+
+use crate::engine::Loop;
+use crate::engine::stories::{follow_source, list_bytes_before_attempt};
+use crate::error::Error;
+use crate::events::What;
+use crate::git::StagedEntry;
+use crate::names::{Oid, typed, typed_path};
+use crate::protect::{LeftList, StoryList};
+use crate::refs::{KeptRef, Update, free_names};
+use crate::settings::{ListEdits, Settings};
+use crate::stories::{Additions, Story};
+
+/// The list that an attempt may leave; `None` if it is not held.
+pub(super) struct Settled(Option<Vec<u8>>);
+
+/// Puts back what an attempt may not change in the list of stories. Its own version is kept.
+pub(super) async fn settle(
+    open: &mut Loop<'_>,
+    story: &Story,
+    settings: &Settings,
+    attempt: u32,
+) -> Result<Settled, Error> {
+    let additions = match settings.list_edits {
+        ListEdits::Allow => return Ok(Settled(None)),
+        ListEdits::Additions => Additions::Stay,
+        ListEdits::None => Additions::ArePutBack,
+    };
+    follow_source(open);
+    let source = open.state.source.clone();
+    let before = match open.list_before.take() {
+        Some(before) => Some(before),
+        None => list_bytes_before_attempt(open)
+            .await?
+            .map(|bytes| StoryList::with(bytes, &source)),
+    };
+    let Some(before) = before.filter(|_| !source.is_by_command()) else {
+        return Ok(Settled(None));
+    };
+    let after = before.bytes_after(open.site(), &source)?;
+    let seen = after.as_deref().map_err(String::as_str);
+    let kept = source.settle(&before.bytes, seen, &story.id, additions);
+    if let Some(what) = kept.put_back {
+        put_back(
+            open,
+            &before,
+            story,
+            attempt,
+            after.ok().as_deref(),
+            (&kept.bytes, what),
+        )
+        .await?;
+    }
+    open.list_before = Some(before);
+    Ok(Settled(Some(kept.bytes)))
+}
+
+impl Settled {
+    /// Puts back what others than the attempt have made of the list since; `who` are they.
+    pub async fn again(
+        &self,
+        open: &mut Loop<'_>,
+        story: &Story,
+        attempt: u32,
+        who: &str,
+    ) -> Result<(), Error> {
+        let (Some(wanted), Some(before)) = (&self.0, open.list_before.clone()) else {
+            return Ok(());
+        };
+        let now = before.bytes_after(open.site(), &open.state.source)?;
+        if now.as_ref() == Ok(wanted) {
+            return Ok(());
+        }
+        let what = format!("what {who} made of it");
+        put_back(open, &before, story, attempt, now.ok().as_deref(), (wanted, what)).await
+    }
+}
+
+/// Keeps the work tree with the list as it is, and writes the list.
+async fn put_back(
+    open: &mut Loop<'_>,
+    before: &StoryList,
+    story: &Story,
+    attempt: u32,
+    now: Option<&[u8]>,
+    (wanted, what): (&[u8], String),
+) -> Result<(), Error> {
+    let tree = open.read_work_tree().await?.tree;
+    let source = open.state.source.clone();
+    let git = &open.context.repo.git;
+    // What git does not track is in no tree.
+    let untracked = match now {
+        Some(now) if git.file_of(&tree, &source.path).await?.is_none() => Some(now),
+        _ => None,
+    };
+    let mut shown = None;
+    if let Some(now) = untracked {
+        let place = StoryList::put_in_trash(open.site(), &open.trash_name(), now)?;
+        shown = Some(typed_path(&place));
+    }
+    let message = "what an attempt made of the story list";
+    let repo = &open.context.repo;
+    let commit = repo
+        .commit_tree(&tree, &[&open.state.checkpoint], message)
+        .await?;
+    let own = open.state.change.attempt_ref(&story.id, attempt);
+    let wish = KeptRef {
+        name: format!("{own}-list"),
+        oid: commit.clone(),
+    };
+    let refs = open.read_user_refs().await?;
+    let (updates, found) = free_names(&[wish], |name| refs.at(name));
+    let why = "ralph: what an attempt made of the story list";
+    open.context.repo.git.update_refs(&updates, why).await?;
+    open.view.refs = None;
+    before.write(open.site(), &source, wanted)?;
+    let is_first = open.list_left.is_none();
+    let name = found.first().map_or_else(String::new, |kept| kept.name.clone());
+    let shown = shown.unwrap_or_else(|| {
+        if is_first {
+            let attempt = typed(format!("{}@{attempt}", story.id));
+            format!("git ralph diff {} {attempt}", typed(open.change()))
+        } else {
+            format!("git diff {} {}", open.state.checkpoint.short(), typed(&name))
+        }
+    });
+    if is_first {
+        open.list_left = Some(LeftList {
+            name: name.clone(),
+            commit,
+        });
+    }
+    open.emit(What::ListPutBack {
+        story: story.id.clone(),
+        attempt,
+        list: source.path,
+        what,
+        kept: if is_first { own } else { name },
+        shown,
+    });
+    Ok(())
+}
+
+/// Returns the attempt's version under the name of the attempt, and the deletion of the ref that kept it so far.
+pub(super) fn take_left(open: &mut Loop<'_>, story: &str, attempt: u32) -> (Option<KeptRef>, Option<Update>) {
+    let Some(LeftList { name, commit }) = open.list_left.take() else {
+        return (None, None);
+    };
+    let kept = KeptRef {
+        name: open.state.change.attempt_ref(story, attempt),
+        oid: commit.clone(),
+    };
+    (Some(kept), Some(Update::Delete { name, old: commit }))
+}
+
+/// Returns the tree of a refused attempt with the list as the attempt left it, and the deletion of the ref that kept that.
+pub(crate) async fn with_left_list(open: &mut Loop<'_>, now: &Oid) -> Result<(Oid, Option<Update>), Error> {
+    let Some(LeftList { name, commit }) = open.list_left.take() else {
+        return Ok((now.clone(), None));
+    };
+    let repo = &open.context.repo;
+    let path = &open.state.source.path;
+    let left = repo.git.tree_of(&commit).await?;
+    let list = [format!(":(top,literal){path}")];
+    let changes = repo.git.changes_among(now, &left, &list).await?;
+    let entries: Vec<StagedEntry> = changes.iter().filter_map(|change| change.is.clone()).collect();
+    let gone: Vec<Vec<u8>> = changes
+        .into_iter()
+        .filter(|change| change.is.is_none())
+        .map(|change| change.path)
+        .collect();
+    let delete = Update::Delete { name, old: commit };
+    if entries.is_empty() && gone.is_empty() {
+        return Ok((now.clone(), Some(delete)));
+    }
+    let scratch = open.file("list.index");
+    let tree = repo.tree_with(&scratch, now, &entries, &gone).await?;
+    repo.discard_index(&scratch)?;
+    Ok((tree, Some(delete)))
+}

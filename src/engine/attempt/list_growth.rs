@@ -1,0 +1,81 @@
+//! Notes what happens to the list besides attempts at its stories, and stops a list that attempts make longer and longer.
+
+use crate::engine::Loop;
+use crate::engine::story_refusal::StoryRefusal;
+use crate::error::Error;
+use crate::settings::{ListEdits, Settings};
+use crate::stories::{Listing, Story, find_again};
+
+/// Notes the stories that were done or removed in the list since this process last read it, between two attempts.
+pub(crate) fn note_between(open: &mut Loop<'_>, now: &Listing) {
+    let is_open = |story: &&Story| !story.done && !story.optional;
+    let open_now: Vec<String> = now
+        .stories
+        .iter()
+        .filter(is_open)
+        .map(|story| story.id.clone())
+        .collect();
+    let before = open.open_stories.replace(open_now.clone()).unwrap_or_default();
+    let completed = &open.state.progress.completed;
+    let by_list = before
+        .into_iter()
+        .filter(|id| !open_now.contains(id) && !completed.iter().any(|done| done.id == *id));
+    let by_list: Vec<String> = by_list.collect();
+    open.state.list.note_by_list(by_list);
+}
+
+/// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are
+/// gone, and of those that are done.
+pub(crate) fn note_attempt(
+    open: &mut Loop<'_>,
+    story: &Story,
+    before: &Listing,
+    now: &Listing,
+) -> [Vec<String>; 2] {
+    let others = before.stories.iter();
+    let others = others.filter(|other| !other.done && !other.optional && other.id != story.id);
+    let (mut gone, mut done) = (Vec::new(), Vec::new());
+    for other in others {
+        match find_again(&now.stories, other).and_then(|index| now.stories.get(index)) {
+            None => gone.push(other.id.clone()),
+            Some(found) if found.done => done.push(other.id.clone()),
+            Some(_) => {}
+        }
+    }
+    let notes = &mut open.state.list;
+    notes.note_by_list(gone.iter().chain(&done).cloned());
+    for other in &now.stories {
+        if find_again(&before.stories, other).is_none() && !notes.added.contains(&other.id) {
+            notes.added.push(other.id.clone());
+        }
+    }
+    [gone, done]
+}
+
+/// Refuses an attempt at a story that an attempt has added, if there are too many of them. Whoever types the command again
+/// has looked.
+pub(crate) fn refuse(
+    open: &mut Loop<'_>,
+    listing: &Listing,
+    story: &Story,
+    settings: &Settings,
+) -> Result<(), Error> {
+    let notes = &mut open.state.list;
+    if notes.length == 0 {
+        notes.length = listing.stories.len();
+    }
+    let is_added = notes.added.contains(&story.id) && notes.has_grown_too_far();
+    if !is_added || settings.list_edits == ListEdits::Allow {
+        return Ok(());
+    }
+    let added = notes.added.len();
+    (notes.length, notes.added) = (listing.stories.len(), Vec::new());
+    open.save()?;
+    Err(StoryRefusal::Grown {
+        change: open.change().to_string(),
+        added,
+        story: story.id.clone(),
+        source_file: open.state.source.path.clone(),
+    }
+    .into())
+}

@@ -1,0 +1,56 @@
+//! Tells which stories are done by the list alone, and after which attempts something of the list was put back.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::events::log::{LogEntry, attempts};
+use crate::state::State;
+
+/// What happened to the story list of a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ListNotes {
+    /// The ids of stories that were open, and are done or gone although no attempt was made at them.
+    pub by_list: Vec<String>,
+    /// The attempts after which something of the list was put back, as story@number.
+    pub list_put_back: Vec<String>,
+}
+
+impl ListNotes {
+    /// Returns what the state tells.
+    #[must_use]
+    pub fn of(state: &State) -> Self {
+        Self {
+            by_list: state.list.by_list_alone(&state.progress),
+            list_put_back: Vec::new(),
+        }
+    }
+
+    /// Adds what the events tell, as far as they can be read.
+    pub fn add_events(&mut self, events: &Path) {
+        self.add_attempts(&attempts(events).unwrap_or_default());
+    }
+
+    /// Adds what these attempts tell.
+    pub fn add_attempts(&mut self, entries: &[LogEntry]) {
+        let entries = entries.iter().filter(|entry| entry.list_put_back.is_some());
+        let names = entries.map(|entry| format!("{}@{}", entry.attempt.story, entry.attempt.attempt));
+        self.list_put_back = names.collect();
+    }
+
+    /// Returns it in words, one line each.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        let line =
+            |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what}{}", names.join(", ")));
+        let by_list = line(
+            "done or gone by the list alone, without an attempt: ",
+            &self.by_list,
+        );
+        let put_back = line(
+            "something of the story list was put back after: ",
+            &self.list_put_back,
+        );
+        by_list.into_iter().chain(put_back).collect()
+    }
+}

@@ -1,0 +1,233 @@
+//! Decides what becomes of a list that an attempt has written to: pure.
+//!
+//! What the adapter reads is compared, and not lines: a comment, a fence or a heading that an attempt adds can hide or
+//! regroup all that follows.
+//!
+//! Invariant: in what is kept, no mark differs from before but those of the attempted story, and no other story that was
+//! there says anything else.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What an adapter reads of a list, and where its marks are.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    /// What is said beside the stories: the text above the first one, or the members beside a JSON list.
+    pub above: String,
+    pub stories: Vec<Part>,
+    /// True if marking each story as done changes nothing else.
+    pub can_be_ticked: bool,
+}
+
+/// What a list says of one story.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub id: String,
+    /// All that it says but the marks.
+    pub all: String,
+    /// The part of it, besides the boxes, that an attempt at this story may not change either.
+    pub own: String,
+    /// Its boxes, each with the part of it that is no mark.
+    pub boxes: Vec<String>,
+    pub marks: Vec<Mark>,
+}
+
+/// The mark of a box, or the literal of a JSON story.
+#[derive(Debug)]
+pub(super) struct Mark {
+    /// What it marks.
+    pub of: String,
+    pub range: Range<usize>,
+    pub is_done: bool,
+    /// What opens it.
+    pub open: Vec<u8>,
+}
+
+/// Whether an attempt may add to a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Additions {
+    /// Stories, and boxes of the attempted story.
+    Stay,
+    /// Nothing.
+    ArePutBack,
+}
+
+/// A list as it is kept after an attempt.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What of the attempt's version is not kept, in words; `None` if all is.
+    pub put_back: Option<String>,
+}
+
+/// Settles a list: `before` the attempt at the story with the id `story`, and `after` it, where that is a list. `read` is
+/// the adapter.
+pub(super) fn settle<E: ToString>(
+    before: &[u8],
+    after: Result<&[u8], &str>,
+    story: &str,
+    additions: Additions,
+    read: impl Fn(&[u8]) -> Result<View, E>,
+) -> Kept {
+    let old = |bytes: Vec<u8>, why: &str| Kept {
+        bytes,
+        put_back: Some(format!("the list as it was before the attempt ({why})")),
+    };
+    let (Ok(was), Ok(after)) = (read(before), after) else {
+        return old(before.to_vec(), after.err().unwrap_or("it cannot be read"));
+    };
+    let is = match read(after) {
+        Ok(is) => is,
+        Err(why) => return old(before.to_vec(), &why.to_string()),
+    };
+    let kept = contains(&was, &is, story, additions).and_then(|()| {
+        let (bytes, told) = with_marks_of(before, &was, after, &is, story);
+        let kept = read(&bytes).map_err(|why| why.to_string())?;
+        contains(&was, &kept, story, additions)?;
+        if !kept.can_be_ticked {
+            return Err("a box in it cannot be ticked".to_owned());
+        }
+        if with_marks_of(before, &was, &bytes, &kept, story).0 != bytes {
+            return Err("its marks cannot be told apart".to_owned());
+        }
+        Ok(Kept {
+            put_back: (!told.is_empty()).then(|| told.join("; ")),
+            bytes,
+        })
+    });
+    kept.unwrap_or_else(|why| old(with_own_marks(before, &was, after, &is, story), &why))
+}
+
+/// Returns why one view does not contain another, except for what an attempt at `story` may change of it.
+fn contains(was: &View, is: &View, story: &str, additions: Additions) -> Result<(), String> {
+    if was.above != is.above {
+        return Err("what stands beside the stories".to_owned());
+    }
+    let places: HashMap<&str, usize> = is.stories.iter().map(|part| part.id.as_str()).zip(0..).collect();
+    let mut last = None;
+    for part in &was.stories {
+        let (id, place) = (&part.id, places.get(part.id.as_str()).copied());
+        let Some(now) = place.and_then(|place| is.stories.get(place)) else {
+            return Err(format!("story {id} was gone"));
+        };
+        if last >= place {
+            return Err("the order of the stories".to_owned());
+        }
+        last = place;
+        let is_same = if part.id == story {
+            part.own == now.own && is_within(&part.boxes, &now.boxes)
+        } else {
+            part.all == now.all
+                && part
+                    .marks
+                    .iter()
+                    .map(|mark| &mark.of)
+                    .eq(now.marks.iter().map(|mark| &mark.of))
+        };
+        if !is_same {
+            return Err(format!("what story {id} says"));
+        }
+    }
+    if additions == Additions::Stay {
+        return Ok(());
+    }
+    let count = |view: &View| view.stories.iter().map(|part| part.boxes.len()).sum::<usize>();
+    if was.stories.len() == is.stories.len() && count(was) == count(is) {
+        Ok(())
+    } else {
+        Err("it was added to (ralph.listEdits)".to_owned())
+    }
+}
+
+/// Returns whether all of `some` are in `all`, in this order.
+fn is_within(some: &[String], all: &[String]) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|wanted| all.any(|found| found == wanted))
+}
+
+/// Returns the list `after`, which contains the list `before`, with the marks of all stories but one as they were, and with
+/// new stories open; and what that changes, in words.
+fn with_marks_of(before: &[u8], was: &View, after: &[u8], is: &View, story: &str) -> (Vec<u8>, Vec<String>) {
+    let known: HashMap<&str, &Part> = was.stories.iter().map(|part| (part.id.as_str(), part)).collect();
+    let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
+    let (mut ticked, mut added) = (Vec::new(), Vec::new());
+    for part in is.stories.iter().filter(|part| part.id != story) {
+        let before_it = edits.len();
+        match known.get(part.id.as_str()) {
+            Some(old) => {
+                for (mark, old) in part.marks.iter().zip(&old.marks) {
+                    let old = before.get(old.range.clone()).unwrap_or_default();
+                    if after.get(mark.range.clone()) != Some(old) {
+                        edits.push((mark.range.clone(), old.to_vec()));
+                    }
+                }
+                if edits.len() > before_it {
+                    ticked.push(part.id.as_str());
+                }
+            }
+            None => {
+                let done = part.marks.iter().filter(|mark| mark.is_done);
+                edits.extend(done.map(|mark| (mark.range.clone(), mark.open.clone())));
+                if edits.len() > before_it {
+                    added.push(part.id.as_str());
+                }
+            }
+        }
+    }
+    let told = [("marks of ", ticked), ("marks of new stories: ", added)].into_iter();
+    let told = told.filter(|(_, ids)| !ids.is_empty());
+    let told = told.map(|(what, ids)| format!("{what}{}", few(&ids))).collect();
+    (overwrite(after, edits), told)
+}
+
+/// Returns the list `before`, with the marks of one story as the attempt made them, as far as they can be found.
+fn with_own_marks(before: &[u8], was: &View, after: &[u8], is: &View, story: &str) -> Vec<u8> {
+    let of_story = |view: &View| view.stories.iter().position(|part| part.id == story);
+    let (Some(was), Some(is)) = (
+        of_story(was).and_then(|at| was.stories.get(at)),
+        of_story(is).and_then(|at| is.stories.get(at)),
+    ) else {
+        return before.to_vec();
+    };
+    let mut edits = Vec::new();
+    let mut marks = is.marks.iter();
+    for old in &was.marks {
+        let rest = marks.clone();
+        match marks.find(|mark| mark.of == old.of) {
+            Some(mark) => {
+                let new = after.get(mark.range.clone()).unwrap_or_default();
+                edits.push((old.range.clone(), new.to_vec()));
+            }
+            None => marks = rest,
+        }
+    }
+    overwrite(before, edits)
+}
+
+/// Replaces parts of a text, which do not overlap.
+pub(super) fn overwrite(text: &[u8], mut edits: Vec<(Range<usize>, Vec<u8>)>) -> Vec<u8> {
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut result = Vec::with_capacity(text.len());
+    let mut copied = 0;
+    for (range, new) in edits {
+        result.extend_from_slice(text.get(copied..range.start).unwrap_or_default());
+        result.extend_from_slice(&new);
+        copied = range.end;
+    }
+    result.extend_from_slice(text.get(copied..).unwrap_or_default());
+    result
+}
+
+/// Names the first few ids.
+fn few(ids: &[&str]) -> String {
+    const MOST: usize = 5;
+    let named = ids.get(..ids.len().min(MOST)).unwrap_or_default().join(", ");
+    match ids.len().saturating_sub(MOST) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
