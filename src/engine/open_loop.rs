@@ -28,7 +28,7 @@ use crate::protect::{
 };
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
-use crate::state::{Effect, GateFile, Lock, Progress, State, Store};
+use crate::state::{Effect, GateFile, Lock, Progress, State, Stood, Store};
 
 /// A loop that this process may change. It holds the lock, but while it asks a person (`question`).
 pub struct Loop<'o> {
@@ -185,6 +185,14 @@ impl<'o> Loop<'o> {
         change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
         change(&mut self.state.progress).map_err(|refusal| refusal_of(&self.state, refusal))
+    }
+
+    /// Notes that a person stands for what has changed between a checkpoint and the last one; the caller saves.
+    pub(super) fn stand_for(&mut self, from: Oid) {
+        let to = self.state.checkpoint.clone();
+        if from != to {
+            self.state.stood.push(Stood { from, to });
+        }
     }
 
     /// Refuses to go on if the loop is closed.

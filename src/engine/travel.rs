@@ -48,6 +48,7 @@ pub fn state(state: &State, text: &PublicText) -> State {
         prompted,
         unchanged: _,
         list: _,
+        stood: _,
         listed: _,
         waits_until,
         waits_for,

@@ -101,6 +101,10 @@ pub enum Basis {
     Gates,
     /// The tests of the last checkpoint (`ralph.tests`): the gates passed with these as they were.
     Tests,
+    /// The script of a gate, which is not among the tests, as it was: the attempt, or one before, changed it, and the gates
+    /// also passed without that.
+    #[serde(rename = "gate-script")]
+    GateScript,
     /// Tests, or the script of a gate, that the attempt changed, because that was allowed.
     #[serde(rename = "test-changes-allowed")]
     TestChangesAllowed,
@@ -117,6 +121,7 @@ impl Basis {
             Self::Person => "person",
             Self::Gates => "gates",
             Self::Tests => "tests",
+            Self::GateScript => "gate-script",
             Self::TestChangesAllowed => "test-changes-allowed",
             Self::Review => "review",
         }

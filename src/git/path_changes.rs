@@ -1,5 +1,6 @@
 //! The differences between two trees, by pathspecs, with both sides of each; and trees with some paths of another one.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use super::command::Git;
@@ -36,11 +37,16 @@ impl PathChange {
 
     /// Reads a record of `git diff-tree --raw -z`: ":<old mode> <new mode> <old oid> <new oid> <status>" and a path.
     fn of(meta: &[u8], path: &[u8]) -> Option<Self> {
+        Self::renamed(meta, path, path)
+    }
+
+    /// Reads such a record of a file that was renamed.
+    fn renamed(meta: &[u8], from: &[u8], path: &[u8]) -> Option<Self> {
         let meta = std::str::from_utf8(meta).ok()?;
         let mut words = meta.strip_prefix(':')?.split(' ');
         let (old, new) = (words.next()?, words.next()?);
         let (was, is) = (words.next()?, words.next()?);
-        let entry = |mode: &str, oid: &str| {
+        let entry = |mode: &str, oid: &str, path: &[u8]| {
             let oid = Oid::parse(oid)?;
             let path = path.to_vec();
             let mode = mode.to_owned();
@@ -48,8 +54,8 @@ impl PathChange {
         };
         Some(Self {
             path: path.to_vec(),
-            was: entry(old, was),
-            is: entry(new, is),
+            was: entry(old, was, from),
+            is: entry(new, is, path),
         })
     }
 }
@@ -89,6 +95,47 @@ impl Git {
         Ok(changes.collect())
     }
 
+    /// Lists the changes of each commit between two of a line of first parents, the oldest first, in the paths that match.
+    /// A file that is nearly the same under another name is one change, whose first entry has the old path.
+    ///
+    /// # Errors
+    /// If a commit is missing, or git refuses a pathspec.
+    pub async fn history_among(
+        &self,
+        from: &Oid,
+        to: &Oid,
+        pathspecs: &[String],
+    ) -> Result<Vec<(Oid, Vec<PathChange>)>, GitError> {
+        if from == to {
+            return Ok(Vec::new());
+        }
+        let range = format!("{from}..{to}");
+        let commits = self
+            .cmd("rev-list", ["--first-parent", "--reverse", &range])
+            .bytes()
+            .await?;
+        let commits = String::from_utf8_lossy(&commits);
+        let mut lines = String::new();
+        let mut parent = from.as_str();
+        for commit in commits.lines() {
+            let _ = writeln!(lines, "{commit} {parent}");
+            parent = commit;
+        }
+        let mut args = vec![
+            "--stdin",
+            "-r",
+            "-z",
+            "--raw",
+            "--no-abbrev",
+            "-M90%",
+            "--ignore-submodules=none",
+            "--",
+        ];
+        args.extend(pathspecs.iter().map(String::as_str));
+        let fields = self.cmd("diff-tree", args).stdin(lines).fields().await?;
+        Ok(changes_of_commits(commits.lines().filter_map(Oid::parse), fields))
+    }
+
     /// Returns git's own words about pathspecs that it refuses; `None` if it takes them.
     ///
     /// # Errors
@@ -112,7 +159,45 @@ impl Git {
     }
 }
 
+/// Reads the changes of these commits, in their order. A commit without any is not among the fields.
+fn changes_of_commits(
+    commits: impl Iterator<Item = Oid>,
+    fields: Vec<Vec<u8>>,
+) -> Vec<(Oid, Vec<PathChange>)> {
+    let mut history: Vec<(Oid, Vec<PathChange>)> = commits.map(|commit| (commit, Vec::new())).collect();
+    let mut at = 0;
+    let mut fields = fields.into_iter();
+    while let Some(field) = fields.next() {
+        if !field.starts_with(b":") {
+            let is_it = |(commit, _): &(Oid, Vec<PathChange>)| commit.as_str().as_bytes() == field;
+            at = history.iter().position(is_it).unwrap_or(at);
+            continue;
+        }
+        let path = fields.next().unwrap_or_default();
+        let status = field.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+        let change = if status.starts_with(b"R") {
+            PathChange::renamed(&field, &path, &fields.next().unwrap_or_default())
+        } else {
+            PathChange::of(&field, &path)
+        };
+        if let (Some(change), Some((_, changes))) = (change, history.get_mut(at)) {
+            changes.push(change);
+        }
+    }
+    history
+}
+
 impl Repo {
+    /// Returns whether a file of a tree matches one of the pathspecs.
+    ///
+    /// # Errors
+    /// If git refuses a pathspec.
+    pub async fn has_file_of(&self, tree: &Oid, pathspecs: &[String]) -> Result<bool, GitError> {
+        let none = self.empty_tree().await?;
+        let found = self.git.changes_among(&none, tree, pathspecs).await?;
+        Ok(!found.is_empty())
+    }
+
     /// Writes the tree `base` with these entries in it, and without the paths `gone`. An entry takes the place of what is
     /// in its way. `scratch` is a private index to work with.
     ///

@@ -11,6 +11,7 @@ mod linked;
 mod list_notes;
 mod moved;
 pub mod noted;
+mod stood;
 mod store;
 mod strategy;
 mod version;
@@ -37,6 +38,7 @@ pub use intent::{
 pub use linked::Linked;
 pub use list_notes::ListNotes;
 pub use noted::Noted;
+pub use stood::Stood;
 pub use store::{Lock, Store, changes, from_elsewhere, make_root};
 pub use version::VERSION;
 
@@ -419,6 +421,9 @@ pub struct State {
     /// What happened to the story list.
     #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
     pub list: ListNotes,
+    /// What a person has stood for since the loop began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stood: Vec<Stood>,
     /// The end of the wait for an agent's service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,

@@ -34,6 +34,10 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
         let _ = writeln!(text, "{}", row.trim_end());
         for (basis, words) in [
             (Basis::Tests, "the gates pass with the tests as they were"),
+            (
+                Basis::GateScript,
+                "the gates pass with their scripts as they were",
+            ),
             (Basis::TestChangesAllowed, "it changed tests, which was allowed"),
         ] {
             if attempt.rests_on.contains(&basis) {

@@ -251,6 +251,8 @@ async fn attempt_once(
     which: Which,
 ) -> Result<Concluded, Error> {
     let settings = &options.settings;
+    // Whoever has just typed the command stands for what the work tree holds.
+    let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint.clone());
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));
@@ -266,6 +268,9 @@ async fn attempt_once(
         open.tell(format!("warning: {warning}"));
     }
     commit_manual_edits(open, &story.id).await?;
+    if is_typed {
+        open.stand_for(before);
+    }
     if lifecycle_hooks::tell_hooks(open, None).await? {
         // Changes by such a hook are not the attempt's work either; no hook runs for that checkpoint.
         commit_manual_edits(open, &story.id).await?;

@@ -103,6 +103,7 @@ pub async fn resume<'o>(
         prompted: None,
         unchanged: 0,
         list: ListNotes::default(),
+        stood: Vec::new(),
         listed: None,
         waits_until: None,
         waits_for: None,

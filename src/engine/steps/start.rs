@@ -9,6 +9,7 @@ use super::gates_at_start;
 use super::preflight::{Found, StartOptions, check, refuse_index_state, refuse_other_loops};
 use super::saved::{Saved, staged_changes};
 use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_commit};
+use crate::engine::attempt::held;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
@@ -61,6 +62,7 @@ pub(super) async fn begin<'o>(
     transition::apply(&mut open, Intent::Start(plan), known).await?;
     open.view.at_checkpoint = true;
     tell(&mut open, options, &found, &saved);
+    held::tell_unmatched(&mut open, &options.settings).await?;
     let is_first = found.earlier.is_empty() && !had_loop;
     gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)
@@ -207,6 +209,7 @@ async fn compute(
         prompted: None,
         unchanged: 0,
         list: ListNotes::of_length(found.listing.stories.len()),
+        stood: Vec::new(),
         listed: Some(listed(&found.listing, &[], None)),
         waits_until: None,
         waits_for: None,

@@ -110,8 +110,12 @@ fn a_new_test_that_the_attempt_hides_is_new_all_the_same() {
 
 #[test]
 fn tests_that_passed_as_they_were_are_told_and_named_in_the_checkpoint() {
-    let sandbox = project(2);
+    let sandbox = project(3);
     sandbox.start();
+    // Nothing is run twice where no test changed.
+    let agent = sandbox.completing("echo '# more' >>app.sh");
+    let output = sandbox.step("next", &agent).exits(0);
+    assert!(!output.stderr.contains("as they were"), "{}", output.stderr);
     let agent = sandbox.completing("echo '# more' >>tests/value.sh; echo >tests/new");
     sandbox.step("next", &agent).exits(0).says(
         "these tests changed; the gates also pass with them as they were: tests/new (new), tests/value.sh (changed)",
@@ -127,10 +131,11 @@ fn tests_that_passed_as_they_were_are_told_and_named_in_the_checkpoint() {
         log.contains("the gates pass with the tests as they were"),
         "{log}"
     );
-    // Nothing is run twice where no test changed.
+    // From then on those of the user are held too.
     let agent = sandbox.completing("echo '# more' >>app.sh");
-    let output = sandbox.step("next", &agent).exits(0);
-    assert!(!output.stderr.contains("as they were"), "{}", output.stderr);
+    sandbox.step("next", &agent).exits(0).says(
+        "these tests changed; the gates also pass with them as you last stood for them: tests/value.sh (changed)",
+    );
 }
 
 #[test]
@@ -275,4 +280,102 @@ fn gates_that_fail_now_and_then_and_their_limit_count_in_the_second_run_too() {
         .says("with the tests as they were at the last checkpoint, the gate");
     sandbox.nothing_is_alive();
     sandbox.is_at_checkpoint();
+}
+
+/// What an attempt at story 1 does to a test that has nothing to do with it, and what makes use of it in story 2.
+const STEPS: &[(&str, &str)] = &[
+    ("echo true >tests/value.sh", "echo 'echo 5' >app.sh"),
+    ("git rm -q tests/value.sh", "echo 'echo 5' >app.sh"),
+    (
+        "printf '#!/bin/sh\\nsh tests/value.sh || true\\n' >check.sh",
+        "echo 'echo 5' >app.sh",
+    ),
+];
+
+#[test]
+fn two_stories_do_not_weaken_a_test_together() {
+    for (first, second) in STEPS {
+        let sandbox = project(3);
+        sandbox.start();
+        sandbox.step("next", &sandbox.completing(first)).exits(0);
+        let refused = sandbox.step("next", &sandbox.completing(second)).exits(3);
+        refused.says("with these files as the user last stood for them, the gate");
+        assert_eq!(sandbox.verdict(), "gate_failed", "{first}");
+        sandbox.is_at_checkpoint();
+        let honest = sandbox.step("retry", &sandbox.completing("echo x >new")).exits(0);
+        honest.says("as you last stood for them");
+        let rests_on = sandbox.attempts().last().unwrap()["rests_on"].to_string();
+        assert!(rests_on.contains("\"tests\""), "{first}: {rests_on}");
+    }
+}
+
+#[test]
+fn a_renamed_test_takes_what_is_held_along() {
+    let sandbox = project(2);
+    sandbox.configure("ralph.verify", "for t in tests/*.sh; do sh $t || exit 1; done");
+    let comment = "# The value is what is expected.\n".repeat(20);
+    sandbox.write("tests/value.sh", &format!("{VALUE}{comment}"));
+    sandbox.start();
+    let renames = "git mv tests/value.sh tests/other.sh; sed -i '1aexit 0' tests/other.sh";
+    sandbox.step("next", &sandbox.completing(renames)).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("echo 'echo 5' >app.sh"))
+        .exits(3);
+    sandbox.step("retry", &sandbox.completing("echo x >new")).exits(0);
+}
+
+#[test]
+fn what_a_person_changes_or_allows_is_stood_for() {
+    let weaken = "echo true >tests/value.sh";
+    let breaks = "echo 'echo 5' >app.sh";
+    // Edits before a command that was typed.
+    let sandbox = project(3);
+    sandbox.start();
+    sandbox.write("tests/value.sh", "true\n");
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    sandbox.step("next", &sandbox.completing(breaks)).exits(0);
+    // An attempt that was allowed to.
+    let sandbox = project(3);
+    sandbox.start();
+    let agent = sandbox.completing(weaken);
+    let allowed = ["next", CHANGE, "--allow-test-changes", "--", &agent];
+    sandbox.ralph(&allowed).exits(0);
+    sandbox.step("next", &sandbox.completing(breaks)).exits(0);
+    // What is found between two attempts of one run is nobody's word.
+    let sandbox = project(2);
+    sandbox.hook(
+        "ralph-post-checkpoint",
+        &format!("[ \"$RALPH_STORY\" != 1 ] || {weaken}"),
+    );
+    sandbox.start();
+    let agent = sandbox.completing(&format!(
+        "if test $RALPH_STORY = 1; then echo x >new; else {breaks}; fi"
+    ));
+    let run = ["run", CHANGE, "--max-retries=0", "--", &agent];
+    sandbox
+        .ralph(&run)
+        .exits(4)
+        .says("as the user last stood for them");
+}
+
+#[test]
+fn the_basis_says_only_what_was_compared() {
+    let rests_on = |sandbox: &Sandbox| sandbox.attempts().last().unwrap()["rests_on"].to_string();
+    let sandbox = project(2);
+    sandbox.git(&["config", "ralph.tests", "no-such-directory"]);
+    sandbox
+        .start()
+        .says("warning: ralph.tests: no file matches no-such-directory");
+    sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    assert_eq!(rests_on(&sandbox), "[\"promise\",\"gates\"]");
+    sandbox.git(&["config", "--unset", "ralph.tests"]);
+    sandbox
+        .step("next", &sandbox.completing("echo '# more' >>check.sh"))
+        .exits(0);
+    assert_eq!(rests_on(&sandbox), "[\"promise\",\"gates\",\"gate-script\"]");
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(
+        log.contains("the gates pass with their scripts as they were"),
+        "{log}"
+    );
 }

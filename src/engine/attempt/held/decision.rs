@@ -63,6 +63,21 @@ impl Rules {
         }
     }
 
+    /// Returns the rules for what a person stood for: an earlier attempt changed it, so that this one is not refused for it.
+    pub fn lenient(self) -> Self {
+        Self {
+            test_changes: match self.test_changes {
+                TestChanges::Refuse => TestChanges::Held,
+                other => other,
+            },
+            new_tests: match self.new_tests {
+                NewTests::Refuse => NewTests::Apart,
+                other => other,
+            },
+            ..self
+        }
+    }
+
     /// Returns the fate of a file that is a test, the script of a gate, or both.
     pub fn fate(self, deed: Deed, is_test: bool, is_script: bool) -> Fate {
         let of_test = match (is_test, deed) {

@@ -1,19 +1,21 @@
 //! Holds tests to what they were: gates that passed run once more with the tests of the last checkpoint, and with their own
 //! scripts as they were, where an attempt changed them.
 //!
-//! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, and `decision`
-//! says what becomes of it.
+//! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, `decision`
+//! says what becomes of it, and `stood` finds the tests that a person stood for: where an earlier attempt changed these, the
+//! gates run with them too.
 //! Meanwhile `judged` keeps the tree that is judged: the next command puts it back if this one is killed.
 
 mod decision;
 mod scripts;
 mod seen;
+mod stood;
 mod touched;
 
 use std::collections::HashSet;
 
-use self::decision::Fate;
-use self::touched::{Found, Touched, find};
+use self::decision::{Fate, Rules};
+use self::touched::{Found, Touched, find, pathspecs};
 use super::gates::{GateTime, Round, Run, run_round};
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
@@ -34,6 +36,18 @@ pub(super) struct Proof {
     pub seconds: Vec<GateTime>,
     /// What the verdict rests on besides.
     pub rests_on: Vec<Basis>,
+}
+
+/// Names those of `ralph.tests` that no file matches: with them nothing is held. One process for each.
+pub(crate) async fn tell_unmatched(open: &mut Loop<'_>, settings: &Settings) -> Result<(), Error> {
+    for pathspec in &settings.tests.pathspecs {
+        if !open.context.repo.git.is_any_file(pathspec).await? {
+            open.tell(format!(
+                "warning: ralph.tests: no file matches {pathspec}, so that it holds nothing"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses `ralph.tests` that git does not understand. One process if there is any.
@@ -63,7 +77,9 @@ pub(super) async fn judge(
         let reason = format!("rules that were not there ignore new tests, and git cannot read them: {words}");
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
-    let found = find(open, settings, before, after).await?;
+    let rules = Rules::of(&settings.tests);
+    let checkpoint = open.state.checkpoint_tree.clone();
+    let found = find(open, &checkpoint, settings, rules, before, after).await?;
     if !found.submodules.is_empty() {
         let names = first_few(&found.submodules).join(", ");
         open.tell(format!(
@@ -78,25 +94,75 @@ pub(super) async fn judge(
         tell_leave(open);
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
+    let stood = stood::tree(open, &pathspecs(open, settings)).await?;
+    let by_person = if stood == checkpoint {
+        Found::default()
+    } else {
+        find(open, &stood, settings, rules.lenient(), before, after).await?
+    };
     let mut proof = Proof::default();
-    let is_held = !(found.has_none(Fate::PutBack) && found.has_none(Fate::Away));
-    if is_held {
-        proof.seconds = match second_run(open, run, &found, after.tree()).await? {
-            Ok(seconds) => seconds,
+    for (found, since) in [(&found, Since::Checkpoint), (&by_person, Since::Person)] {
+        if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
+            continue;
+        }
+        match second_run(open, run, found, since, after.tree()).await? {
+            Ok(seconds) => proof.seconds = seconds,
             Err(judgement) => return Ok(Err(judgement)),
-        };
+        }
     }
-    if is_held || found.files.is_empty() && !settings.tests.pathspecs.is_empty() {
-        proof.rests_on.push(Basis::Tests);
-    }
+    proof.rests_on = rests_on(open, settings, after.tree(), &[&found, &by_person]).await?;
     if !found.has_none(Fate::LetPass) {
-        proof.rests_on.push(Basis::TestChangesAllowed);
         open.tell(format!(
             "these tests changed, which is allowed: {}",
             named(found.with(Fate::LetPass))
         ));
     }
     Ok(Ok(proof))
+}
+
+/// Returns what gates speak for that passed with files as they were in each of these comparisons, and no more than that.
+async fn rests_on(
+    open: &Loop<'_>,
+    settings: &Settings,
+    judged: &Oid,
+    found: &[&Found],
+) -> Result<Vec<Basis>, Error> {
+    let pathspecs = &settings.tests.pathspecs;
+    let files = || found.iter().flat_map(|found| &found.files);
+    let are_held = !files().any(|file| file.is_test && file.fate == Fate::LetPass);
+    let mut rests_on = Vec::new();
+    if !pathspecs.is_empty() && are_held {
+        let repo = &open.context.repo;
+        if files().any(|file| file.is_test) || repo.has_file_of(judged, pathspecs).await? {
+            rests_on.push(Basis::Tests);
+        }
+    }
+    if files().any(|file| !file.is_test && file.fate == Fate::PutBack) {
+        rests_on.push(Basis::GateScript);
+    }
+    if files().any(|file| file.fate == Fate::LetPass) {
+        rests_on.push(Basis::TestChangesAllowed);
+    }
+    Ok(rests_on)
+}
+
+/// What files are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Since {
+    /// The last checkpoint.
+    Checkpoint,
+    /// What a person stood for, before an earlier attempt changed it.
+    Person,
+}
+
+impl Since {
+    /// Returns it in words.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "as they were",
+            Self::Person => "as you last stood for them",
+        }
+    }
 }
 
 /// Names files, each with what was done to it.
@@ -123,6 +189,7 @@ async fn second_run(
     open: &mut Loop<'_>,
     run: Run<'_>,
     found: &Found,
+    since: Since,
     tree: &Oid,
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let entries: Vec<StagedEntry> = found
@@ -142,7 +209,8 @@ async fn second_run(
     Ok(match ran? {
         Held::Passed(seconds) => {
             open.tell(format!(
-                "these tests changed; the gates also pass with them as they were: {files}"
+                "these tests changed; the gates also pass with them {}: {files}",
+                since.words()
             ));
             Ok(seconds)
         }
@@ -155,12 +223,18 @@ async fn second_run(
             };
             let advice = "Make the work pass with these files as they were.";
             tell_leave(open);
-            Err(Judgement::new(
-                Verdict::GateFailed,
-                format!(
-                    "the gates pass only with what the attempt made of {files}; with the tests as they were at the last checkpoint, {failed}\n\n{advice}{output}"
-                ).trim_end(),
-            ))
+            let only = match since {
+                Since::Checkpoint => format!(
+                    "what the attempt made of {files}; with the tests as they were at the last checkpoint"
+                ),
+                Since::Person => {
+                    format!(
+                        "what attempts have made of {files}; with these files as the user last stood for them"
+                    )
+                }
+            };
+            let reason = format!("the gates pass only with {only}, {failed}\n\n{advice}{output}");
+            Err(Judgement::new(Verdict::GateFailed, reason.trim_end()))
         }
         Held::Blocked(words) => Err(Judgement::new(
             Verdict::GateFailed,

@@ -8,15 +8,18 @@ use super::seen::Seen;
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::git::{PathChange, StagedEntry};
+use crate::names::Oid;
 use crate::settings::Settings;
 
-/// A test, or the script of a gate, that is not as it was at the last checkpoint.
+/// A test, or the script of a gate, that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     pub path: Vec<u8>,
+    /// True if `ralph.tests` names it; else it is the script of a gate alone.
+    pub is_test: bool,
     pub deed: Deed,
     pub fate: Fate,
-    /// The entry of the checkpoint.
+    /// The entry of the tree that it is compared with.
     pub was: Option<StagedEntry>,
 }
 
@@ -40,33 +43,32 @@ impl Found {
     }
 }
 
-/// Finds the tests and scripts that changed since the checkpoint: in the work tree `before` that the gates found, or in
-/// the one that they left. Asks git only if files changed and `ralph.tests` is set, or one of them is a script.
+/// Finds the tests and scripts that are not as in the tree `base`: in the work tree `before` that the gates found, or in
+/// the one that they left. If that is the last checkpoint, git is asked only if files changed and `ralph.tests` is set, or
+/// one of them is a script.
 pub(super) async fn find(
     open: &Loop<'_>,
+    base: &Oid,
     settings: &Settings,
+    rules: Rules,
     before: &Seen,
     after: &Seen,
 ) -> Result<Found, Error> {
-    let checkpoint = &open.state.checkpoint_tree;
     let git = &open.context.repo.git;
     let scripts = scripts(open, settings);
     let reading = &after.reading;
     let mut trees = vec![(
         &reading.tree,
-        reading.changes.as_deref().filter(|_| reading.base == *checkpoint),
+        reading.changes.as_deref().filter(|_| reading.base == *base),
     )];
     if *before.tree() != reading.tree {
         trees.push((before.tree(), None));
     }
-    trees.retain(|(tree, _)| *tree != checkpoint);
+    trees.retain(|(tree, _)| *tree != base);
     let mut all: BTreeMap<Vec<u8>, (PathChange, bool, bool)> = BTreeMap::new();
     for (tree, changes) in trees {
         if !settings.tests.pathspecs.is_empty() {
-            for change in git
-                .changes_among(checkpoint, tree, &settings.tests.pathspecs)
-                .await?
-            {
+            for change in git.changes_among(base, tree, &settings.tests.pathspecs).await? {
                 let path = change.path.clone();
                 all.entry(path).or_insert((change, true, false)).1 = true;
             }
@@ -77,7 +79,7 @@ pub(super) async fn find(
         let changed = scripts.iter().filter(is_changed);
         let literal: Vec<String> = changed.map(|script| format!(":(top,literal){script}")).collect();
         if !literal.is_empty() {
-            for change in git.changes_among(checkpoint, tree, &literal).await? {
+            for change in git.changes_among(base, tree, &literal).await? {
                 // What is below such a path is another file.
                 if scripts.iter().any(|script| script.as_bytes() == change.path) {
                     let path = change.path.clone();
@@ -86,7 +88,6 @@ pub(super) async fn find(
             }
         }
     }
-    let rules = Rules::of(&settings.tests);
     let mut found = Found::default();
     for (path, (change, is_test, is_script)) in all {
         if change.is_of_submodule() {
@@ -103,6 +104,7 @@ pub(super) async fn find(
         if fate != Fate::Unconcerned {
             found.files.push(Touched {
                 path,
+                is_test,
                 deed,
                 fate,
                 was: change.was,
@@ -110,6 +112,13 @@ pub(super) async fn find(
         }
     }
     Ok(found)
+}
+
+/// Returns the pathspecs of the tests and of the gates' scripts.
+pub(super) fn pathspecs(open: &Loop<'_>, settings: &Settings) -> Vec<String> {
+    let scripts = scripts(open, settings).into_iter();
+    let scripts = scripts.map(|script| format!(":(top,literal){script}"));
+    settings.tests.pathspecs.iter().cloned().chain(scripts).collect()
 }
 
 /// Returns the paths of the gates' scripts from the top directory.
