@@ -1,7 +1,9 @@
 //! Renders the prompt of a review: what a reviewer is told about the work of another agent.
 //!
-//! Invariant: no line of it is only a verdict, so that a reviewer that repeats its prompt judges nothing.
+//! Invariant: no line of it is only a verdict, so that a reviewer that repeats its prompt judges nothing. The verdict has a
+//! nonce, which is in no file that a reviewer may print.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -13,9 +15,6 @@ use crate::stories::Story;
 
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("review.md");
-
-const ACCEPT_TAG: &str = "<verdict>ACCEPT</verdict>";
-const REJECT_TAG: &str = "<verdict>REJECT</verdict>";
 
 /// The most files that are named.
 const MOST_FILES: usize = 100;
@@ -56,12 +55,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ),
 ];
 
-const KIND: Kind = Kind {
-    variables: VARIABLES,
-    tag: Tag::VERDICT,
-    names: ["accept_tag", "reject_tag", "</verdict>"],
-    problem: "a verdict may stand only inside a sentence: a reviewer that repeats this would judge",
-};
+fn kind(tag: Tag) -> Kind {
+    Kind {
+        variables: VARIABLES,
+        tag,
+        names: ["accept_tag", "reject_tag", "</verdict>"],
+        problem: "a verdict may stand only inside a sentence: a reviewer that repeats this would judge",
+    }
+}
 
 /// The inputs of the prompt of a review.
 #[derive(Clone, Debug)]
@@ -76,6 +77,8 @@ pub struct Inputs<'a> {
     pub files: &'a [String],
     /// True if the agent is known to have promised that the story is complete.
     pub promised: bool,
+    /// The tag of the verdict.
+    pub tag: Tag,
 }
 
 /// The variables of a template; tags in every text have been made harmless.
@@ -89,8 +92,8 @@ struct Variables<'a> {
     files: Vec<String>,
     more_files: usize,
     promised: bool,
-    accept_tag: &'static str,
-    reject_tag: &'static str,
+    accept_tag: &'a str,
+    reject_tag: &'a str,
 }
 
 /// Reads the template at `path`, as [`Template::load`] does; without a path, uses the built-in one.
@@ -106,6 +109,7 @@ pub fn load(top: &Path, path: Option<&str>) -> Result<Template, TemplateError> {
 /// # Errors
 /// If the template does not fit its inputs; with the template's line and column.
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
+    let [accept_tag, reject_tag] = &inputs.tag.forms();
     let few = inputs.files.iter().take(MOST_FILES);
     let variables = Variables {
         work: WorkVariables::of(&inputs.work, harmless),
@@ -115,10 +119,18 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
         files: few.map(|file| harmless(file)).collect(),
         more_files: inputs.files.len().saturating_sub(MOST_FILES),
         promised: inputs.promised,
-        accept_tag: ACCEPT_TAG,
-        reject_tag: REJECT_TAG,
+        accept_tag,
+        reject_tag,
     };
-    template.render(&variables, &KIND)
+    let mut text = template.render(&variables, &kind(inputs.tag))?;
+    // A template of the user's may have the words of the verdict itself.
+    if !text.contains(accept_tag.as_str()) {
+        let _ = writeln!(
+            text,
+            "\nEnd your last message with a line that holds only `{accept_tag}` or only `{reject_tag}`, with these letters and digits."
+        );
+    }
+    Ok(text)
 }
 
 /// Tries a template with little and with much, so that a mistake is found before an attempt begins.
@@ -139,6 +151,7 @@ pub fn check(template: &Template, change: &str, story: &Story) -> Result<(), Tem
             to: "x",
             files: texts,
             promised: !texts.is_empty(),
+            tag: Tag::VERDICT,
         };
         render(template, &inputs)?;
     }
@@ -156,7 +169,7 @@ pub fn harmless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::promise::{Heard, PromiseScanner};
+    use crate::agent::promise::{Heard, Nonce, PromiseScanner};
 
     fn story(body: &str) -> Story {
         Story {
@@ -184,6 +197,7 @@ mod tests {
             to: "2222",
             files,
             promised: files.is_empty(),
+            tag: Tag::verdict(Nonce::random()),
         };
         render(template, &inputs)
     }

@@ -81,9 +81,7 @@ fn steps(scripts: [&str; 3], has_retry: bool, has_fallback: bool) -> String {
     if has_fallback {
         sandbox.configure("ralph.fallbackAgent", &agent(3, scripts[2]));
     }
-    let reviewer = sandbox.agent(
-        "if [ -e poor ]; then echo '<verdict>REJECT</verdict>'; else echo '<verdict>ACCEPT</verdict>'; fi",
-    );
+    let reviewer = sandbox.agent("if [ -e poor ]; then reject; else accept; fi");
     sandbox.configure("ralph.review", &reviewer);
     sandbox.configure("ralph.verify", "[ ! -e red ]");
     sandbox.configure("ralph.timeout", "10s");

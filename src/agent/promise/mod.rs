@@ -30,7 +30,7 @@ mod tests;
 mod thoughts;
 
 pub use sentence::may_be_blocked;
-pub use tag::{Promise, Tag};
+pub use tag::{Nonce, Promise, Tag};
 
 use learned::LearningFilter;
 use line::{PromptLines, begins_line, cut_char, is_in_json, is_made_of, is_repeated, is_sign_behind};
@@ -38,7 +38,7 @@ use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
 use std::mem;
-use tag::{has_failure, is_failure, read};
+use tag::{has_failure, is_failure, is_foreign, read};
 use thoughts::ThoughtFilter;
 
 /// The longest distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
@@ -62,6 +62,8 @@ pub enum Heard {
     Repeated,
     /// There is a promise, but only in JSON of a format that is not known.
     InJson,
+    /// There is a tag, but without the nonce of the prompt, so that it may be quoted.
+    NoNonce,
     /// There is a tag, but this text in it is no promise.
     Unknown(String),
     /// There is no tag at all.
@@ -101,10 +103,11 @@ impl PromiseScanner {
     }
 
     /// Declares that the message is all that a program prints: it may repeat what the agent read, so lines of
-    /// quotations promise nothing either.
+    /// quotations promise nothing either, nor does a tag without the nonce of the prompt, if there is one.
     pub fn hear_output(&mut self) {
         self.output = true;
         self.message.output = true;
+        self.message.tag.is_strict = true;
     }
 
     /// Takes the next bytes of the message.
@@ -315,6 +318,10 @@ impl Message {
             return;
         };
         if self.line.echo {
+            return;
+        }
+        if is_foreign(tag, &window[open + tag.open.len()..]) {
+            self.stray = Heard::NoNonce;
             return;
         }
         let after = close + tag.close.len();

@@ -4,7 +4,33 @@
 
 use memchr::memmem;
 
+use std::str;
+
 use super::plain::SIDES;
+
+/// The length of a nonce, in letters and digits.
+const NONCE: usize = 10;
+
+/// The letters and digits of a nonce: those that are not taken for others.
+const SIGNS: [u8; 32] = *b"abcdefghijkmnpqrstuvwxyz23456789";
+
+/// Letters and digits that a prompt alone has, new for each: a tag with them is an answer to it, and no quotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nonce([u8; NONCE]);
+
+impl Nonce {
+    /// Makes a new one.
+    #[must_use]
+    pub fn random() -> Self {
+        Self(std::array::from_fn(|_| fastrand::choice(SIGNS).unwrap_or(b'x')))
+    }
+
+    /// Returns its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
 
 /// A tag, and the two words that it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +42,10 @@ pub struct Tag {
     pub(super) failed: &'static str,
     /// True if a message that holds both words says nothing.
     pub(super) is_single: bool,
+    /// What follows the word in an answer to the prompt.
+    pub(super) nonce: Option<Nonce>,
+    /// True if a tag without it is somebody else's.
+    pub(super) is_strict: bool,
 }
 
 impl Tag {
@@ -26,6 +56,8 @@ impl Tag {
         complete: "COMPLETE",
         failed: "FAILED",
         is_single: false,
+        nonce: None,
+        is_strict: false,
     };
     /// The verdict of a reviewer about the work of another agent: the promise `Complete` accepts it.
     pub const VERDICT: Self = Self {
@@ -34,7 +66,31 @@ impl Tag {
         complete: "ACCEPT",
         failed: "REJECT",
         is_single: true,
+        nonce: None,
+        is_strict: false,
     };
+
+    /// Returns the verdict about work, with the nonce of its prompt.
+    #[must_use]
+    pub fn verdict(nonce: Nonce) -> Self {
+        Self {
+            nonce: Some(nonce),
+            ..Self::VERDICT
+        }
+    }
+
+    /// Returns the tags with its two words.
+    #[must_use]
+    pub fn forms(&self) -> [String; 2] {
+        let nonce = self
+            .nonce
+            .map_or_else(String::new, |nonce| format!(" {}", nonce.text()));
+        let (open, close) = (
+            String::from_utf8_lossy(self.open),
+            String::from_utf8_lossy(self.close),
+        );
+        [self.complete, self.failed].map(|word| format!("{open}{word}{nonce}{close}"))
+    }
 }
 
 /// The longest part of an unknown tag that is kept, in characters.
@@ -57,7 +113,29 @@ pub(super) fn has_failure(tag: Tag, text: &[u8]) -> bool {
 /// Returns true if the tag that opens here is that of a failure.
 pub(super) fn is_failure(tag: Tag, text: &[u8]) -> bool {
     let inner = text[tag.open.len()..].trim_ascii_start();
-    inner.starts_with(tag.failed.as_bytes())
+    let has_nonce = |rest: &[u8]| {
+        let nonce = tag.nonce.filter(|_| tag.is_strict);
+        nonce.is_none_or(|nonce| rest.trim_ascii_start().starts_with(&nonce.0))
+    };
+    inner.strip_prefix(tag.failed.as_bytes()).is_some_and(has_nonce)
+}
+
+/// Returns true if the text inside a tag is no answer to the prompt, although only that would count.
+pub(super) fn is_foreign(tag: Tag, inner: &[u8]) -> bool {
+    let nonce = tag.nonce.filter(|_| tag.is_strict);
+    nonce.is_some_and(|nonce| memmem::find(inner, &nonce.0).is_none())
+}
+
+/// Returns what follows this word, and the nonce, in the text inside a tag.
+fn behind<'t>(tag: Tag, inner: &'t str, word: &str) -> Option<&'t str> {
+    let rest = inner.strip_prefix(word)?;
+    let Some(nonce) = tag.nonce else {
+        return Some(rest);
+    };
+    let with_nonce = rest.trim_start().strip_prefix(nonce.text());
+    with_nonce
+        .filter(|_| rest.starts_with(char::is_whitespace))
+        .or((!tag.is_strict).then_some(rest))
 }
 
 /// Returns a text of several lines without the frame around it, of which the tags have cut off two corners.
@@ -83,10 +161,10 @@ fn unframed(text: &str) -> String {
 /// Reads the text inside a tag; returns it, shortened, if it is no promise.
 pub(super) fn read(tag: Tag, inner: &[u8]) -> Result<Promise, String> {
     let inner = String::from_utf8_lossy(inner.trim_ascii());
-    if inner == tag.complete {
+    if behind(tag, &inner, tag.complete) == Some("") {
         return Ok(Promise::Complete);
     }
-    match inner.strip_prefix(tag.failed) {
+    match behind(tag, &inner, tag.failed) {
         Some("") => Ok(Promise::Failed(String::new())),
         Some(rest) if rest.starts_with(':') => {
             let reason = rest[1..].trim().replace("\r\n", "\n");

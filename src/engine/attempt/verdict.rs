@@ -169,7 +169,9 @@ fn no_signal(heard: &Heard, exit: &str, last_line: &str) -> Judgement {
         Heard::InJson => format!(
             "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
         ),
-        Heard::Promise(_) | Heard::Nothing => format!("the agent promised nothing{exit}{last_line}"),
+        Heard::Promise(_) | Heard::Nothing | Heard::NoNonce => {
+            format!("the agent promised nothing{exit}{last_line}")
+        }
     };
     Judgement {
         wrong_form: matches!(

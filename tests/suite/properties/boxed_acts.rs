@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Child, Command};
 
-use crate::support::Sandbox;
+use crate::support::{ACCEPT, Sandbox};
 
 /// What must fail in the box: a name, what a shell does, and what shows outside that it was done. `$OUT` is the directory
 /// around everything, `$TOP` the work tree, `$VICTIM` a process.
@@ -349,7 +349,7 @@ fn in_the_box_no_act_is_done_by_agent_gate_hook_or_reviewer() {
         }
         let mut args = vec!["next", "--box"];
         if who == "reviewer" {
-            let asked = format!("{acting}; echo '<verdict>ACCEPT</verdict>'");
+            let asked = format!("{acting} </dev/null; {ACCEPT}");
             sandbox.configure("ralph.review", &asked);
         }
         if who == "gate" {

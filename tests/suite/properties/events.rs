@@ -6,7 +6,7 @@ use std::fs;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::support::{CHANGE, Output, Sandbox};
+use crate::support::{ACCEPT, CHANGE, Output, Sandbox};
 
 const SCHEMA: &str = include_str!("../../../src/events.schema.json");
 
@@ -81,7 +81,7 @@ fn every_line_of_a_run_is_as_the_schema_says() {
     let refused = sandbox.ralph(&["next", "--json", "--", &agent]).exits(4);
     let complete = sandbox.completing("echo $RALPH_STORY >>done");
     sandbox.ralph(&["skip"]).exits(0);
-    sandbox.configure("ralph.review", "echo '<verdict>ACCEPT</verdict>'");
+    sandbox.configure("ralph.review", ACCEPT);
     let second = sandbox
         .ralph(&["run", CHANGE, "--json", "--", &complete])
         .exits(0);

@@ -140,10 +140,7 @@ fn gates_reviewers_and_hooks_do_not_write_the_list_either() {
         let sandbox = Sandbox::new();
         match who {
             "verify" => sandbox.configure("ralph.verify", &tick),
-            "review" => sandbox.configure(
-                "ralph.review",
-                &sandbox.agent(&format!("{tick}; echo '<verdict>ACCEPT</verdict>'")),
-            ),
+            "review" => sandbox.configure("ralph.review", &sandbox.agent(&format!("{tick}; accept"))),
             _ => sandbox.hook("ralph-pre-checkpoint", &tick),
         }
         sandbox.ralph(&["start", CHANGE, "--allow-red"]).exits(0);

@@ -21,8 +21,7 @@ fn gated(script: &str) -> Sandbox {
 /// A loop with a reviewer that acts and then accepts.
 fn reviewed(script: &str) -> Sandbox {
     let sandbox = Sandbox::new();
-    let accept = "echo '<verdict>ACCEPT</verdict>'";
-    let reviewer = sandbox.agent(&format!("cat >\"$notes/review\"\n{script}\n{accept}"));
+    let reviewer = sandbox.agent(&format!("cat >\"$notes/review\"\n{script}\naccept"));
     sandbox.configure("ralph.review", &reviewer);
     sandbox.start();
     sandbox
@@ -128,8 +127,8 @@ fn a_reviewers_changes_that_git_does_not_see_are_undone() {
     sandbox.cmd("chmod").args(["600", "secret"]).run().exits(0);
     fs::create_dir(sandbox.top.join("empty")).unwrap();
     let reviewer = sandbox.agent(
-        "cat >/dev/null; rm new.nb secret lines.txt; sed -i /output/d old.nb; chmod 755 README.md; rmdir empty made
-        echo '<verdict>ACCEPT</verdict>'",
+        "cat >\"$notes/review\"; rm new.nb secret lines.txt; sed -i /output/d old.nb; chmod 755 README.md; rmdir empty made
+        accept",
     );
     sandbox.configure("ralph.review", &reviewer);
     sandbox.start();
@@ -288,8 +287,8 @@ fn a_review_by_hand_keeps_uncommitted_work() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
     let reviewer = sandbox.agent(
-        "cat >/dev/null; git reset -q --hard; git clean -fdq; git init -q nested; git -C nested -c user.name=x -c user.email=x commit -q --allow-empty -m x
-        git add nested; git gc -q --prune=now; echo '<verdict>ACCEPT</verdict>'",
+        "cat >\"$notes/review\"; git reset -q --hard; git clean -fdq; git init -q nested; git -C nested -c user.name=x -c user.email=x commit -q --allow-empty -m x
+        git add nested; git gc -q --prune=now; accept",
     );
     sandbox.write("README.md", "mine\n");
     sandbox.write("untracked", "mine\n");

@@ -1,6 +1,6 @@
 //! Work that nobody promised (`ralph.noSignal`).
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{ACCEPT, CHANGE, Sandbox};
 
 /// A loop in which gates judge what was not promised.
 fn unpromised(gate: &str) -> Sandbox {
@@ -85,10 +85,7 @@ fn without_a_gate_nothing_can_judge_what_was_not_promised() {
     // A gate of this loop will do, and a reviewer.
     sandbox.ralph(&["start", CHANGE, "--verify", "true"]).exits(0);
     sandbox.ralph(&["abort"]).exits(0);
-    sandbox.configure(
-        "ralph.review",
-        "cat >\"$TMPDIR/seen\"; echo '<verdict>ACCEPT</verdict>'",
-    );
+    sandbox.configure("ralph.review", &format!("tee \"$TMPDIR/seen\" | {ACCEPT}"));
     sandbox.start();
     sandbox
         .step("next", &sandbox.agent("echo x >made; echo made"))

@@ -28,6 +28,9 @@ pub use sandbox::Sandbox;
 pub const CHANGE: &str = "add-login";
 /// Its story list.
 pub const TASKS: &str = "openspec/changes/add-login/tasks.md";
+/// A command with which a reviewer accepts the work, whatever that is: its prompt, on standard input, has the form.
+pub const ACCEPT: &str = "grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'";
+
 /// The promise that earns a checkpoint.
 pub const COMPLETE: &str = "<promise>COMPLETE</promise>";
 

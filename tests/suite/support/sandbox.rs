@@ -39,6 +39,10 @@ const TASKS_TEXT: &str = "\
 const AGENT_HEAD: &str = r#"
 complete() { echo '<promise>COMPLETE</promise>'; }
 failed() { echo "<promise>FAILED: $1</promise>"; }
+# What a reviewer says, in the form that its prompt asks for: from standard input, or "$notes/review".
+verdict() { { cat; cat "$notes/review" 2>/dev/null; } | grep -o "<verdict>$1 [a-z0-9]*</verdict>" | head -n 1; }
+accept() { verdict ACCEPT; }
+reject() { verdict REJECT; }
 # One more each time it is called: tells attempts apart.
 count() {
     n=$(cat "$notes/count" 2>/dev/null || echo 0)

@@ -43,9 +43,9 @@ esac"#
     let reviewer = sandbox.agent(
         r#"echo r >>"$notes/reviews"
 case $(wc -l <"$notes/reviews") in
-1) echo 'It | does <b>what</b> is asked.'; echo 'And more.'; echo '<verdict>ACCEPT</verdict>' ;;
+1) echo 'It | does <b>what</b> is asked.'; echo 'And more.'; accept ;;
 2) echo 'I do not know.' ;;
-*) echo '<verdict>ACCEPT</verdict>' ;;
+*) accept ;;
 esac"#,
     );
     sandbox.configure("ralph.review", &reviewer);

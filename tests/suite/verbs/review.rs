@@ -14,7 +14,7 @@ fn a_checkpoint_is_reviewed_and_nothing_changes() {
         .ralph(&["review"])
         .exits(1)
         .says("error: no reviewer is configured\nhint: git ralph review --agent <name>");
-    let accepts = reviewer(&sandbox, "echo 'It is fine.'; echo '<verdict>ACCEPT</verdict>'");
+    let accepts = reviewer(&sandbox, "echo 'It is fine.'; accept");
     sandbox
         .ralph(&["review", "--agent", &accepts])
         .exits(1)
@@ -41,7 +41,7 @@ fn a_checkpoint_is_reviewed_and_nothing_changes() {
         prompt.contains("- `other`\n") && !prompt.contains("`new`"),
         "{prompt}"
     );
-    let rejects = reviewer(&sandbox, "echo 'It is a stub.'; echo '<verdict>REJECT</verdict>'");
+    let rejects = reviewer(&sandbox, "echo 'It is a stub.'; reject");
     sandbox.configure("ralph.review", &rejects);
     let answer = sandbox.ralph(&["review", CHANGE, "1", "--json"]).exits(7).json();
     assert_eq!(answer["verdict"], "rejected");

@@ -37,10 +37,10 @@ const WORK: &str =
      echo more >>key; chmod 644 key; echo more >>tracked.nb; rmdir empty\n";
 
 /// What a reviewer does that shall only look: edits, a commit, a branch, and a verdict.
-const REVIEWER: &str = "cat >/dev/null; echo spoilt >README.md; rm -rf new; echo spoilt >tool; chmod 600 src/deep
+const REVIEWER: &str = "said=$(grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'); echo spoilt >README.md; rm -rf new; echo spoilt >tool; chmod 600 src/deep
      echo x >by-reviewer; \"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null add -A
      GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z \"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null commit -qm spoilt
-     echo y >>by-reviewer; echo '<verdict>ACCEPT</verdict>'";
+     echo y >>by-reviewer; echo \"$said\"";
 
 /// What git does not keep: bytes that a filter drops, permissions, an empty directory.
 const UNKEPT: &str = r"git config filter.strip.clean 'sed /^output/d'; echo '*.nb filter=strip' >.gitattributes

@@ -7,7 +7,7 @@ use super::opinion::{Opinion, opinion, visible, words};
 use super::reviewer::Reviewer;
 use crate::agent::decode::{Decoder, Report};
 use crate::agent::process::Job;
-use crate::agent::promise::Tag;
+use crate::agent::promise::{Nonce, Tag};
 use crate::engine::Loop;
 use crate::engine::attempt::agent_run::{agent_job, run_job};
 use crate::engine::boxed::{self, Inside};
@@ -20,6 +20,9 @@ use crate::prompt::{self, review};
 use crate::settings::{Settings, to_std};
 use crate::state::RunningGate;
 use crate::stories::Story;
+
+/// The variable with the path of the prompt, for a command that names `{prompt_file}`.
+const PROMPT_FILE: &str = "RALPH_PROMPT_FILE";
 
 /// The work that is judged.
 pub(crate) struct Work<'a> {
@@ -67,9 +70,17 @@ pub(crate) async fn ask(
 ) -> Result<Answer, Error> {
     let name = reviewer.name();
     let confined = boxed::of_loop(open, settings, Inside::Reviewer(&reviewer.agent)).await?;
-    let text = prompt_of(open, reviewer, work)?;
+    let nonce = Nonce::random();
+    let tag = Tag::verdict(nonce);
+    let text = prompt_of(open, reviewer, work, tag)?;
     let prompt_file = open.file("review.md");
-    open.store.door().write_private(&prompt_file, &text)?;
+    let is_named = reviewer.agent.command.argv(&prompt_file).1;
+    // What the reviewer runs could read it there.
+    if is_named {
+        open.store.door().write_private(&prompt_file, &text)?;
+    } else {
+        open.store.door().remove_file(&prompt_file)?;
+    }
     open.context.observer.doing(&format!("review: {name}"));
     if let (Ground::Attempt(_), Some(running)) = (ground, &mut open.state.running) {
         running.judging = Some(RunningGate::reviewer(&name));
@@ -84,12 +95,20 @@ pub(crate) async fn ask(
         idle_timeout: settings.idle_timeout.map(to_std),
         ..agent_job(job, agent, &prompt_file, &text, &confined)
     };
-    job.env
-        .push(("RALPH_PROMPT_FILE".into(), prompt_file.into_os_string()));
-    let mut decoder = Decoder::of(Tag::VERDICT, agent.format, &text).likely(agent.likely);
+    job.env.retain(|(name, _)| name != PROMPT_FILE);
+    if is_named {
+        job.env.push((PROMPT_FILE.into(), prompt_file.into_os_string()));
+    }
+    let mut decoder = Decoder::of(tag, agent.format, &text).likely(agent.likely);
     let (ended, _) = run_job(open, job, log, &mut decoder).await?;
     let report = decoder.finish();
     let opinion = opinion(&ended.ending, &report, agent.name.as_deref());
+    let is_verdict = matches!(opinion, Opinion::Accepted | Opinion::Rejected);
+    if is_verdict && !report.message.text.contains(nonce.text()) {
+        open.tell(format!(
+            "the verdict of the reviewer {name} has not the letters and digits of its prompt; it counts, because it is its final message"
+        ));
+    }
     let (words, time) = (words(&report), since.elapsed());
     if let Ground::Attempt(log) = ground {
         let (accepted, told) = match &opinion {
@@ -118,7 +137,7 @@ pub(crate) async fn ask(
     })
 }
 
-fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>) -> Result<String, Error> {
+fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) -> Result<String, Error> {
     let files = work.changes.iter();
     let files: Vec<String> = files
         .map(|(_, path)| visible(&String::from_utf8_lossy(path)))
@@ -134,6 +153,7 @@ fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>) -> Result<St
         to: work.to.as_str(),
         files: &files,
         promised: work.promised,
+        tag,
     };
     Ok(review::render(&reviewer.template, &inputs)?)
 }

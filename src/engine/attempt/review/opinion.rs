@@ -8,6 +8,10 @@ use crate::engine::attempt::verdict::judge;
 use crate::prompt::review::harmless;
 use crate::state::Verdict;
 
+/// The reason why a verdict without the nonce of its prompt is none, and what to do about it.
+const NO_NONCE: &str = "its verdict had not the letters and digits that its prompt asks for, so that it may be a quotation; a \
+     script takes the verdict from its prompt: grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'";
+
 /// What a reviewer came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Opinion {
@@ -28,6 +32,11 @@ pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> O
     let judged = judge(ending, report, name);
     let reason = judged.reason.unwrap_or_else(|| judged.verdict.to_string());
     match judged.verdict {
+        // Whatever it said, it did not end well.
+        Verdict::Complete | Verdict::Failed if exit(ending).is_some() => {
+            let exit = exit(ending).unwrap_or_default();
+            Opinion::None(format!("it gave a verdict, but did not end well{exit}"))
+        }
         Verdict::Complete => Opinion::Accepted,
         Verdict::Failed => Opinion::Rejected,
         Verdict::RateLimited | Verdict::Overloaded => Opinion::Away(Unavailable {
@@ -40,6 +49,14 @@ pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> O
             Some(signal) => Opinion::Interrupted(signal),
             None => Opinion::None(about_it(reason)),
         },
+    }
+}
+
+/// Returns the exit code of a reviewer that did not end with 0, in words.
+fn exit(ending: &Ending) -> Option<String> {
+    match ending {
+        Ending::Exited(code) if *code != 0 => Some(format!(" (exit code {code})")),
+        _ => None,
     }
 }
 
@@ -63,13 +80,11 @@ fn unheard(ending: &Ending, report: &Report) -> String {
         Heard::InThoughts => "its verdict stood in thoughts, not in the message".to_owned(),
         Heard::Repeated => "its verdict stood in a quotation or a diff, not on a line of its own".to_owned(),
         Heard::InJson => "it printed JSON of a format that git-ralph does not know".to_owned(),
+        Heard::NoNonce => NO_NONCE.to_owned(),
         Heard::Unknown(text) => format!("its verdict was '{text}', which is neither ACCEPT nor REJECT"),
         Heard::Nothing | Heard::Promise(Promise::Complete | Promise::Failed(_)) => "it said none".to_owned(),
     };
-    let exit = match ending {
-        Ending::Exited(code) if *code != 0 => format!(" (exit code {code})"),
-        _ => String::new(),
-    };
+    let exit = exit(ending).unwrap_or_default();
     let last = report.last_line.as_ref().filter(|_| !exit.is_empty());
     let last = last.map_or_else(String::new, |line| format!(": {line}"));
     format!("{why}{exit}{last}")
@@ -85,10 +100,14 @@ pub(super) fn words(report: &Report) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// Returns whether a line is a verdict and nothing else.
+/// Returns whether a line is a verdict without a reason, and nothing else.
 fn is_verdict(line: &str) -> bool {
     let bare = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '<' && c != '>');
-    ["<verdict>ACCEPT</verdict>", "<verdict>REJECT</verdict>"].contains(&bare)
+    let inner = bare.strip_prefix("<verdict>");
+    let inner = inner.and_then(|rest| rest.strip_suffix("</verdict>"));
+    let mut words = inner.unwrap_or_default().split(' ');
+    let is_word = matches!(words.next(), Some("ACCEPT" | "REJECT"));
+    is_word && words.all(|word| word.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
 /// Returns a line in which control characters are written as `^X`.
@@ -109,7 +128,7 @@ pub(super) fn visible(line: &str) -> String {
 mod tests {
     use super::*;
     use crate::agent::decode::{Decoder, Format};
-    use crate::agent::promise::Tag;
+    use crate::agent::promise::{Nonce, Tag};
 
     const ACCEPT: &str = "<verdict>ACCEPT</verdict>";
     const REJECT: &str = "<verdict>REJECT</verdict>";
@@ -171,6 +190,51 @@ mod tests {
             };
             assert!(found.contains(why), "{text}: {found}");
         }
+    }
+
+    #[test]
+    fn in_an_output_only_the_nonce_of_the_prompt_counts() {
+        let (nonce, other) = (Nonce::random(), Nonce::random());
+        assert_ne!(nonce, other);
+        let tag = Tag::verdict(nonce);
+        let said = |format: Format, text: &str| {
+            let mut decoder = Decoder::of(tag, format, "");
+            decoder.push(text.as_bytes());
+            opinion(&Ending::Exited(0), &decoder.finish(), None)
+        };
+        let [accept, reject] = tag.forms();
+        let [foreign, _] = Tag::verdict(other).forms();
+        let reason = reject.replace("</", ": no tests</");
+        for (text, expected) in [
+            (accept.clone(), Opinion::Accepted),
+            (format!("It is done.\n\n**{accept}**"), Opinion::Accepted),
+            (format!("{REJECT}\n{accept}\n"), Opinion::Accepted),
+            (format!("{accept}\n{REJECT}\n{foreign}\n"), Opinion::Accepted),
+            (format!("<verdict>REJECT \n{accept}\n"), Opinion::Accepted),
+            (reject.clone(), Opinion::Rejected),
+            (format!("{ACCEPT}\n{reason}\n"), Opinion::Rejected),
+        ] {
+            assert_eq!(said(Format::Text, &text), expected, "{text}");
+        }
+        for (text, why) in [
+            (ACCEPT.to_owned(), "letters and digits"),
+            (foreign.clone(), "letters and digits"),
+            (format!("{accept}\n{reject}\n"), "'ACCEPT and REJECT'"),
+            (format!("The story is not complete, so no\n{accept}"), "opposite"),
+        ] {
+            let Opinion::None(told) = said(Format::Text, &text) else {
+                panic!("{text}");
+            };
+            assert!(told.contains(why), "{text}: {told}");
+        }
+        // A final message holds no quotation by chance.
+        let message = |text: &str| serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
+        for text in [&accept, ACCEPT] {
+            let line = format!("{}\n", message(text));
+            assert_eq!(said(Format::Claude, &line), Opinion::Accepted, "{text}");
+        }
+        let wrong = said(Format::Claude, &format!("{}\n", message(&foreign)));
+        assert!(matches!(wrong, Opinion::None(_)), "{wrong:?}");
     }
 
     #[test]
@@ -327,6 +391,10 @@ mod tests {
         let silent = report(Format::Auto, "", "");
         let gone = opinion(&Ending::Exited(127), &silent, None);
         assert!(matches!(gone, Opinion::None(why) if why.contains("exit code 127")));
+        assert_eq!(
+            ended(Ending::Exited(3)),
+            Opinion::None("it gave a verdict, but did not end well (exit code 3)".to_owned())
+        );
         let crashed = opinion(&Ending::Exited(3), &report(Format::Auto, "", "oops\n"), None);
         assert_eq!(
             crashed,
