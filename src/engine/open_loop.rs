@@ -21,6 +21,7 @@ use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Head, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
+use crate::prompt::Template;
 use crate::protect::user_refs::OwnMove;
 use crate::protect::{
     AttemptRecord, Held, LeftList, Moment, Savepoint, Site, StashList, StoryList, UserRefs,
@@ -55,6 +56,8 @@ pub struct Loop<'o> {
     pub(super) list_left: Option<LeftList>,
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,
+    /// The template of reviews, as it was when the command began.
+    pub(super) review_template: Option<Template>,
     /// True while what a killed git-ralph left is completed: all that is known of it comes from files.
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
@@ -90,6 +93,7 @@ impl<'o> Loop<'o> {
             list_before: None,
             list_left: None,
             open_stories: None,
+            review_template: None,
             is_recovering: false,
             is_looking: false,
             own_moves: Vec::new(),

@@ -128,6 +128,15 @@ impl Template {
         })
     }
 
+    /// Returns a template with this name in messages.
+    #[must_use]
+    pub fn named(name: &str, text: String) -> Self {
+        Self {
+            name: name.to_owned(),
+            text,
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn of(text: &str) -> Self {
         Self {

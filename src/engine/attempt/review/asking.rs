@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::opinion::{Opinion, opinion, visible, words};
 use super::reviewer::Reviewer;
-use crate::agent::decode::{Decoder, Report};
+use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::Job;
 use crate::agent::promise::{Nonce, Tag};
 use crate::engine::Loop;
@@ -35,6 +35,8 @@ pub(crate) struct Work<'a> {
     pub to: Oid,
     /// The differences between the two.
     pub changes: Vec<(u8, Vec<u8>)>,
+    /// The paths that are as they were before it, while the reviewer works.
+    pub aside: Vec<Vec<u8>>,
     /// The gates that passed.
     pub gates: &'a [String],
     /// True if the agent is known to have said that the story is complete.
@@ -57,6 +59,18 @@ pub(crate) struct Answer {
     pub words: String,
     pub time: Duration,
     pub report: Report,
+}
+
+impl Answer {
+    /// Returns that there is none, with the reason.
+    pub fn none(why: String) -> Self {
+        Self {
+            opinion: Opinion::None(why),
+            words: String::new(),
+            time: Duration::ZERO,
+            report: Decoder::new(Format::Text, "").finish(),
+        }
+    }
 }
 
 /// Runs a reviewer to its end. The caller puts back what it changes.
@@ -138,10 +152,9 @@ pub(crate) async fn ask(
 }
 
 fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) -> Result<String, Error> {
-    let files = work.changes.iter();
-    let files: Vec<String> = files
-        .map(|(_, path)| visible(&String::from_utf8_lossy(path)))
-        .collect();
+    let shown = |path: &Vec<u8>| visible(&String::from_utf8_lossy(path));
+    let files: Vec<String> = work.changes.iter().map(|(_, path)| shown(path)).collect();
+    let aside: Vec<String> = work.aside.iter().map(shown).collect();
     let inputs = review::Inputs {
         work: prompt::Work {
             change: open.change().as_str(),
@@ -152,6 +165,7 @@ fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) ->
         from: work.from.as_str(),
         to: work.to.as_str(),
         files: &files,
+        aside: &aside,
         promised: work.promised,
         tag,
     };

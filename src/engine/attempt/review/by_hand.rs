@@ -74,7 +74,7 @@ pub async fn review(
 ) -> Result<Reviewed, Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    let reviewer = Reviewer::of(settings, &open.context.repo.top)?.ok_or(AttemptRefusal::NoReviewer)?;
+    let reviewer = Reviewer::of(settings, &open.context.repo.top, None)?.ok_or(AttemptRefusal::NoReviewer)?;
     let last = open.state.progress.completed.last();
     let story = match (story, last) {
         (Some(story), _) => story.to_owned(),
@@ -96,6 +96,7 @@ pub async fn review(
         from: from.clone(),
         to: to.clone(),
         changes,
+        aside: Vec::new(),
         gates: &[],
         promised: false,
     };

@@ -3,12 +3,14 @@
 //! - `reviewer` is the agent of the settings; `asking` runs it once: its prompt, its process, its answer.
 //! - `by_hand` does so for a person, about an attempt that has ended.
 //! - `opinion` reads the answer (pure); `only_look` puts back what a reviewer changes.
+//! - `instructions` shows it the files that instruct agents as they were before the attempt.
 //!
 //! What a reviewer does not say is not taken for an answer: without a verdict the work is not accepted, and the attempt is
 //! not counted.
 
 mod asking;
 mod by_hand;
+mod instructions;
 mod only_look;
 mod opinion;
 mod reviewer;
@@ -21,7 +23,8 @@ use super::verdict::{Judgement, Unreviewed};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::names::OUTPUT;
-use crate::prompt::review as prompt;
+use crate::paths::{first_few, is_of_work_tree};
+use crate::prompt::{Template, review as prompt};
 use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Story;
@@ -35,9 +38,11 @@ pub(super) use reviewer::name;
 const ROUNDS: u32 = 2;
 
 /// Refuses an attempt whose review could not even begin, before the attempt costs anything.
-pub(super) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
-    if let Some(reviewer) = Reviewer::of(settings, &open.context.repo.top)? {
+pub(super) fn require_usable(open: &mut Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
+    let known = open.review_template.take();
+    if let Some(reviewer) = Reviewer::of(settings, &open.context.repo.top, known)? {
         prompt::check(&reviewer.template, open.change().as_str(), story)?;
+        open.review_template = Some(reviewer.template);
     }
     Ok(())
 }
@@ -51,7 +56,11 @@ pub(super) async fn run(
     begun: &Begun,
     outcome: &mut Outcome,
 ) -> Result<Result<Option<String>, Judgement>, Error> {
-    let reviewer = match Reviewer::of(settings, &open.context.repo.top) {
+    let known = match open.review_template.clone() {
+        Some(known) => Some(known),
+        None => template_before(open, settings).await?,
+    };
+    let reviewer = match Reviewer::of(settings, &open.context.repo.top, known) {
         Ok(Some(reviewer)) => reviewer,
         Ok(None) => return Ok(Ok(None)),
         Err(error) => {
@@ -96,6 +105,22 @@ pub(super) async fn run(
     }
 }
 
+/// Returns the template of the last checkpoint, for an attempt that began before this process, if it is in there.
+async fn template_before(open: &Loop<'_>, settings: &Settings) -> Result<Option<Template>, Error> {
+    let path = settings.review_prompt.as_deref();
+    let Some(path) = path.filter(|path| is_of_work_tree(path.as_bytes())) else {
+        return Ok(None);
+    };
+    let bytes = open
+        .context
+        .repo
+        .git
+        .file_of(&open.state.checkpoint, path)
+        .await?;
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    Ok(text.map(|text| Template::named(path, text)))
+}
+
 /// Runs the reviewer of an attempt once.
 async fn ask_about_attempt(
     open: &mut Loop<'_>,
@@ -104,10 +129,25 @@ async fn ask_about_attempt(
     (begun, promised): (&Begun, bool),
     reviewer: &Reviewer,
 ) -> Result<Answer, Error> {
-    let before = only_look::begin(open).await?;
-    let tree = before.tree.clone();
+    let tree = open.read_work_tree().await?.tree;
     let git = &open.context.repo.git;
     let changes = git.diff_trees(&open.state.checkpoint_tree, &tree).await?;
+    let aside = instructions::changed(open, &tree, &changes).await?;
+    let kept = open.change().attempt_ref(&story.id, begun.number);
+    let before = only_look::begin_at(open, tree.clone(), aside.tree.as_ref()).await?;
+    if let Some(shown) = &aside.tree {
+        let checkpoint = open.checkpoint();
+        let held = checkpoint.hold(open.site(), [&tree, shown], &aside.back);
+        if let Some(words) = held.await? {
+            only_look::end(open, before, &kept).await?;
+            let why = format!("files that instruct it cannot be as they were: {words}");
+            return Ok(Answer::none(why));
+        }
+        let names = first_few(&aside.paths).join(", ");
+        open.tell(format!(
+            "the reviewer works with these files as they were at the last checkpoint: {names}"
+        ));
+    }
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut job = job(open, story, begun, guard);
     job.env.extend(judged(open, &tree));
@@ -117,11 +157,11 @@ async fn ask_about_attempt(
         from: open.state.checkpoint.clone(),
         to: tree,
         changes,
+        aside: aside.paths,
         gates: &settings.verify,
         promised,
     };
     let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
-    let kept = open.change().attempt_ref(&story.id, begun.number);
     only_look::end(open, before, &kept).await?;
     answer
 }

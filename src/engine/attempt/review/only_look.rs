@@ -21,7 +21,16 @@ pub(super) struct Before {
 /// Records the state before a reviewer runs, and keeps the work tree by a ref. One scan of the work tree.
 pub(super) async fn begin(open: &mut Loop<'_>) -> Result<Before, Error> {
     let tree = open.read_work_tree().await?.tree;
-    let record = judged::keep(open, &tree, None).await?;
+    begin_at(open, tree, None).await
+}
+
+/// Does the same with the tree that was just read; `in_place` is the one that takes its place meanwhile.
+pub(super) async fn begin_at(
+    open: &mut Loop<'_>,
+    tree: Oid,
+    in_place: Option<&Oid>,
+) -> Result<Before, Error> {
+    let record = judged::keep(open, &tree, in_place).await?;
     Ok(Before {
         tree,
         position: open.position().await?,

@@ -18,15 +18,19 @@ impl Reviewer {
     /// Returns the reviewer of the settings, if there is one.
     ///
     /// # Errors
-    /// If its program cannot be found, or its template cannot be read.
-    pub fn of(settings: &Settings, top: &Path) -> Result<Option<Self>, Error> {
+    /// If its program cannot be found, or its template cannot be read. `known` is the template if it was read before: an
+    /// attempt may have written to its file since.
+    pub fn of(settings: &Settings, top: &Path, known: Option<Template>) -> Result<Option<Self>, Error> {
         let Some(agent) = agent(settings, top) else {
             return Ok(None);
         };
         if let Some(missing) = agent.command.missing_program(top) {
             return Err(AttemptRefusal::ReviewerMissing(missing).into());
         }
-        let template = prompt::load(top, settings.review_prompt.as_deref())?;
+        let template = match known {
+            Some(known) => known,
+            None => prompt::load(top, settings.review_prompt.as_deref())?,
+        };
         Ok(Some(Self { agent, template }))
     }
 

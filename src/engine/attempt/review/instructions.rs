@@ -1,0 +1,102 @@
+//! Gives a reviewer the files that say how agents are to work, and how git shows differences, as they were at the last
+//! checkpoint: the attempt that it judges does not instruct it.
+//!
+//! Meanwhile `judged` keeps the tree that is judged, as for held tests.
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::names::Oid;
+
+/// These files and directories, at any depth.
+const NAMES: &str = include_str!("instructions.txt");
+
+/// The mode of an entry that is not there.
+const NOTHING: &str = "000000";
+
+/// What the attempt changed of these files.
+pub(super) struct Aside {
+    /// Their paths.
+    pub paths: Vec<Vec<u8>>,
+    /// The judged tree with these files as they were, if there are any.
+    pub tree: Option<Oid>,
+    /// Those that were there.
+    pub back: Vec<Vec<u8>>,
+}
+
+/// Finds what the attempt changed of these files: `changes` are the differences of the tree `judged` from the checkpoint.
+pub(super) async fn changed(
+    open: &Loop<'_>,
+    judged: &Oid,
+    changes: &[(u8, Vec<u8>)],
+) -> Result<Aside, Error> {
+    let paths = changes.iter().map(|(_, path)| path);
+    let paths: Vec<Vec<u8>> = paths.filter(|path| is_instruction(path)).cloned().collect();
+    if paths.is_empty() {
+        return Ok(Aside {
+            paths,
+            tree: None,
+            back: Vec::new(),
+        });
+    }
+    let repo = &open.context.repo;
+    let mut was = repo
+        .git
+        .staged_between(judged, &open.state.checkpoint_tree)
+        .await?;
+    was.retain(|entry| entry.mode != NOTHING && paths.contains(&entry.path));
+    let back: Vec<Vec<u8>> = was.iter().map(|entry| entry.path.clone()).collect();
+    let away: Vec<Vec<u8>> = paths
+        .iter()
+        .filter(|path| !back.contains(path))
+        .cloned()
+        .collect();
+    let scratch = open.file("held.index");
+    let tree = repo.tree_with(&scratch, judged, &was, &away).await?;
+    Ok(Aside {
+        paths,
+        tree: Some(tree),
+        back,
+    })
+}
+
+/// Returns whether a path is that of such a file, or of one in such a directory.
+fn is_instruction(path: &[u8]) -> bool {
+    let path = format!("/{}", String::from_utf8_lossy(path).to_lowercase());
+    NAMES.lines().any(|name| {
+        let name = format!("/{}", name.to_lowercase());
+        if name.ends_with('/') {
+            path.contains(&name)
+        } else {
+            path.ends_with(&name)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_known_at_any_depth() {
+        for path in [
+            "AGENTS.md",
+            "a/b/CLAUDE.md",
+            "claude.md",
+            ".claude/settings.json",
+            "a/.cursor/rules/x.mdc",
+            ".github/copilot-instructions.md",
+            "x/.gitattributes",
+        ] {
+            assert!(is_instruction(path.as_bytes()), "{path}");
+        }
+        for path in [
+            "MY-AGENTS.md",
+            "claude/x",
+            "copilot-instructions.md",
+            "a.gitattributes",
+            "opencode.json5",
+        ] {
+            assert!(!is_instruction(path.as_bytes()), "{path}");
+        }
+    }
+}
