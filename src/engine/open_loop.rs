@@ -191,7 +191,7 @@ impl<'o> Loop<'o> {
         change(&mut self.state.progress).map_err(|refusal| refusal_of(&self.state, refusal))
     }
 
-    /// Notes that a person stands for what has changed between a checkpoint and the last one; the caller saves.
+    /// Notes that the user stands for what has changed between a checkpoint and the last one; the caller saves.
     pub(super) fn stand_for(&mut self, from: Oid) {
         let to = self.state.checkpoint.clone();
         if from != to {

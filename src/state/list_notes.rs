@@ -10,7 +10,7 @@ const ALWAYS: usize = 10;
 /// What a loop notes about its list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListNotes {
-    /// The number of stories when attempts began, or when a person last let them go on.
+    /// The number of stories when attempts began, or when the user last let attempts continue.
     #[serde(default)]
     pub length: usize,
     /// The ids of the stories that attempts have added since.
@@ -37,7 +37,7 @@ impl ListNotes {
         *self == Self::default()
     }
 
-    /// Returns whether attempts have added more stories than they may without a person.
+    /// Returns whether attempts have added more stories than they may without the user.
     #[must_use]
     pub fn has_grown_too_far(&self) -> bool {
         self.added.len() > self.length.max(ALWAYS)

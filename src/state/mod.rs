@@ -421,7 +421,7 @@ pub struct State {
     /// What happened to the story list.
     #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
     pub list: ListNotes,
-    /// What a person has stood for since the loop began.
+    /// What the user has stood for since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stood: Vec<Stood>,
     /// The end of the wait for an agent's service.

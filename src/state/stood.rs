@@ -1,10 +1,10 @@
-//! The commits whose tests a person has stood for.
+//! The commits whose tests the user has stood for.
 
 use serde::{Deserialize, Serialize};
 
 use crate::names::Oid;
 
-/// A stretch of the loop's history: what it changed, a person has seen or allowed.
+/// A stretch of the loop's history: what it changed, the user has seen or allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stood {
     /// The checkpoint before it.

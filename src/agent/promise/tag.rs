@@ -44,7 +44,7 @@ pub struct Tag {
     pub(super) is_single: bool,
     /// What follows the word in an answer to the prompt.
     pub(super) nonce: Option<Nonce>,
-    /// True if a tag without it is somebody else's.
+    /// True if a tag without it is a quotation.
     pub(super) is_strict: bool,
 }
 

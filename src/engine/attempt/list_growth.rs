@@ -52,7 +52,7 @@ pub(crate) fn note_attempt(
     [gone, done]
 }
 
-/// Refuses an attempt at a story that an attempt has added, if there are too many of them. Whoever types the command again
+/// Refuses an attempt at a story that an attempt has added, if there are too many of them. A user who types the command again
 /// has looked.
 pub(crate) fn refuse(
     open: &mut Loop<'_>,

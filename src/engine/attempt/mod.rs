@@ -251,7 +251,7 @@ async fn attempt_once(
     which: Which,
 ) -> Result<Concluded, Error> {
     let settings = &options.settings;
-    // Whoever has just typed the command stands for what the work tree holds.
+    // A user who has just typed the command stands for what the work tree holds.
     let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint.clone());
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {

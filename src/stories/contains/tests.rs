@@ -432,7 +432,7 @@ fn what_an_attempt_does_to_other_stories_is_put_back() {
 }
 
 #[test]
-fn what_an_attempt_adds_or_only_lays_out_anew_stays() {
+fn what_an_attempt_adds_or_only_lays_out_otherwise_stays() {
     for (format, list, source) in formats() {
         for edit in HONEST {
             let name = edit.0;

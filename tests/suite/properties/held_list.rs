@@ -283,7 +283,7 @@ fn stories_that_the_list_alone_finishes_are_named() {
     let agent = sandbox.completing("echo x >>work.txt");
     let run = sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
     run.says("done or gone by the list alone, without an attempt: 2");
-    // Between two commands it is a person who has written it.
+    // Between two commands the user has written it.
     let sandbox = Sandbox::started();
     next(&sandbox, "true").exits(0);
     sandbox.write(TASKS, &sandbox.read(TASKS).replace("[ ] 2", "[x] 2"));

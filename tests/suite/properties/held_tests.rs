@@ -341,7 +341,7 @@ fn what_a_person_changes_or_allows_is_stood_for() {
     let allowed = ["next", CHANGE, "--allow-test-changes", "--", &agent];
     sandbox.ralph(&allowed).exits(0);
     sandbox.step("next", &sandbox.completing(breaks)).exits(0);
-    // What is found between two attempts of one run is nobody's word.
+    // What is found between two attempts of one run stands for nothing.
     let sandbox = project(2);
     sandbox.hook(
         "ralph-post-checkpoint",

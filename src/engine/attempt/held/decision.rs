@@ -63,7 +63,7 @@ impl Rules {
         }
     }
 
-    /// Returns the rules for what a person stood for: an earlier attempt changed it, so that this one is not refused for it.
+    /// Returns the rules for what the user stood for: an earlier attempt changed it, so that this one is not refused for it.
     pub fn lenient(self) -> Self {
         Self {
             test_changes: match self.test_changes {

@@ -2,7 +2,7 @@
 //! scripts as they were, where an attempt changed them.
 //!
 //! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, `decision`
-//! says what becomes of it, and `stood` finds the tests that a person stood for: where an earlier attempt changed these, the
+//! says what becomes of it, and `stood` finds the tests that the user stood for: where an earlier attempt changed these, the
 //! gates run with them too.
 //! Meanwhile `judged` keeps the tree that is judged: the next command puts it back if this one is killed.
 
@@ -151,7 +151,7 @@ async fn rests_on(
 enum Since {
     /// The last checkpoint.
     Checkpoint,
-    /// What a person stood for, before an earlier attempt changed it.
+    /// What the user stood for, before an earlier attempt changed it.
     Person,
 }
 

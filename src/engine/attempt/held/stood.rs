@@ -1,5 +1,5 @@
-//! Finds the tests and gate scripts as a person stood for them: as they were at the start of the loop, at a path's first
-//! checkpoint, or after edits and changes that a person made or allowed since. What attempts made of them does not count.
+//! Finds the tests and gate scripts as the user stood for them: as they were at the start of the loop, at a path's first
+//! checkpoint, or after edits and changes that the user made or allowed since. What attempts made of them does not count.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::git::{PathChange, StagedEntry};
 use crate::names::Oid;
 use crate::state::Stood;
 
-/// A path as a person stood for it, and at the last checkpoint.
+/// A path as the user stood for it, and at the last checkpoint.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Version {
     stood: Option<StagedEntry>,
     last: Option<StagedEntry>,
 }
 
-/// Returns the tree of the last checkpoint with these files as a person stood for them. Two git processes if there was a
+/// Returns the tree of the last checkpoint with these files as the user stood for them. Two git processes if there was a
 /// checkpoint before, and more only where they differ.
 pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, Error> {
     let state = &open.state;
@@ -72,7 +72,7 @@ fn versions(
     versions
 }
 
-/// Notes a change, which `counts` if a person stands for it. A renamed file takes its version along.
+/// Notes a change, which `counts` if the user stands for it. A renamed file takes its version along.
 fn note(versions: &mut BTreeMap<Vec<u8>, Version>, change: PathChange, counts: bool) {
     let PathChange { path, was, is } = change;
     let before = was.as_ref().map_or(&path, |entry| &entry.path);
@@ -119,7 +119,7 @@ mod tests {
     /// A commit, and its changes.
     type Commit<'a> = (char, &'a [(&'a str, &'a str)]);
 
-    /// Each path with the version that a person stood for, and that of the last checkpoint.
+    /// Each path with the version that the user stood for, and that of the last checkpoint.
     fn told(history: &[Commit<'_>], stood: &[(char, char)]) -> String {
         let history = history.iter().map(|(commit, changes)| {
             let changes = changes.iter().map(|(paths, versions)| change(paths, versions));
