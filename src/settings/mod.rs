@@ -1,12 +1,14 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
-//! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys and their defaults;
-//! `choices` has the values with names, `test_rules` those of tests, `boxing` those of the box, `table` the meanings,
-//! `values` parses their values, `origins` knows what a file of the work tree says of the box, `ignored` warns, `options` has the command line's.
+//! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys; `defaults` has the values
+//! of those that are not set, `choices` the values with names, `test_rules` those of tests, `boxing` those of the box,
+//! `table` the meanings, `values` parses their values, `origins` knows which of the box are in a file of the work tree,
+//! `ignored` warns, `options` has the command line's.
 
 mod boxing;
 mod choices;
 mod command_lines;
+mod defaults;
 mod error;
 mod ignored;
 mod options;
@@ -27,6 +29,7 @@ use serde::Serialize;
 use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
+use crate::paths::shown;
 
 pub use boxing::{BoxMode, Boxing, Least};
 pub use choices::{
@@ -39,8 +42,8 @@ use origins::{is_of_tree, scopes};
 pub use table::{TABLE, spelled};
 pub use test_rules::{NewTests, TestChanges, TestRules};
 use values::{
-    add, address, days, dollars, duration, empty_story, expression, finish_choice, lease, list_edits, mark,
-    no_signal, notify, number, ref_prefix, retry_context, set_piece, text, truth, wait, wrong,
+    address, days, dollars, duration, empty_story, expression, finish_choice, lease, list_edits, mark,
+    no_signal, notify, number, ref_prefix, retry_context, text, truth, wait, wrong,
 };
 pub use values::{
     parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
@@ -168,58 +171,6 @@ pub struct Settings {
     /// Shell command that prepares a new work tree of a loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree_setup: Option<String>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            agent: None,
-            agents: BTreeMap::new(),
-            retry_agent: None,
-            fallback_agent: None,
-            max_retries: 3,
-            timeout: None,
-            idle_timeout: Some(SignedDuration::from_mins(30)),
-            verify: Vec::new(),
-            verify_retries: 0,
-            tests: TestRules::default(),
-            empty_story: EmptyStory::Warn,
-            no_signal: NoSignal::Retry,
-            verify_timeout: Some(SignedDuration::from_mins(30)),
-            review: None,
-            review_timeout: Some(SignedDuration::from_mins(30)),
-            review_prompt: None,
-            max_duration: None,
-            max_wait: Some(SignedDuration::from_hours(6)),
-            max_attempts: None,
-            max_cost: None,
-            on_failure: OnFailure::Stop,
-            notify: Notify::Bell,
-            finish: FinishChoice::Ask,
-            command_timeout: SignedDuration::from_mins(10),
-            keep_attempts: Some(SignedDuration::from_hours(90 * 24)),
-            adapter: None,
-            stories: None,
-            stories_command: None,
-            done_command: None,
-            closed_command: None,
-            mark: Mark::Auto,
-            list_edits: ListEdits::Additions,
-            prompt: None,
-            retry_context: RetryContext::Reason,
-            link_commit: None,
-            redact: Vec::new(),
-            view: false,
-            guard: true,
-            boxing: Boxing::default(),
-            strategy: Strategy::Branch,
-            remote: None,
-            lease: SignedDuration::from_mins(15),
-            remote_refs: "refs/ralph/".to_owned(),
-            worktree_dir: None,
-            worktree_setup: None,
-        }
-    }
 }
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
@@ -372,6 +323,34 @@ impl Configuration {
         Ok(configuration)
     }
 
+    /// Sets a value of the box that is in a file of the work tree: it counts only where the box is not weaker with it.
+    fn set_from_tree(&mut self, key: &str, value: &str, file: &[u8]) -> Result<(), SettingsError> {
+        let mut changed = self.settings.clone();
+        set(&mut changed, key, value)?;
+        if !self.settings.boxing.take_from_tree(changed.boxing) {
+            self.weaker.push(format!(
+                "{}={value} in {} is ignored: a file of the work tree can only make the box stronger",
+                spelled(key),
+                shown(file.strip_prefix(b"file:").unwrap_or(file))
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns messages about what files of the work tree say of the box of a loop, and what does not count.
+    #[must_use]
+    pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
+        let mut messages = self.weaker.clone();
+        let (least, now) = (kept.least, &self.settings.boxing);
+        if least.mode > now.mode || least.commands && !now.has_hooks {
+            messages.push(
+                "a file of the work tree asked for a stronger box when the loop began; that still holds for this loop"
+                    .to_owned(),
+            );
+        }
+        messages
+    }
+
     /// Tells a repository what was configured for it.
     pub fn describe(&self, repo: &mut Repo) {
         repo.converts = self.converts;
@@ -482,5 +461,38 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
             None => return Ok(false),
         },
     }
+    Ok(true)
+}
+
+/// Adds a value to a list. As in git's own lists, an empty one forgets those before it.
+fn add(list: &mut Vec<String>, value: &str) {
+    if value.is_empty() {
+        list.clear();
+    } else {
+        list.push(value.to_owned());
+    }
+}
+
+/// Sets a value that belongs to an agent by name.
+fn set_piece(
+    settings: &mut Settings,
+    key: &str,
+    name: &str,
+    piece: &str,
+    value: &str,
+) -> Result<bool, SettingsError> {
+    let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();
+    match piece {
+        "command" => pieces.command = text(value),
+        "args" => pieces.args = text(value),
+        "format" => {
+            let format = value.parse();
+            let format =
+                format.map_err(|_| wrong(key, value, "the name of a format, like claude or text"))?;
+            pieces.format = Some(format);
+        }
+        _ => return Ok(false),
+    }
+    settings.agents.insert(name.to_owned(), pieces);
     Ok(true)
 }

@@ -5,9 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{Configuration, LoopSettings, SettingsError, set, spelled};
 use crate::git::git_directories;
-use crate::paths::shown;
 
 /// The beginning of the origin of a setting that is in a file.
 const FILE: &[u8] = b"file:";
@@ -54,34 +52,4 @@ fn is_in_tree(file: &Path, dir: &Path) -> bool {
         .filter_map(|step| Some((step.parent()?, step.file_name()?)));
     real(&file).is_none_or(|file| is_inside(&file))
         || steps.any(|(parent, name)| real(parent).is_none_or(|parent| is_inside(&parent.join(name))))
-}
-
-impl Configuration {
-    /// Sets a value of the box that is in a file of the work tree: it counts only where the box is not weaker with it.
-    pub(super) fn set_from_tree(&mut self, key: &str, value: &str, file: &[u8]) -> Result<(), SettingsError> {
-        let mut changed = self.settings.clone();
-        set(&mut changed, key, value)?;
-        if !self.settings.boxing.take_from_tree(changed.boxing) {
-            self.weaker.push(format!(
-                "{}={value} in {} is ignored: a file of the work tree can only make the box stronger",
-                spelled(key),
-                shown(file.strip_prefix(b"file:").unwrap_or(file))
-            ));
-        }
-        Ok(())
-    }
-
-    /// Returns messages about what files of the work tree say of the box of a loop, and what does not count.
-    #[must_use]
-    pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
-        let mut messages = self.weaker.clone();
-        let (least, now) = (kept.least, &self.settings.boxing);
-        if least.mode > now.mode || least.commands && !now.has_hooks {
-            messages.push(
-                "a file of the work tree asked for a stronger box when the loop began; that still holds for this loop"
-                    .to_owned(),
-            );
-        }
-        messages
-    }
 }

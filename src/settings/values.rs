@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::Settings;
 use super::boxing::BoxMode;
 use super::choices::{
     Colour, EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
@@ -15,39 +14,6 @@ use super::error::SettingsError;
 #[must_use]
 pub fn to_std(limit: SignedDuration) -> Duration {
     limit.try_into().unwrap_or(Duration::MAX)
-}
-
-/// Adds a value to a list. As in git's own lists, an empty one forgets those before it.
-pub(super) fn add(list: &mut Vec<String>, value: &str) {
-    if value.is_empty() {
-        list.clear();
-    } else {
-        list.push(value.to_owned());
-    }
-}
-
-/// Sets a value that belongs to an agent by name.
-pub(super) fn set_piece(
-    settings: &mut Settings,
-    key: &str,
-    name: &str,
-    piece: &str,
-    value: &str,
-) -> Result<bool, SettingsError> {
-    let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();
-    match piece {
-        "command" => pieces.command = text(value),
-        "args" => pieces.args = text(value),
-        "format" => {
-            let format = value.parse();
-            let format =
-                format.map_err(|_| wrong(key, value, "the name of a format, like claude or text"))?;
-            pieces.format = Some(format);
-        }
-        _ => return Ok(false),
-    }
-    settings.agents.insert(name.to_owned(), pieces);
-    Ok(true)
 }
 
 pub(super) fn text(value: &str) -> Option<String> {

@@ -47,6 +47,8 @@ impl State {
             prompted: _,
             unchanged: _,
             listed: _,
+            list,
+            stood,
             waits_until: _,
             waits_for: _,
             awaiting_choice: _,
@@ -63,6 +65,8 @@ impl State {
             // 0.2.0 looks for the commands in the state.
             || source.is_by_command()
             || !gate_files.is_empty()
+            || !stood.is_empty()
+            || !list.by_list.is_empty()
             || running.as_ref().is_some_and(is_new_running)
             || intent.as_ref().is_some_and(is_new_intent);
         if is_new { VERSION } else { strategy.version() }
@@ -232,6 +236,9 @@ since = "2026-01-01T00:00:00Z"
             ("files that only gates made", 3, |state| {
                 let oid = state.checkpoint.clone();
                 state.gate_files = vec![crate::state::GateFile::new(b"x", oid)];
+            }),
+            ("stories that are done by the list alone", 3, |state| {
+                state.list.by_list.push("1".to_owned());
             }),
             ("held tests on their way back", 3, |state| {
                 state.intent = Some(Intent::PutBack(held()));

@@ -253,7 +253,7 @@ fn stories_that_the_list_alone_finishes_are_named() {
                 .map(|(id, done)| story(id, done))
                 .collect::<String>(),
         )
-        .unwrap()
+        .unwrap();
     };
     write([false; 3]);
     sandbox.configure("ralph.adapter", "command");

@@ -310,6 +310,22 @@ fn two_stories_do_not_weaken_a_test_together() {
 }
 
 #[test]
+fn a_test_that_two_stories_change_is_held_to_both_versions() {
+    let sandbox = project(3);
+    sandbox.start();
+    let agent = sandbox.completing("echo '# more' >>tests/value.sh; echo x >>new");
+    sandbox.step("next", &agent).exits(0);
+    let output = sandbox.step("next", &agent).exits(0);
+    output
+        .says("the gates also pass with them as they were: tests/value.sh (changed)")
+        .says("the gates also pass with them as you last stood for them: tests/value.sh (changed)");
+    let agent = sandbox
+        .completing("echo '# more' >>tests/value.sh; echo new >tests/new; echo tests/new >>.gitignore");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
 fn a_renamed_test_takes_what_is_held_along() {
     let sandbox = project(2);
     sandbox.configure("ralph.verify", "for t in tests/*.sh; do sh $t || exit 1; done");

@@ -105,6 +105,16 @@ pub(super) async fn judge(
         if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
             continue;
         }
+        if !proof.seconds.is_empty() {
+            // The working index was read from what the run before put back.
+            let hidden = if after.hidden.is_empty() {
+                &[]
+            } else {
+                settings.tests.pathspecs.as_slice()
+            };
+            let reading = open.read_work_tree().await?;
+            see(open, hidden, reading).await?;
+        }
         match second_run(open, run, found, since, after.tree()).await? {
             Ok(seconds) => proof.seconds = seconds,
             Err(judgement) => return Ok(Err(judgement)),
