@@ -331,6 +331,21 @@ pub const STEPS: &[Step] = &[
         done: Status(|status| status["stories_done"] == 1),
     },
     Step {
+        name: "gated",
+        prepare: |sandbox| {
+            let takes_and_makes = "rm -rf key new; echo >>README.md; echo made >made";
+            sandbox.configure(
+                "ralph.verify",
+                &format!("[ ! -e hid ] || {{ {takes_and_makes}; }}"),
+            );
+            start(sandbox);
+        },
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: false,
+        done: Status(|status| status["stories_done"] == 1),
+    },
+    Step {
         name: "reviewed",
         prepare: |sandbox| {
             let reviewer = sandbox.agent(REVIEWER);
