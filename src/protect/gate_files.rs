@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{ProtectError, Savepoint, Site};
+use super::{ProtectError, Savepoint, Site, trash};
 use crate::git::worktree::Reading;
 
 /// Removes such files from a reading and from the index `work` that it was read into: those that the base lacks, that the
@@ -50,4 +50,24 @@ pub(super) async fn leave_out(
     let rest = changes.into_iter().filter(|(_, path)| !out.contains(path));
     reading.changes = Some(rest.collect());
     Ok(reading)
+}
+
+/// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; those that its
+/// index has are work.
+///
+/// # Errors
+/// If a file cannot be moved.
+pub(crate) fn put_away(site: Site<'_>, savepoint: &Savepoint, trash: &Path) -> Result<(), ProtectError> {
+    if savepoint.gate_files.is_empty() {
+        return Ok(());
+    }
+    let index = site.repo.read_index_or_none(&site.repo.index())?;
+    for path in savepoint.gate_files.keys() {
+        let is_work = index.index().is_none_or(|index| index.find(path).is_some());
+        if !is_work && site.repo.exists(path)? {
+            trash::put_away(site, &[], path, trash)?;
+            site.repo.remove_file(path)?;
+        }
+    }
+    Ok(())
 }

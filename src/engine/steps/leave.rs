@@ -14,7 +14,7 @@ use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few, shown};
-use crate::protect::keep_before_removal;
+use crate::protect::{keep_before_removal, put_gate_files_away};
 use crate::state::{self, Intent, IntoPlan, LeavePlan, Store};
 
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
@@ -182,11 +182,13 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     };
     let trees = seen_from(open, Some(linked.from.as_path())).await?;
     let main = trees.into_iter().next().map(|main| main.top);
+    let checkpoint = open.checkpoint();
     let removed = async {
         let (site, _, mut recorder) = open.parts();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
         if target_of(&top)?.is_some() {
             keep_before_removal(site, &bytes, &mut recorder).await?;
+            put_gate_files_away(site, &checkpoint, &trash)?;
         }
         remove_final(&outside, &top, (&site.own_door(), &trash)).await
     };

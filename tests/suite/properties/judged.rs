@@ -357,3 +357,20 @@ fn edits_after_a_cut_off_step_are_kept() {
         assert_eq!(kept, "edited since");
     }
 }
+
+#[test]
+fn files_that_only_gates_made_hold_no_work_tree_back() {
+    let sandbox = Sandbox::new();
+    sandbox.configure(
+        "ralph.verify",
+        "mkdir -p cache; date +%N >cache/a; echo built >out",
+    );
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    sandbox.step("next", &works(&sandbox)).exits(0);
+    let output = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    output.says("the loop's work tree is removed");
+    let trash = sandbox.top.join(".git/ralph/add-login/trash/worktree");
+    assert!(trash.join("out").exists() && trash.join("cache/a").exists());
+    assert_eq!(sandbox.read("new"), "mine\n");
+    assert!(!sandbox.top.join("out").exists());
+}
