@@ -168,12 +168,12 @@ async fn leave_out_new(
     if let Some(changes) = &mut now.changes {
         changes.retain(|(_, path)| !new.contains(path));
     }
-    remember(open, &made)?;
+    remember(open, &made).await?;
     Ok(now)
 }
 
 /// Remembers new files that gates made, and reports those that are not known yet.
-fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
+async fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     let known = open.checkpoint().gate_files;
     let unknown: Vec<&Vec<u8>> = made
         .iter()
@@ -186,15 +186,63 @@ fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
             "the gates made new files, which stay out of the checkpoint: {names}; to ignore them, add them to .gitignore"
         ));
     }
-    let paths: HashSet<&Vec<u8>> = made.iter().map(|entry| &entry.path).collect();
+    if made.is_empty() {
+        return Ok(());
+    }
     open.state
         .gate_files
-        .retain(|file| !paths.contains(&file.entry().0));
-    let files = made
-        .iter()
-        .map(|entry| GateFile::new(&entry.path, entry.oid.clone()));
-    open.state.gate_files.extend(files);
+        .retain(|file| made.iter().all(|entry| !is_same_place(&file.path(), &entry.path)));
+    open.state.gate_files.extend(made.iter().map(GateFile::of));
+    keep_gate_files(open).await?;
     open.save()
+}
+
+/// Returns whether two paths cannot be files at the same time.
+fn is_same_place(one: &[u8], other: &[u8]) -> bool {
+    let is_below = |path: &[u8], above: &[u8]| {
+        path.strip_prefix(above)
+            .is_some_and(|rest| rest.first() == Some(&b'/'))
+    };
+    one == other || is_below(one, other) || is_below(other, one)
+}
+
+/// Keeps the files that gates made by a ref, on top of those from before.
+async fn keep_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
+    let entries: Vec<StagedEntry> = open.state.gate_files.iter().map(GateFile::entry).collect();
+    let name = open.change().ralph_ref("gate-files");
+    let (repo, scratch) = (&open.context.repo, open.file("gate-files.index"));
+    let empty = repo.empty_tree().await?;
+    let tree = repo.tree_with(&scratch, &empty, &entries, &[]).await?;
+    let before = repo.git.refs(&[&name]).await?;
+    let parents: Vec<&Oid> = before.iter().map(|found| &found.oid).collect();
+    let new = repo
+        .commit_tree(&tree, &parents, "files that only gates made")
+        .await?;
+    let keep = Update::Set { name, new };
+    repo.git
+        .update_refs(&[keep], "ralph: files that only gates made")
+        .await?;
+    open.view.drop_refs();
+    Ok(())
+}
+
+/// Forgets the files that gates made and that are gone, or in the checkpoint.
+pub(super) fn settle_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
+    if open.state.gate_files.is_empty() {
+        return Ok(());
+    }
+    let repo = &open.context.repo;
+    let index = repo.read_index_or_none(&repo.index())?;
+    let mut left = Vec::new();
+    for file in &open.state.gate_files {
+        let path = file.path();
+        let is_tracked = index.index().is_some_and(|index| index.find(&path).is_some());
+        if !is_tracked && repo.exists(&path)? {
+            left.push(file.clone());
+        }
+    }
+    open.state.gate_files = left;
+    Ok(())
 }
 
 /// Returns the entries of the judged tree that a reading has no more, the story list aside: something changed after gates
@@ -255,7 +303,7 @@ pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Res
             .collect();
         made.retain(|entry| new.contains(&entry.path) && !gone.contains(&entry.path));
         others.retain(|path| made.iter().all(|entry| entry.path != *path));
-        remember(open, &made)?;
+        remember(open, &made).await?;
     }
     if others.is_empty() {
         return Ok(());

@@ -218,7 +218,12 @@ impl<'o> Loop<'o> {
             commit: state.checkpoint.clone(),
             moment: Moment::Checkpoint,
             nested: nested.chain(self.own_output.iter().cloned()).collect(),
-            gate_files: state.gate_files.iter().map(GateFile::entry).collect(),
+            gate_files: state
+                .gate_files
+                .iter()
+                .map(GateFile::entry)
+                .map(|file| (file.path.clone(), file))
+                .collect(),
             since: running.map_or(state.started, |running| running.since),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
         }

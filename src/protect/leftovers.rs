@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::inventory::{Inventory, Kind, holds_no_file};
+use super::moment::Moment;
 use super::records::Records;
 use super::stat_changes::{directories, tracked_directories, tracked_paths};
 use super::trash::put_away;
@@ -29,6 +30,11 @@ impl Savepoint {
         }
         for path in records.hidden()? {
             known.insert(top, &path, Kind::Untracked);
+        }
+        if self.moment == Moment::Checkpoint {
+            for path in self.gate_files.keys() {
+                known.insert(top, path, Kind::Untracked);
+            }
         }
         if self.has_own_inventory {
             known.extend(records.inventory_before_attempt()?.unwrap_or_default());

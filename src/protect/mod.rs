@@ -72,7 +72,7 @@ pub(crate) use control_files::ControlFiles;
 pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
 pub(crate) use file_modes::tell_links_as_files;
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
-pub(crate) use gate_files::put_away as put_gate_files_away;
+pub(crate) use gate_files::{put_away as put_gate_files_away, restore as restore_gate_files};
 pub(crate) use index_flags::hide_again;
 pub(crate) use inner_git_files::InnerGitFiles;
 pub(crate) use inner_work_trees::take_out as take_out_work_trees;

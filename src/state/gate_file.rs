@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::paths::{percent_decode, percent_encode};
 
@@ -10,23 +11,36 @@ use crate::paths::{percent_decode, percent_encode};
 pub struct GateFile {
     /// Its path from the top of the work tree, percent-encoded.
     path: String,
-    /// Its blob.
+    /// Its mode, as an index has it.
+    mode: String,
+    /// Its blob, which the ref `refs/ralph/<change>/gate-files` keeps.
     oid: Oid,
 }
 
 impl GateFile {
-    /// Describes the file at this path.
+    /// Describes a file by the entry of an index.
     #[must_use]
-    pub fn new(path: &[u8], oid: Oid) -> Self {
+    pub fn of(entry: &StagedEntry) -> Self {
         Self {
-            path: percent_encode(path),
-            oid,
+            path: percent_encode(&entry.path),
+            mode: entry.mode.clone(),
+            oid: entry.oid.clone(),
         }
     }
 
-    /// Returns its path and its blob.
+    /// Returns its path.
     #[must_use]
-    pub fn entry(&self) -> (Vec<u8>, Oid) {
-        (percent_decode(&self.path), self.oid.clone())
+    pub fn path(&self) -> Vec<u8> {
+        percent_decode(&self.path)
+    }
+
+    /// Returns its entry of an index.
+    #[must_use]
+    pub fn entry(&self) -> StagedEntry {
+        StagedEntry {
+            path: self.path(),
+            mode: self.mode.clone(),
+            oid: self.oid.clone(),
+        }
     }
 }

@@ -235,7 +235,11 @@ since = "2026-01-01T00:00:00Z"
             }),
             ("files that only gates made", 3, |state| {
                 let oid = state.checkpoint.clone();
-                state.gate_files = vec![crate::state::GateFile::new(b"x", oid)];
+                state.gate_files = vec![crate::state::GateFile::of(&crate::git::StagedEntry {
+                    mode: "100644".to_owned(),
+                    oid,
+                    path: b"x".to_vec(),
+                })];
             }),
             ("stories that are done by the list alone", 3, |state| {
                 state.list.by_list.push("1".to_owned());

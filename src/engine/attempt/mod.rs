@@ -97,7 +97,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     if options.started == 0 {
         unpromised::require_judge(&options.settings)?;
         held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
-        tell_own_output(open);
+        tell_own_output(open)?;
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.watch(Watching {
@@ -110,14 +110,24 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     end
 }
 
-/// Names the files of the work tree that git-ralph's own output goes to.
-fn tell_own_output(open: &mut Loop<'_>) {
-    if !open.own_output.is_empty() {
-        let names = first_few(&open.own_output).join(", ");
+/// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
+fn tell_own_output(open: &mut Loop<'_>) -> Result<(), Error> {
+    let repo = &open.context.repo;
+    let index = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
+    let is_tracked = |path: &&Vec<u8>| index.index().is_some_and(|index| index.find(path).is_some());
+    let (tracked, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = open.own_output.iter().partition(is_tracked);
+    let (tracked, left) = (first_few(tracked).join(", "), first_few(left).join(", "));
+    if !left.is_empty() {
         open.tell(format!(
-            "{names} gets this output, and is left out of checkpoints and undoing"
+            "{left} gets this output, and is left out of checkpoints and undoing"
         ));
     }
+    if !tracked.is_empty() {
+        open.tell(format!(
+            "warning: {tracked} gets this output and is tracked: a failed attempt undoes it; write the output elsewhere"
+        ));
+    }
+    Ok(())
 }
 
 async fn attempt_until_answered(

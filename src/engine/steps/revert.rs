@@ -157,7 +157,8 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
     let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
     let judged = judged::ref_name(open);
-    changes.retain(|change| change.name() != judged);
+    let gate_files = open.change().ralph_ref("gate-files");
+    changes.retain(|change| change.name() != judged && change.name() != gate_files);
     users_head::leave_out(open, &mut changes).await?;
     Ok(changes)
 }

@@ -151,6 +151,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
             open.state.unmarked.extend(done);
         }
     }
+    judged::settle_gate_files(open)?;
     open.view.at_checkpoint = true;
     Ok(What::Checkpoint {
         story: plan.story,

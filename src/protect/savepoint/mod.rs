@@ -16,8 +16,8 @@ use jiff::Timestamp;
 
 use super::moment::Moment;
 use super::{ProtectError, Site};
-use crate::git::GitError;
 use crate::git::index_file::IndexFile;
+use crate::git::{GitError, StagedEntry};
 use crate::names::Oid;
 
 pub(crate) use go_to::Return;
@@ -33,8 +33,8 @@ pub(crate) struct Savepoint {
     pub moment: Moment,
     /// The user's nested repositories, which are left alone; relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// New files that only gates made, with their blobs: they are left alone while they have that content.
-    pub gate_files: BTreeMap<Vec<u8>, Oid>,
+    /// New files that only gates made, by path: they are left alone while they have that content.
+    pub gate_files: BTreeMap<Vec<u8>, StagedEntry>,
     /// The beginning of the work that would be undone.
     pub since: Timestamp,
     /// True if an inventory was taken before that work: none is taken when a person starts to work.

@@ -374,3 +374,65 @@ fn files_that_only_gates_made_hold_no_work_tree_back() {
     assert_eq!(sandbox.read("new"), "mine\n");
     assert!(!sandbox.top.join("out").exists());
 }
+
+#[test]
+fn a_failed_attempt_leaves_files_that_only_gates_made_as_they_were() {
+    for (step, after) in [("agent", 0o644), ("fail", 0o644), ("revert", 0o644)] {
+        let sandbox = Sandbox::new();
+        sandbox.configure(
+            "ralph.verify",
+            "[ -e snap ] || echo strict >snap; [ -e big ] || head -c 1500000 /dev/zero >big",
+        );
+        sandbox.start();
+        let harm = "echo weak >snap; chmod +x snap; rm big; mkdir big; echo x >big/x; echo y >work";
+        match step {
+            "agent" => {
+                sandbox.step("next", &sandbox.failing(harm)).exits(3);
+            }
+            _ => {
+                sandbox.cmd("sh").args(["-c", harm]).run().exits(0);
+                sandbox.ralph(&[step]);
+            }
+        }
+        assert_eq!(sandbox.read("snap"), "strict\n", "{step}");
+        let mode = |path: &str| sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode("snap"), after, "{step}");
+        assert_eq!(
+            sandbox.top.join("big").metadata().unwrap().len(),
+            1_500_000,
+            "{step}"
+        );
+        let status = sandbox.git(&["status", "--porcelain"]);
+        assert_eq!(status, "?? big\n?? snap", "{step}");
+        let work = sandbox.completing("echo z >work");
+        let output = sandbox
+            .step(if step == "revert" { "next" } else { "retry" }, &work)
+            .exits(0);
+        assert!(!output.stderr.contains("your edits"), "{step}: {}", output.stderr);
+        let files = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert!(!files.contains("snap") && !files.contains("big"), "{files}");
+    }
+}
+
+#[test]
+fn a_removed_file_that_only_gates_made_is_kept_and_stays_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "[ -e work ] || echo made >made");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo x >work; rm made"))
+        .exits(0);
+    let kept = ["show", "refs/ralph/add-login/gate-files:made"];
+    assert_eq!(sandbox.git(&kept), "made");
+    sandbox.step("next", &sandbox.failing("echo y >work")).exits(3);
+    assert!(!sandbox.top.join("made").exists());
+    sandbox.is_at_checkpoint();
+    // A mode alone is a change, too.
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "[ -e work ] || echo made >made");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo x >work; chmod +x made"))
+        .exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:made"]), "made");
+}

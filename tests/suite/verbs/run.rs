@@ -403,20 +403,35 @@ fn that_a_cost_will_not_be_known_is_told_before_the_first_attempt() {
 
 #[test]
 fn a_log_in_the_work_tree_is_left_alone() {
+    for commit in ["true", "git add -A; git commit -qm 'of the agent'"] {
+        let sandbox = Sandbox::new();
+        let agent = sandbox.agent(&format!(
+            "count; echo $n >>new; {commit}; if [ $n = 1 ] || [ $n = 3 ]; then failed no; else complete; fi"
+        ));
+        let script = format!("exec git ralph run {CHANGE} --keep -- {agent} >ralph.out 2>&1");
+        sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
+        let log = sandbox.read("ralph.out");
+        assert!(
+            log.contains("ralph.out gets this output, and is left out of checkpoints"),
+            "{log}"
+        );
+        assert!(
+            log.contains("  failed after ") && log.contains("3 of 3 stories are complete"),
+            "{log}"
+        );
+        let files = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+        assert!(!files.contains("ralph.out"), "{files}");
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? ralph.out");
+    }
     let sandbox = Sandbox::new();
-    let agent = sandbox.agent("count; echo $n >>new; if [ $n = 1 ]; then failed no; else complete; fi");
-    let script = format!("exec git ralph run {CHANGE} --keep -- {agent} >ralph.out 2>&1");
-    sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
-    let log = sandbox.read("ralph.out");
+    sandbox.write("tracked.out", "");
+    sandbox.git(&["add", "tracked.out"]);
+    let agent = sandbox.completing("echo x >x");
+    let script = format!("exec git ralph run {CHANGE} --keep -- {agent} >>tracked.out 2>&1");
+    sandbox.cmd("sh").args(["-c", &script]).run();
+    let said = sandbox.read("tracked.out");
     assert!(
-        log.contains("ralph.out gets this output, and is left out of checkpoints"),
-        "{log}"
+        said.contains("tracked.out gets this output and is tracked"),
+        "{said}"
     );
-    assert!(
-        log.contains("  failed after ") && log.contains("3 of 3 stories are complete"),
-        "{log}"
-    );
-    let files = sandbox.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
-    assert!(!files.contains("ralph.out"), "{files}");
-    assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? ralph.out");
 }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::fs::may_exist;
 use crate::git::clear_operations;
 use crate::protect::story_backup::Origin;
-use crate::protect::{Return, story_backup, user_refs, users_index};
+use crate::protect::{Return, restore_gate_files, story_backup, user_refs, users_index};
 
 /// Goes back to the checkpoint, and puts back what the attempt changed outside the work tree. What it left goes into
 /// the directory `trash` of the loop; submodules are kept under the name of the first kept commit, else `name`.
@@ -33,6 +33,7 @@ pub(super) async fn go_back(
     let trash = site.trash().join(trash);
     let went = checkpoint.go_to(site, known.reading, &trash, &name, &mut recorder);
     let Return { touched, lost } = went.await?;
+    restore_gate_files(site, &checkpoint, &trash, &mut recorder).await?;
     story_backup::put_back(site, &checkpoint, &state.source, origin, &mut recorder)?;
     user_refs::forget(site.dir);
     users_index::put_back(site).await?;

@@ -4,7 +4,9 @@ use super::way::{Left, Way};
 use crate::engine::Loop;
 use crate::engine::transition::original::install_original_index;
 use crate::error::Error;
+use crate::events::Notices;
 use crate::git::worktree::Reading;
+use crate::paths::first_few;
 use crate::protect::{Moment, Savepoint};
 
 /// Name of the directory in the trash for files that are not of the beginning of the loop.
@@ -24,7 +26,15 @@ pub(super) async fn go_to(open: &mut Loop<'_>, way: &Way<'_>, now: Option<Readin
     let kept = open.change().ralph_ref("finished");
     let (site, _, mut recorder) = open.parts();
     let trash = site.trash().join(ABORTED);
+    let made: Vec<Vec<u8>> = start.gate_files.keys().cloned().collect();
     start.go_to(site, now, &trash, &kept, &mut recorder).await?;
+    if !made.is_empty() {
+        let names = first_few(&made).join(", ");
+        recorder.tell(format!(
+            "files that only gates made are in {}: {names}",
+            trash.display()
+        ));
+    }
     open.view.drop_all();
     let original = open.state.original_place();
     let repo = &open.context.repo;
