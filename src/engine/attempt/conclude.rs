@@ -100,7 +100,11 @@ pub(crate) async fn conclude(
     let left = left?;
     if let Some(base) = accepted {
         let before = open.state.checkpoint.clone();
+        let has_gates = !base.gates.lines.is_empty();
         save(open, story, &begun, &outcome, &rests_on, base, left).await?;
+        if has_gates {
+            look_at_submodules(open).await?;
+        }
         if settings.tests.release_scripts {
             // A person has allowed it to change tests.
             open.stand_for(before);
@@ -159,6 +163,20 @@ async fn save(
     };
     checkpoint::save(open, new, &position, left).await?;
     user_refs::forget(open.site().dir);
+    Ok(())
+}
+
+/// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not blamed
+/// for it.
+async fn look_at_submodules(open: &mut Loop<'_>) -> Result<(), Error> {
+    let checkpoint = open.checkpoint();
+    let (site, _, mut recorder) = open.parts();
+    if let Some(path) = checkpoint.dirty_submodule(site, &mut recorder).await? {
+        open.view.at_checkpoint = false;
+        open.tell(format!(
+            "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
+        ));
+    }
     Ok(())
 }
 

@@ -218,3 +218,18 @@ fn what_a_gate_plants_in_a_submodule_is_put_back() {
         .run()
         .exits(1);
 }
+
+#[test]
+fn a_gate_that_writes_into_a_submodule_fails_no_attempt() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.configure("ralph.verify", "[ ! -e work ] || echo built >lib/out.o");
+    sandbox.start();
+    let agent = sandbox.completing("echo x >>work");
+    sandbox
+        .ralph(&["run", CHANGE, "--keep", "--", &agent])
+        .exits(1)
+        .says("the gates left uncommitted changes in the submodule lib");
+    assert_eq!(sandbox.attempts().len(), 1);
+    assert_eq!(sandbox.verdict(), "complete");
+}

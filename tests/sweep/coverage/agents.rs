@@ -71,6 +71,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("stash"),
             Test("repository::work_in_the_stash_is_no_finished_story"),
+            Test("side_by_side::the_stash_of_several_work_trees_is_no_place_for_an_attempt"),
         ],
     ),
     (
@@ -224,5 +225,32 @@ pub const ROWS: &[Row] = &[
             Test("broken_refs::a_ref_that_names_nothing_is_put_back"),
             Test("damaged::what_an_attempt_damaged_is_put_back"),
         ],
+    ),
+    (
+        "D27",
+        "leaves a linked work tree inside",
+        &[
+            Test("subagents::a_linked_work_tree_is_no_part_of_the_work_and_a_retry_can_make_it_again"),
+            Test("subagents::one_that_was_there_and_one_on_a_branch_that_was_there_lose_nothing"),
+        ],
+    ),
+    (
+        "D28",
+        "has gates or a reviewer take its work away, or is killed in them",
+        &[
+            Test("crash::gated"),
+            Test("crash::reviewed"),
+            Test("judged::gates_take_nothing_from_a_checkpoint"),
+            Test("judged::a_reviewer_takes_nothing_from_a_checkpoint"),
+            Test("judged::the_judged_work_is_kept_if_git_ralph_is_killed_while_it_is_judged"),
+            Test("judged::plants_of_a_killed_gate_are_taken_away_before_git_runs"),
+        ],
+    ),
+    (
+        "D29",
+        "moves the branch of a neighbouring loop",
+        &[Test(
+            "side_by_side::a_neighbour_that_moves_the_branch_fails_no_attempt",
+        )],
     ),
 ];

@@ -10,6 +10,8 @@ pub const ROWS: &[Row] = &[
         &[
             State("hooks"),
             Test("finish::the_users_merge_settings_cannot_break_it"),
+            Test("finish_merge::the_attributes_of_an_attempt_decide_nothing"),
+            Test("finish_merge::those_of_the_original_do_but_no_driver_is_run"),
         ],
     ),
     ("C2", "a tag named like the branch", &[State("names")]),
