@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::story_backup::{clear_place_of, door_to, remove_half_written, without_links};
 use super::{ProtectError, Site, trash};
-use crate::fs::{Durability, FileError, kind_of, leads_to_file, link_of, seen};
+use crate::fs::{Below, Durability, FileError, kind_of, lacks, leads_to_file, link_of, seen};
 use crate::names::Oid;
 use crate::stories::Source;
 
@@ -71,6 +71,11 @@ impl StoryList {
     /// # Errors
     /// If the system cannot tell.
     pub fn bytes_after(&self, site: Site<'_>, source: &Source) -> Result<Result<Vec<u8>, String>, FileError> {
+        let (top, list) = (&site.repo.top, site.repo.top.join(&source.path));
+        // An attempt can take permissions away from the list, or from a directory above it.
+        if list.starts_with(top) && (kind_of(&list).is_err() || lacks(&list, 0o400)) {
+            Below::new(top).make_accessible(top);
+        }
         if self.is_at(source) && link_at(site, source)? != self.link {
             return Ok(Err("it was another file".to_owned()));
         }
