@@ -278,7 +278,7 @@ pub(super) async fn limit(
 }
 
 /// Keeps what is in the work tree in the place of the judged tree, before it is put back: an edit of the user's, or what a
-/// reviewer left. New files that were made beside gates stay. Returns the ref that keeps the rest, and its files.
+/// reviewer left. New files that were made beside gates stay.
 pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let now = open.read_work_tree().await?;
     let git = &open.context.repo.git;

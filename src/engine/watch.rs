@@ -161,10 +161,10 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     Ok(())
 }
 
-/// Returns the paths at which the index has a repository.
+/// Returns the paths at which the index of the work tree, which every other git uses, has a repository.
 fn gitlinks(open: &Loop<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
     let repo = &open.context.repo;
-    let index = repo.read_index_or_none(&repo.index())?;
+    let index = repo.read_index_or_none(&repo.users_index())?;
     let links = index.entries().filter(|entry| entry.mode == GITLINK);
     Ok(links.map(|entry| entry.path.to_vec()).collect())
 }
@@ -177,7 +177,7 @@ async fn remove_new_links(open: &mut Loop<'_>, known: &BTreeSet<Vec<u8>>, who: W
         return Ok(());
     }
     let repo = &open.context.repo;
-    repo.update_index(&repo.index(), &["--force-remove"], &new)
+    repo.update_index(&repo.users_index(), &["--force-remove"], &new)
         .await?;
     open.tell(format!(
         "repositories were added to the index during {}; they are taken out of it: {}",

@@ -54,7 +54,7 @@ pub(super) struct Base {
     pub gates: Gates,
     /// The result of the review.
     pub review: Option<String>,
-    /// What gates and the reviewer have judged, if there are any.
+    /// The judged content, if there are gates or a reviewer.
     judged: Option<Judged>,
 }
 
@@ -254,7 +254,7 @@ async fn refuse_empty_work(
     Err(Judgement::new(Verdict::Failed, reason).into())
 }
 
-/// What must stay as it is while others than the agent run.
+/// Names the attempt, and the list that gates, reviewer and hooks must leave as it is.
 struct Held<'a> {
     story: &'a Story,
     begun: &'a Begun,

@@ -13,7 +13,7 @@ const NAMES: &str = include_str!("instructions.txt");
 /// The mode of an entry that is not there.
 const NOTHING: &str = "000000";
 
-/// What the attempt changed of these files.
+/// The instruction files that the attempt changed.
 pub(super) struct Aside {
     /// Their paths.
     pub paths: Vec<Vec<u8>>,
