@@ -65,6 +65,9 @@ fn gates_take_nothing_from_a_checkpoint() {
         let output = sandbox.step("next", &works(&sandbox)).exits(0);
         has_work(&sandbox, "HEAD");
         assert!(output.stderr.contains("put back"), "{harm}: {}", output.stderr);
+        let hides =
+            |line: &str| line.contains("left out") || line.contains("takes in") && line.contains("new");
+        assert!(!output.stderr.lines().any(hides), "{harm}: {}", output.stderr);
     }
 }
 
