@@ -353,6 +353,11 @@ pub(super) async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
     if running.and_then(|running| running.held.take()).is_none() {
         return Ok(());
     }
+    release(open).await
+}
+
+/// Removes the ref and the file of a judged tree, of which a git-ralph that was cut off may have left one without a record.
+pub(super) async fn release(open: &mut Loop<'_>) -> Result<(), Error> {
     let name = ref_name(open);
     let git = &open.context.repo.git;
     let found = git.refs(&[&name]).await?.into_iter();

@@ -162,7 +162,9 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         repo: &context.repo,
         dir: &dir,
     };
-    if !cut_off || !here || is_held() || is_locked(site, change) {
+    // A git of the attempt that was cut off is ended first.
+    let waits = || (state.running.is_none() || state.intent.is_some()) && is_locked(site, change);
+    if !cut_off || !here || is_held() || waits() {
         return Ok((context, state));
     }
     let mut open = open_for(context, change, Purpose::Look).await?;
@@ -170,8 +172,8 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     Ok((open.context, open.state))
 }
 
-/// Completes the unfinished work of a git-ralph that died. Returns `false` if a step waits for a command that may overwrite
-/// what was edited since.
+/// Completes the unfinished work of a git-ralph that died. Returns `false` if that waits for a command that takes a step:
+/// one that only looks overwrites no edit made since, and does not wait for another git.
 async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     if let Some(intent) = open.state.intent.clone() {
         let (step, effect) = (intent.step(), intent.effect());
@@ -197,11 +199,16 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
             "an earlier git-ralph was cut off; {step} is completed now"
         ));
     }
+    if open.state.progress.phase == Phase::Running || open.state.running.is_some() {
+        // Of the attempt, of gates that ran before any, of a reviewer that the user asked, or of a hook.
+        end_orphans(open).await?;
+        if purpose == Purpose::Look && is_locked(open.site(), &open.state.change) {
+            return Ok(false);
+        }
+    }
     if open.state.progress.phase == Phase::Running {
         end_interrupted_attempt(open).await?;
     } else if open.state.running.is_some() {
-        // Processes of gates that ran before any attempt, of a reviewer that the user asked, or of a hook.
-        end_orphans(open).await?;
         repair_git_files(open, false).await?;
         keep_judged(open).await?;
         open.state.running = None;
@@ -229,7 +236,7 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
 /// by `complete` stays, unless other tests are in it.
 async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(record) = judged::record(open).cloned() else {
-        return Ok(());
+        return judged::release(open).await;
     };
     let is_users = open.state.running.as_ref().is_some_and(|running| running.by_hand);
     if is_users && record.in_place.is_none() {
@@ -248,7 +255,7 @@ async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Keeps the tree that was judged when git-ralph died, if the work tree differs from it.
 async fn keep_judged(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(record) = judged::record(open).cloned() else {
-        return Ok(());
+        return judged::release(open).await;
     };
     if let Some(names) = changed_since(open, &record.tree).await? {
         let kept = judged::keep_commits(open, &[record.commit]).await?;
@@ -276,9 +283,8 @@ fn forget_typed_commands(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Ends an attempt whose git-ralph died: stops its processes, keeps its work, and undoes it.
+/// Ends an attempt whose git-ralph died and whose processes are ended: keeps its work, and undoes it.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
-    end_orphans(open).await?;
     forget_typed_commands(open)?;
     repair_git_files(open, true).await?;
     put_judged_back(open).await?;

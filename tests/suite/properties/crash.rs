@@ -193,6 +193,54 @@ fn outlived(verb: &str, args: &[&str]) {
 }
 
 #[test]
+fn status_ends_a_git_of_the_attempt_before_it_looks_for_locks() {
+    // `commit -a` holds the lock of the index while its editor runs.
+    let commits = "echo x >>README.md; GIT_EDITOR=\"echo >'$notes/at-work'; sleep 600; :\" git commit -qa";
+    for is_reviewer in [false, true] {
+        let sandbox = Sandbox::dirty();
+        if is_reviewer {
+            sandbox.configure("ralph.review", &sandbox.agent(commits));
+        }
+        sandbox.start();
+        let agent = if is_reviewer { "complete" } else { commits };
+        let running = sandbox.direct(&["next", "--", &sandbox.agent(agent)]).start();
+        wait_for(&sandbox.notes.join("at-work"));
+        running.signal(Signal::SIGKILL);
+        running.wait_for_its_end();
+        sandbox
+            .ralph(&["status", CHANGE])
+            .exits(0)
+            .says("attempt 1 of story 1 was interrupted; it does not count");
+        sandbox.is_at_checkpoint();
+        sandbox.nothing_is_alive();
+    }
+}
+
+#[test]
+fn no_ref_of_a_judged_tree_without_a_record_is_left() {
+    let sandbox = Sandbox::dirty();
+    sandbox.configure("ralph.verify", "true");
+    sandbox.start();
+    let script = format!(
+        "case \" $* \" in *' update-ref '*) in=$(cat); printf '%s\\n' \"$in\" | '{0}' \"$@\"; code=$?
+         case $in in *refs/ralph/add-login/judged*) kill -KILL $PPID ;; esac; exit $code ;; esac\nexec '{0}' \"$@\"",
+        git().display()
+    );
+    sandbox.install("git", &script);
+    let agent = sandbox.completing("echo x >x");
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    let judged = ["for-each-ref", "refs/ralph/add-login/judged"];
+    assert_ne!(sandbox.git(&judged), "");
+    sandbox
+        .ralph(&["status", CHANGE])
+        .exits(0)
+        .says("was interrupted");
+    assert_eq!(sandbox.git(&judged), "");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
 fn what_others_leave_running_holds_no_lock() {
     let sandbox = Sandbox::dirty();
     let see = |name: &str| format!("ls -l /proc/self/fd >\"{}/{name}\"", sandbox.notes.display());

@@ -283,7 +283,11 @@ exit $code"#;
         };
         // Not done: it had not begun, and can be done now. Done: some can be said again.
         if code.is_none() && !self.step.has_middle {
-            wrong.extend(differences("not as before the step", &self.before, &now));
+            let said = format!(
+                "not as before the step (status: exit {}: {})",
+                status.code, status.stderr
+            );
+            wrong.extend(differences(&said, &self.before, &now));
         }
         if let Some(code) = code.unwrap_or(Some(self.code)) {
             let again = self.command().run();
