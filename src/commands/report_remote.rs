@@ -122,7 +122,7 @@ impl Files {
     fn new(repo: &Repo, change: &Change, events: &[u8]) -> Result<Self, Error> {
         #[expect(
             clippy::disallowed_methods,
-            reason = "it is right in git's directory, with a name that nobody knew"
+            reason = "it is right in git's directory, with a random name"
         )]
         let dir = tempfile::Builder::new()
             .prefix("ralph-report-")

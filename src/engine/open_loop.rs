@@ -52,7 +52,7 @@ pub struct Loop<'o> {
     pub(super) held: Option<Held>,
     /// The list of stories before that attempt.
     pub(super) list_before: Option<StoryList>,
-    /// What the attempt made of it, if that was put back.
+    /// The attempt's version, if it was put back.
     pub(super) list_left: Option<LeftList>,
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,

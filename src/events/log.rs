@@ -33,7 +33,7 @@ pub struct LogEntry {
     pub kept: Option<String>,
     /// The checkpoint that it earned.
     pub checkpoint: Option<Oid>,
-    /// What of its version of the story list was put back, in words; null if nothing was.
+    /// The part of its story list that was put back, in words; null if there is none.
     pub list_put_back: Option<String>,
 }
 

@@ -165,7 +165,7 @@ pub enum What {
         attempt: u32,
         /// The path of the list.
         list: String,
-        /// What was put back, in words.
+        /// The part that was put back, in words.
         what: String,
         /// The ref that keeps the list as it was found.
         #[serde(rename = "ref")]

@@ -65,7 +65,7 @@ impl Repo {
 /// If it cannot be made.
 #[expect(
     clippy::disallowed_methods,
-    reason = "it is right in git's directory, with a name that nobody knew"
+    reason = "it is right in git's directory, with a random name"
 )]
 pub(super) fn temporary_in(git_dir: &Path) -> Result<TempDir, FileError> {
     remove_left(git_dir);

@@ -155,7 +155,7 @@ impl Repo {
     pub async fn can_be_checked_out(&self, tree: &Oid) -> Result<bool, GitError> {
         #[expect(
             clippy::disallowed_methods,
-            reason = "it is right in git's directory, with a name that nobody knew"
+            reason = "it is right in git's directory, with a random name"
         )]
         let dir = tempfile::Builder::new()
             .prefix("ralph-index-")

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::events::log::{LogEntry, attempts};
 use crate::state::State;
 
-/// What happened to the story list of a loop.
+/// Notes on the story list of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ListNotes {
     /// The ids of stories that were open, and are done or gone although no attempt was made at them.

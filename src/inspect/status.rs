@@ -52,7 +52,7 @@ pub struct Status {
     pub by_promise_alone: Option<usize>,
     /// Number of complete stories that nobody promised (`ralph.noSignal`); null if the events do not tell.
     pub without_promise: Option<usize>,
-    /// What happened to the list.
+    /// Notes on the list.
     #[serde(flatten)]
     pub list: ListNotes,
     /// The ids of the stories that the loop skips.

@@ -29,7 +29,7 @@ pub(crate) struct StoryList {
     pub bytes: Vec<u8>,
     /// Its path, as the source has it.
     path: String,
-    /// What it leads to, if it is a link.
+    /// The target, if it is a link.
     link: Option<PathBuf>,
     /// Its path without links.
     place: Option<PathBuf>,

@@ -39,7 +39,7 @@ pub enum NoSignal {
     Gates,
 }
 
-/// What the prompt of a retry says of the attempt before.
+/// The part of the prompt of a retry that describes the attempt before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetryContext {
@@ -84,7 +84,7 @@ pub enum OnFailure {
     Finish,
 }
 
-/// What an attempt may change in the list of stories besides the story that it works on.
+/// The changes that an attempt may make to other stories of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListEdits {

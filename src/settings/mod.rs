@@ -1,6 +1,6 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
-//! Each command reads them anew. Nothing is read from a tracked file. This module knows the keys; `defaults` has the values
+//! Each command reads them again. Nothing is read from a tracked file. This module knows the keys; `defaults` has the values
 //! of those that are not set, `choices` the values with names, `test_rules` those of tests, `boxing` those of the box,
 //! `table` the meanings, `values` parses their values, `origins` knows which of the box are in a file of the work tree,
 //! `ignored` warns, `options` has the command line's.
@@ -136,12 +136,12 @@ pub struct Settings {
     pub closed_command: Option<String>,
     /// Whoever marks a complete story.
     pub mark: Mark,
-    /// What an attempt may change in the list.
+    /// The changes that an attempt may make to the list.
     pub list_edits: ListEdits,
     /// Path of the template for prompts; the built-in one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What the prompt of a retry says of an attempt without a promise.
+    /// The part of the prompt of a retry that describes an attempt without a promise.
     pub retry_context: RetryContext,
     /// The address of a commit for reports, with `{oid}` in it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use super::Progress;
 /// The number of stories that attempts may always add.
 const ALWAYS: usize = 10;
 
-/// What a loop notes about its list.
+/// The notes of a loop on its list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListNotes {
     /// The number of stories when attempts began, or when the user last let attempts continue.

@@ -418,10 +418,10 @@ pub struct State {
     /// The summary of the story list when it was last read; absent in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listed>,
-    /// What happened to the story list.
+    /// Notes on the story list.
     #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
     pub list: ListNotes,
-    /// What the user has stood for since the loop began.
+    /// The versions of tests that the user made or allowed since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stood: Vec<Stood>,
     /// The end of the wait for an agent's service.

@@ -9,17 +9,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What an adapter reads of a list, and where its marks are.
+/// The content of a list as an adapter reads it, and the places of its marks.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// What is said beside the stories: the text above the first one, or the members beside a JSON list.
+    /// The text above the first story, or the members beside a JSON list.
     pub above: String,
     pub stories: Vec<Part>,
     /// True if marking each story as done changes nothing else.
     pub can_be_ticked: bool,
 }
 
-/// What a list says of one story.
+/// One story of a list.
 #[derive(Debug)]
 pub(super) struct Part {
     pub id: String,
@@ -35,15 +35,15 @@ pub(super) struct Part {
 /// The mark of a box, or the literal of a JSON story.
 #[derive(Debug)]
 pub(super) struct Mark {
-    /// What it marks.
+    /// The text of its box.
     pub of: String,
     pub range: Range<usize>,
     pub is_done: bool,
-    /// What opens it.
+    /// The bytes of an open mark.
     pub open: Vec<u8>,
 }
 
-/// Whether an attempt may add to a list.
+/// The additions that an attempt may make to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Additions {
     /// Stories, and boxes of the attempted story.
@@ -57,7 +57,7 @@ pub enum Additions {
 pub struct Kept {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What of the attempt's version is not kept, in words; `None` if all is.
+    /// The part of the attempt's version that is not kept, in words; `None` if all is.
     pub put_back: Option<String>,
 }
 

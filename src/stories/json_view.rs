@@ -24,7 +24,7 @@ pub(super) fn view(text: &str, records: &Records, beside: &[(String, &RawValue)]
     }
 }
 
-/// Where a value was found.
+/// The place of a value.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     text: &'a str,

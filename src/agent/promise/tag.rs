@@ -42,7 +42,7 @@ pub struct Tag {
     pub(super) failed: &'static str,
     /// True if a message that holds both words says nothing.
     pub(super) is_single: bool,
-    /// What follows the word in an answer to the prompt.
+    /// The word that must follow the verdict, and that only the prompt has.
     pub(super) nonce: Option<Nonce>,
     /// True if a tag without it is a quotation.
     pub(super) is_strict: bool,

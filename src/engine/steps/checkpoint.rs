@@ -23,7 +23,7 @@ pub(crate) struct NewCheckpoint {
     pub subject: String,
     /// The body of its message; may be empty.
     pub body: String,
-    /// What else is kept, and moves of refs that go with it.
+    /// Other commits that are kept, and the moves of refs that go with them.
     pub beside: (Option<KeptRef>, Option<Update>),
 }
 

@@ -156,12 +156,12 @@ async fn rests_on(
     Ok(rests_on)
 }
 
-/// What files are compared with.
+/// The version with which files are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
     /// The last checkpoint.
     Checkpoint,
-    /// What the user stood for, before an earlier attempt changed it.
+    /// The last version that the user made or allowed.
     Person,
 }
 
