@@ -94,35 +94,30 @@ impl Command {
     }
 
     /// Lets the child hold our locks with us, and go on holding them if we are killed.
-    #[must_use]
     pub fn with_locks(mut self) -> Self {
         self.with_locks = true;
         self
     }
 
     /// Lets a request to stop end the child at once: it changes nothing.
-    #[must_use]
     pub fn only_reading(mut self) -> Self {
         self.only_reads = true;
         self
     }
 
     /// Has a child that does not end looked at, with what it works on: it may wait for something that never comes.
-    #[must_use]
     pub fn examined(mut self, dir: &Path, examine: Examine) -> Self {
         self.examine = Some((dir.to_owned(), examine));
         self
     }
 
     /// Ends the child if it passes these bounds.
-    #[must_use]
     pub fn within(mut self, bounds: Bounds) -> Self {
         self.bounds = Some(bounds);
         self
     }
 
     /// Leaves the arguments so far out of the short form for people.
-    #[must_use]
     pub fn in_short(mut self) -> Self {
         self.usual = self.args.len();
         self
@@ -136,28 +131,24 @@ impl Command {
     }
 
     /// Appends an argument.
-    #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
     /// Appends arguments.
-    #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.args.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
 
     /// Sets the directory it runs in.
-    #[must_use]
     pub fn dir(mut self, dir: &Path) -> Self {
         self.dir = Some(dir.to_owned());
         self
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env
             .push((name.as_ref().to_owned(), Some(value.as_ref().to_owned())));
@@ -165,21 +156,18 @@ impl Command {
     }
 
     /// Removes an environment variable.
-    #[must_use]
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.env.push((name.as_ref().to_owned(), None));
         self
     }
 
     /// Sets its standard input.
-    #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(bytes.into());
         self
     }
 
     /// Sets its time limit.
-    #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
@@ -211,7 +199,6 @@ impl fmt::Display for Command {
 }
 
 /// Finds a program as `execvp` would: by its path when it has a `/` (from `dir`), else on PATH.
-#[must_use]
 pub fn find_program(program: &OsStr, dir: &Path) -> Option<PathBuf> {
     if program.is_empty() {
         return None;

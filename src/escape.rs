@@ -22,7 +22,6 @@ impl Escape {
 
     /// Goes on with one byte; returns the place after it, `None` if the sequence is over, and whether the byte is
     /// part of it.
-    #[must_use]
     pub fn next(self, byte: u8) -> (Option<Self>, bool) {
         let (place, is_part) = match (self, byte) {
             (Self::Begun, b'[') | (Self::Control, b' '..=b'?') => (Self::Control, true),

@@ -29,7 +29,6 @@ pub enum Exit {
 
 impl Exit {
     /// Returns the process exit code; 128 + n for signal n.
-    #[must_use]
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,

@@ -22,7 +22,6 @@ pub struct Held {
 
 impl Held {
     /// Has children that we start from now on hold the lock of `file` too.
-    #[must_use]
     pub fn new(file: File) -> Self {
         let file = Arc::new(file);
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +37,6 @@ pub struct UnderWay(());
 
 impl UnderWay {
     /// Notes that it has begun, until this is dropped.
-    #[must_use]
     pub fn begin() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
         Self(())
@@ -52,7 +50,6 @@ impl Drop for UnderWay {
 }
 
 /// Returns whether we hold a lock: a step is under way, and is not to be cut off without need.
-#[must_use]
 pub fn any() -> bool {
     if UNDER_WAY.load(Ordering::SeqCst) > 0 {
         return true;

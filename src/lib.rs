@@ -28,35 +28,51 @@
     )
 )]
 
-pub mod agent;
-pub mod agent_sessions;
-pub mod async_cmd;
-pub mod cli;
-pub mod commands;
-pub mod engine;
-pub mod error;
-pub mod escape;
-pub mod events;
-pub mod exit;
-pub mod fs;
-pub mod git;
-pub mod guard;
+mod agent;
+mod agent_sessions;
+mod async_cmd;
+mod cli;
+mod commands;
+mod engine;
+mod error;
+mod escape;
+mod events;
+mod exit;
+mod fs;
+mod git;
+mod guard;
 mod held;
-pub mod inspect;
-pub mod install;
-pub mod names;
-pub mod paths;
-pub mod processes;
-pub mod prompt;
-pub mod protect;
-pub mod refs;
-pub mod remote;
-pub mod report;
-pub mod repository_hooks;
-pub mod sandbox;
-pub mod settings;
-pub mod signal;
-pub mod state;
-pub mod stories;
-pub mod trace;
-pub mod ui;
+mod inspect;
+mod install;
+mod names;
+mod paths;
+mod processes;
+mod prompt;
+mod protect;
+mod refs;
+mod remote;
+mod report;
+mod repository_hooks;
+mod sandbox;
+mod settings;
+mod signal;
+mod state;
+mod stories;
+mod trace;
+mod ui;
+
+pub use crate::commands::Cli;
+pub use crate::commands::program::main;
+
+/// The tables of which the manual and the documentation are made.
+pub mod tables {
+    pub use crate::agent::presets::{ALL as PRESETS, Preset};
+    pub use crate::commands::groups::GROUPS;
+    pub use crate::engine::lifecycle_hooks::TABLE as LIFECYCLE_HOOKS;
+    pub use crate::exit::TABLE as EXIT_CODES;
+    pub use crate::install::manual::bundled::{PAGES, TOPICS, files as bundled_files};
+    pub use crate::prompt::VARIABLES as PROMPT_VARIABLES;
+    pub use crate::prompt::review::VARIABLES as REVIEW_VARIABLES;
+    pub use crate::settings::TABLE as SETTINGS;
+    pub use crate::ui::view::keys::TABLE as KEYS;
+}

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    git_ralph::commands::program::main()
+    git_ralph::main()
 }

@@ -20,7 +20,6 @@ const MAX_CHANGE: usize = 200;
 pub struct Change(String);
 
 /// Returns the name of a change after that of its list: the file's name without its ending, in lower case.
-#[must_use]
 pub fn named_after(list: &str) -> String {
     let stem = Path::new(list).file_stem().unwrap_or_default();
     stem.to_string_lossy().to_lowercase()
@@ -50,10 +49,6 @@ impl Advise for BadChange {
 
 impl Change {
     /// Checks a name.
-    ///
-    /// # Errors
-    /// If the name is not one ref component, begins with `-`, is longer than 200 bytes, or ends in `.toml` (it would
-    /// collide with the state file of another change).
     pub fn new(name: &str) -> Result<Self, BadChange> {
         let why = if name.is_empty() {
             Some("it is empty")
@@ -83,31 +78,26 @@ impl Change {
     }
 
     /// Returns the name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the short name of the loop's branch: `ralph/<change>`.
-    #[must_use]
     pub fn branch(&self) -> String {
         format!("ralph/{}", self.0)
     }
 
     /// Returns the full name of the loop's branch.
-    #[must_use]
     pub fn branch_ref(&self) -> String {
         format!("refs/heads/ralph/{}", self.0)
     }
 
     /// Returns a ref of the loop outside the branches: `refs/ralph/<change>/<rest>`.
-    #[must_use]
     pub fn ralph_ref(&self, rest: &str) -> String {
         format!("refs/ralph/{}/{rest}", self.0)
     }
 
     /// Returns the ref that keeps attempt `number` of a story.
-    #[must_use]
     pub fn attempt_ref(&self, story: &str, number: u32) -> String {
         self.ralph_ref(&format!("attempts/{}/{number}", ref_component(story)))
     }
@@ -141,7 +131,6 @@ pub struct Oid(String);
 
 impl Oid {
     /// Takes an id as git prints it; returns `None` when it is not 40 or 64 hexadecimal digits.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -149,19 +138,16 @@ impl Oid {
     }
 
     /// Returns the id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the first ten digits, for people.
-    #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..10).unwrap_or(&self.0)
     }
 
     /// Returns the id that means "no such object" in a ref transaction, in the length of this id.
-    #[must_use]
     pub fn zero_like(&self) -> String {
         "0".repeat(self.0.len())
     }
@@ -190,7 +176,6 @@ impl From<Oid> for String {
 /// Turns any text into one component of a ref and of a file name, without collisions: what `git
 /// check-ref-format` refuses there (control characters, blanks, `~^:?*[\/`, `..`, `@{`, a `.` at either end,
 /// `.lock` at the end), and `%`, become percent escapes.
-#[must_use]
 pub fn ref_component(text: &str) -> String {
     let last = text.chars().count().saturating_sub(1);
     let mut out = String::with_capacity(text.len());
@@ -217,13 +202,11 @@ pub fn ref_component(text: &str) -> String {
 }
 
 /// Returns a story in one line: its title, preceded by its id unless the title begins with it.
-#[must_use]
 pub fn heading(id: &str, title: &str) -> String {
     id_and_title(id, ": ", title)
 }
 
 /// Returns the title of a story, preceded by its id and a separator unless the title begins with the id.
-#[must_use]
 pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
     match title.strip_prefix(id) {
         Some(rest) if !rest.starts_with(char::is_alphanumeric) => title.to_owned(),
@@ -232,7 +215,6 @@ pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
 }
 
 /// Returns the name of a branch without `refs/heads/`.
-#[must_use]
 pub fn short_branch(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)
 }
@@ -260,7 +242,6 @@ pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
 }
 
 /// Quotes a word for a POSIX shell where it needs it. For words that a person is to type, see [`typed`].
-#[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
     let expands = word.contains('{') && (word.contains(',') || word.contains("..")) || word.starts_with('=');
@@ -274,13 +255,11 @@ pub fn quoted(word: &str) -> String {
 /// Quotes a word of a command that is shown to be typed or pasted. Every argument of such a command that is not a
 /// constant goes through here or through [`typed_path`]. What a terminal would act upon is written as an escape, on one
 /// line, as bash, ksh and zsh read it.
-#[must_use]
 pub fn typed(word: impl fmt::Display) -> String {
     typed_bytes(word.to_string().as_bytes())
 }
 
 /// Quotes a path of a command that is shown to be typed or pasted: each byte of it, whatever it is.
-#[must_use]
 pub fn typed_path(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     typed_bytes(path.as_os_str().as_bytes())
@@ -321,7 +300,6 @@ fn is_unseen(character: char) -> bool {
 }
 
 /// Formats US dollars: `$0.12`, and `$0.0030` below a cent.
-#[must_use]
 pub(crate) fn dollars(cost: f64) -> String {
     if 0.0 < cost && cost < 0.01 {
         return format!("${cost:.4}");

@@ -13,13 +13,11 @@ pub struct WorkTreePath(PathBuf);
 
 impl WorkTreePath {
     /// Wraps the top directory of a work tree.
-    #[must_use]
     pub fn new(top: &Path) -> Self {
         Self(top.to_owned())
     }
 
     /// Returns the directory itself.
-    #[must_use]
     pub fn as_path(&self) -> &Path {
         &self.0
     }
@@ -46,7 +44,6 @@ impl<'de> Deserialize<'de> for WorkTreePath {
 
 /// Returns whether a path, relative to the top of a work tree, stays in it by its own words, and out of git's directory.
 /// Records in files are not believed to have only such paths.
-#[must_use]
 pub fn is_of_work_tree(path: &[u8]) -> bool {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let mut parts = path.split(|byte| *byte == b'/');
@@ -58,13 +55,11 @@ pub fn is_of_work_tree(path: &[u8]) -> bool {
 }
 
 /// Returns a path as text on one line, for a message: a name with a newline cannot look like a line of git-ralph's.
-#[must_use]
 pub fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).replace('\n', "^J")
 }
 
 /// Returns the first few paths as text, for a message, and how many more there are.
-#[must_use]
 pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String> {
     let mut paths = paths.into_iter();
     let few = paths.by_ref().take(5);
@@ -77,7 +72,6 @@ pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String
 }
 
 /// Returns bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
-#[must_use]
 pub fn percent_encode(bytes: &[u8]) -> String {
     bytes
         .utf8_chunks()
@@ -93,7 +87,6 @@ pub fn percent_encode(bytes: &[u8]) -> String {
 }
 
 /// Returns the bytes from which [`percent_encode`] made this text.
-#[must_use]
 pub fn percent_decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -46,7 +46,6 @@ pub enum Update {
 
 impl Update {
     /// Keeps an object under a name that is not in use yet.
-    #[must_use]
     pub fn keep(kept: &KeptRef) -> Self {
         Self::Move {
             name: kept.name.clone(),
@@ -56,7 +55,6 @@ impl Update {
     }
 
     /// Returns the move as a line of `git update-ref --stdin`.
-    #[must_use]
     pub fn line(&self) -> String {
         match self {
             Self::Move { name, new, old } => {
@@ -72,7 +70,6 @@ impl Update {
 /// Finds names for what is to be kept: the wanted one or, where another object already has that name, the
 /// next free one. `at` tells where a ref is. Returns what is to be made, and the names under which everything
 /// is kept then.
-#[must_use]
 pub fn free_names(wanted: &[KeptRef], at: impl Fn(&str) -> Option<Oid>) -> (Vec<Update>, Vec<KeptRef>) {
     let mut kept: Vec<KeptRef> = Vec::new();
     let mut updates = Vec::new();

@@ -21,7 +21,6 @@ use crate::fs::seen_text;
 use crate::held;
 
 /// Returns the name of a signal for people.
-#[must_use]
 pub fn name(signal: i32) -> String {
     if signal == LEASE_LOST {
         return "the loss of its lease".to_owned();
@@ -55,9 +54,6 @@ pub struct Stop {
 
 impl Stop {
     /// Begins to listen. A signal that the caller had us ignore (`nohup`) stays ignored.
-    ///
-    /// # Errors
-    /// If the system refuses a handler.
     pub async fn listen() -> std::io::Result<Self> {
         let (sender, asked) = watch::channel(Asked::default());
         let kinds = heard_signals().await;
@@ -85,8 +81,7 @@ impl Stop {
     }
 
     /// Listens only to requests from now on, for the work that is left after a first request.
-    #[must_use]
-    pub fn from_now(&self) -> Self {
+    pub fn renewed(&self) -> Self {
         Self {
             asked: self.asked.clone(),
             notes: self.notes.clone(),
@@ -95,14 +90,12 @@ impl Stop {
     }
 
     /// Returns the first signal that asked us to stop, if any has.
-    #[must_use]
     pub fn signal(&self) -> Option<i32> {
         let asked = *self.asked.borrow();
         (asked.times > self.before).then_some(asked.first)
     }
 
     /// Returns the number of requests to stop so far.
-    #[must_use]
     pub fn times(&self) -> u32 {
         self.asked.borrow().times.saturating_sub(self.before)
     }

@@ -52,7 +52,6 @@ pub struct Agent {
 impl Agent {
     /// Chooses the agent of a step: `given` (after `--`), else `configured` (a name or a shell line), else the first
     /// preset whose program is on PATH; returns `None` if there is none of these.
-    #[must_use]
     pub fn choose(
         given: &[OsString],
         configured: Option<&str>,
@@ -125,13 +124,11 @@ impl Agent {
     }
 
     /// Returns its name, or that of its program, for records that may be published: a command line can hold keys.
-    #[must_use]
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.command.program())
     }
 
     /// Returns its name, if it has one, and its command, for people.
-    #[must_use]
     pub fn described(&self) -> String {
         match &self.name {
             Some(name) => format!("{name}: {}", self.command),

@@ -20,7 +20,6 @@ pub enum AgentCommand {
 
 impl AgentCommand {
     /// Returns the command that asks for no sandbox of its own: these arguments are replaced by another.
-    #[must_use]
     pub fn without_sandbox(&self, args: &[&str], none: &str) -> Self {
         match self {
             Self::Args(words) => {
@@ -36,7 +35,6 @@ impl AgentCommand {
 
     /// Returns the argument list to start, with the path of the prompt file put in, and whether the command named it:
     /// if so, the agent reads the prompt from there and not from standard input.
-    #[must_use]
     pub fn argv(&self, prompt_file: &Path) -> (Vec<OsString>, bool) {
         let path = prompt_file.to_string_lossy();
         match self {
@@ -58,7 +56,6 @@ impl AgentCommand {
 
     /// Returns the program that the command names, if it cannot be found. Nothing is run to find out: of a shell line,
     /// only a plain first word is checked.
-    #[must_use]
     pub fn missing_program(&self, dir: &Path) -> Option<String> {
         let program = self.first_word()?;
         match find_program(&program, dir) {
@@ -128,7 +125,6 @@ const SHELL_WORDS: &[&str] = &[
 ];
 
 /// Returns the program of a shell line, without its directory and its arguments: of its first plain word, or `sh`.
-#[must_use]
 pub fn program_of(line: &str) -> &str {
     let first = first_word(line).unwrap_or("sh");
     first.rsplit('/').next().unwrap_or(first)

@@ -45,7 +45,6 @@ impl Package {
 impl AgentCommand {
     /// Returns the version of the package that the program was installed from, if it is one that says so; `dir` is where a
     /// relative path begins.
-    #[must_use]
     pub fn installed_version(&self, dir: &Path) -> Option<String> {
         let program = self.first_word()?;
         let name = program.to_string_lossy().into_owned();
@@ -70,7 +69,6 @@ fn version_of(file: &Path, program: &str) -> Option<String> {
 }
 
 /// Returns a version as it is recorded: its first word, without what acts on a terminal; `None` if nothing is left.
-#[must_use]
 pub fn short(version: &str) -> Option<String> {
     let word = version.split_whitespace().next()?;
     let shown = word.chars().filter(|char| !char.is_control());

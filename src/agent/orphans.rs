@@ -25,9 +25,6 @@ pub struct Orphaned<'a> {
 
 impl Orphaned<'_> {
     /// Ends its processes and returns messages for the user.
-    ///
-    /// # Errors
-    /// If one of them cannot be ended.
     pub async fn end(&self, impatient: impl Future<Output = ()>) -> Result<Vec<String>, ProcessError> {
         let session = self
             .pid

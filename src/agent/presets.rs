@@ -288,7 +288,6 @@ impl Preset {
     }
 
     /// Returns its command, as a shell line if an argument needs a shell.
-    #[must_use]
     pub fn command(&self) -> AgentCommand {
         if self.args.iter().any(|argument| argument.contains('$')) {
             return AgentCommand::Shell(self.line());

@@ -251,9 +251,6 @@ fn feed(child: &mut Child, bytes: Vec<u8>) {
 }
 
 /// Waits until the process has ended or has to be ended.
-///
-/// # Errors
-/// If the log cannot be written.
 async fn watch(
     processes: &AttemptProcesses,
     child: &mut Child,

@@ -57,7 +57,6 @@ pub fn adopt_orphans() {
 }
 
 /// Lists our children, none of which belongs to the attempt that begins next.
-#[must_use]
 pub fn others() -> Vec<(i32, u64)> {
     let named = |(pid, stat): (i32, Stat)| (pid, stat.started);
     children().into_iter().map(named).collect()
@@ -74,7 +73,6 @@ pub struct Found {
 
 impl AttemptProcesses {
     /// Returns the processes of an attempt whose first process git-ralph has just started; `others` are from before it.
-    #[must_use]
     pub fn started(leader: Option<i32>, run: String, others: Vec<(i32, u64)>) -> Self {
         Self {
             session: leader,
@@ -86,7 +84,6 @@ impl AttemptProcesses {
     }
 
     /// Returns the processes of an attempt whose git-ralph has died. Its orphans became children of another process.
-    #[must_use]
     pub fn orphaned(session: Option<i32>, run: String, since: Option<u64>) -> Self {
         Self {
             session,

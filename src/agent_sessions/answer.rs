@@ -25,7 +25,6 @@ pub enum Answer {
 
 impl Answer {
     /// Returns the answer that reports an error; the session may end.
-    #[must_use]
     pub fn error(error: &Error) -> Self {
         Self::Tell(match error.hint() {
             Some(hint) => format!("{error}; {hint}"),
@@ -34,7 +33,6 @@ impl Answer {
     }
 
     /// Returns the answer as the agent reads it; `event` is its name for the event.
-    #[must_use]
     pub fn json(&self, event: Option<&str>) -> Option<Value> {
         match self {
             Self::Nothing => None,

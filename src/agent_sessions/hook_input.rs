@@ -46,7 +46,6 @@ pub enum Message {
 impl HookInput {
     /// Returns true if the session was given a story, as its transcript shows: one that the user just talks to never heard
     /// of promises. One whose transcript cannot be read is not the loop's.
-    #[must_use]
     pub fn knows_promise(&self) -> bool {
         self.transcript
             .as_deref()
@@ -54,7 +53,6 @@ impl HookInput {
     }
 
     /// Reads the input of a hook; returns `None` if it is not a JSON object.
-    #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let object: Map<String, Value> = serde_json::from_slice(bytes).ok()?;
         let text = |name: &str| object.get(name).and_then(Value::as_str).map(ToOwned::to_owned);

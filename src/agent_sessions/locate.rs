@@ -17,9 +17,6 @@ pub struct LoopHere {
 }
 
 /// Finds the live loop that leaves HEAD around `dir` in its place, or whose branch is checked out there; returns `None` when there is none.
-///
-/// # Errors
-/// If its state cannot be read, or was written by a newer git-ralph.
 pub fn locate(dir: &Path) -> Result<Option<LoopHere>, Error> {
     let Some((top, layout)) = RepoLayout::above(dir) else {
         return Ok(None);

@@ -42,7 +42,6 @@ pub enum Event {
 
 impl Event {
     /// Returns the event of this name on the command line.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "stop" => Some(Self::Stop),
@@ -53,7 +52,6 @@ impl Event {
     }
 
     /// Returns whether the agent's own name for its event can mean this one.
-    #[must_use]
     pub fn may_be(self, name: Option<&str>) -> bool {
         let names: &[&str] = match self {
             Self::Stop => &["Stop", "AfterAgent", "agentStop"],

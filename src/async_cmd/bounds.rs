@@ -36,7 +36,6 @@ impl std::fmt::Display for Passed {
 #[cfg(test)]
 impl Passed {
     /// Returns one for the table of errors.
-    #[must_use]
     pub fn sample() -> Self {
         Self {
             did: "took",

@@ -25,19 +25,16 @@ use crate::stories::{Adapter, Story};
 use crate::ui::plain;
 
 /// Returns the loops of this repository.
-#[must_use]
 pub fn loops() -> Vec<CompletionCandidate> {
     Place::here().map_or_else(Vec::new, |place| place.loops())
 }
 
 /// Returns the changes that have a story list.
-#[must_use]
 pub fn changes() -> Vec<CompletionCandidate> {
     Place::here().map_or_else(Vec::new, |place| place.changes())
 }
 
 /// Returns both, for a command that begins or continues a loop.
-#[must_use]
 pub fn changes_and_loops() -> Vec<CompletionCandidate> {
     let Some(place) = Place::here() else {
         return Vec::new();
@@ -53,7 +50,6 @@ pub fn changes_and_loops() -> Vec<CompletionCandidate> {
 }
 
 /// Returns `cleanup` and `keep`, and the loops.
-#[must_use]
 pub fn choices_and_loops() -> Vec<CompletionCandidate> {
     let words = typed();
     let is_chosen = |choice: &str| words.iter().any(|word| word.trim_start_matches('-') == choice);
@@ -67,7 +63,6 @@ pub fn choices_and_loops() -> Vec<CompletionCandidate> {
 }
 
 /// Returns the loops, then the stories that one of them can skip, or skips.
-#[must_use]
 pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
     let undo = typed().iter().any(|word| word == "--undo");
     after_the_change(|place, state| {
@@ -81,7 +76,6 @@ pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
 }
 
 /// Returns the stories of the loop that can have a prompt.
-#[must_use]
 pub fn stories() -> Vec<CompletionCandidate> {
     let Some(place) = Place::here() else {
         return Vec::new();
@@ -93,19 +87,16 @@ pub fn stories() -> Vec<CompletionCandidate> {
 }
 
 /// Returns the loops, then the attempts of one of them whose work can be shown.
-#[must_use]
 pub fn loops_and_attempts() -> Vec<CompletionCandidate> {
     after_the_change(|place, state| place.attempts(state, true))
 }
 
 /// Returns the loops, then the attempts of one of them whose work was undone and is kept.
-#[must_use]
 pub fn loops_and_kept_attempts() -> Vec<CompletionCandidate> {
     after_the_change(|place, state| place.attempts(state, false))
 }
 
 /// Returns the agents that are known by name, including those of the configuration.
-#[must_use]
 pub fn agents() -> Vec<CompletionCandidate> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     if let (Ok(here), Some(runtime)) = (env::current_dir(), runtime())
@@ -129,7 +120,6 @@ pub fn agents() -> Vec<CompletionCandidate> {
 }
 
 /// Returns the adapters.
-#[must_use]
 pub fn adapters() -> Vec<CompletionCandidate> {
     Adapter::ALL
         .iter()
@@ -139,7 +129,6 @@ pub fn adapters() -> Vec<CompletionCandidate> {
 
 /// Returns story lists, relative to the current directory as for `--stories`; after the name of one, its possible
 /// items.
-#[must_use]
 pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
     let (Some(_), Ok(here)) = (Place::here(), env::current_dir()) else {
         return Vec::new();

@@ -105,12 +105,15 @@ impl Limits {
 pub struct OwnWorkTree {
     /// Work in a new linked work tree, at the present commit; yours stays as it is (ralph.worktreeDir)
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, value_hint = ValueHint::DirPath)]
+    #[expect(
+        clippy::option_option,
+        reason = "clap gives an option whose value may be left out so"
+    )]
     pub worktree: Option<Option<PathBuf>>,
 }
 
 impl OwnWorkTree {
     /// Returns the place of the work tree, if the loop is to get one.
-    #[must_use]
     pub fn place(&self) -> Option<Place> {
         let named = |dir: &Option<PathBuf>| dir.clone().map_or(Place::Configured, Place::Named);
         self.worktree.as_ref().map(named)

@@ -106,7 +106,7 @@ impl Question {
     /// Asks; returns `None` if the terminal cannot be used.
     pub(super) async fn ask(&self, stop: &Stop, over: &Over) -> Result<Option<Choice>, Error> {
         loop {
-            let (page, stop, over) = (self.page.clone(), stop.from_now(), over.clone());
+            let (page, stop, over) = (self.page.clone(), stop.renewed(), over.clone());
             let is_closed = move || stop.times() > 0 || over.is_over();
             let asked = tokio::task::spawn_blocking(move || completion::ask(&page, is_closed));
             let shown = match asked.await {

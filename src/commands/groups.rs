@@ -21,7 +21,6 @@ pub const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns a command line whose help lists its verbs in groups.
-#[must_use]
 pub fn grouped(command: clap::Command) -> clap::Command {
     let mut list = String::new();
     let header = *command.get_styles().get_header();

@@ -204,7 +204,6 @@ pub enum Command {
 
 /// Returns the command line for completion: options are offered for a word that begins with a dash, or if there is
 /// nothing else.
-#[must_use]
 pub fn to_complete() -> clap::Command {
     let mut command = Cli::command();
     if env::args_os().last().is_some_and(|word| !word.is_empty()) {

@@ -13,7 +13,6 @@ use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompleteEnv;
 
 /// Runs the program with its arguments, and returns its exit code.
-#[must_use]
 pub fn main() -> ExitCode {
     if let Some(asked) = guard::asked(env::args_os()) {
         return with_runtime(guard::run(&asked));

@@ -17,9 +17,6 @@ use crate::ui::Screen;
 use crate::ui::report::Progress;
 
 /// Makes the reports of the loops on a remote; each that cannot be read is told, and the exit code says so.
-///
-/// # Errors
-/// If the remote cannot be read.
 pub(super) async fn reports(
     screen: Screen,
     context: &Context<'_>,

@@ -27,7 +27,6 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 ];
 
 /// Returns the error with better advice than clap's where that would mislead.
-#[must_use]
 pub fn explained(mut error: clap::Error) -> clap::Error {
     match error.kind() {
         // That would turn an option into the command of an agent.

@@ -21,9 +21,6 @@ use crate::ui::{self, Screen};
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Watches until no run works on a loop and none can take one; returns whether a person is needed then.
-///
-/// # Errors
-/// If the remote cannot be read at the first look, or has no loop.
 pub(super) async fn run(
     screen: Screen,
     context: &Context<'_>,

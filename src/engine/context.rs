@@ -52,9 +52,6 @@ pub struct Context<'o> {
 
 impl<'o> Context<'o> {
     /// Finds the repository around `dir` and reads the configuration, with one git process in an ordinary repository.
-    ///
-    /// # Errors
-    /// If `dir` is not inside a work tree, or a setting is invalid.
     pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
         let (context, _) = Self::open_beside(dir, observer, &[]).await?;
         Ok(context)
@@ -62,9 +59,6 @@ impl<'o> Context<'o> {
 
     /// Does the same as [`Context::open`], and lists the refs of an ordinary repository beside the configuration; they
     /// are `None` in any other repository, or if git cannot list them.
-    ///
-    /// # Errors
-    /// Those of [`Context::open`].
     pub async fn open_with_refs(
         dir: &Path,
         observer: &'o mut dyn Observer,
@@ -142,9 +136,6 @@ impl<'o> Context<'o> {
     }
 
     /// Goes to another work tree of the repository, and reads its configuration, which may differ.
-    ///
-    /// # Errors
-    /// If git does not find the work tree, or a setting is invalid.
     pub async fn at(self, top: &Path) -> Result<Self, Error> {
         let here = Git::at_top(top);
         let (found, configuration) = tokio::join!(discover(top), Configuration::read(&here));
@@ -168,7 +159,6 @@ impl<'o> Context<'o> {
 
     /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose branch
     /// HEAD is on, even if it has no loop.
-    #[must_use]
     pub fn change_of_branch(&self) -> Option<Change> {
         if let Some(change) = self.change_in_place() {
             return Some(change);
@@ -191,9 +181,6 @@ impl<'o> Context<'o> {
 
     /// Finds the change of a command: the one named, else the one of the current branch, else the only live loop, else
     /// the only loop.
-    ///
-    /// # Errors
-    /// If there is none, or if several are possible.
     pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
         let known = state::changes(&self.repo.common_dir)?;
         if let Some(name) = name {
@@ -259,9 +246,6 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
 }
 
 /// Refuses to begin an attempt inside an attempt.
-///
-/// # Errors
-/// If the environment has the variable of an attempt.
 pub fn refuse_inside_attempt() -> Result<(), Error> {
     if env::var_os(process_tree::VARIABLE).is_some() {
         Err(OpenRefusal::InsideAttempt.into())

@@ -8,9 +8,6 @@ use crate::stories::{Listing, Marked, News, Story, find_again};
 
 /// Reads the list again and marks the story as done in it; `before` is the list at the beginning of the attempt. Other
 /// boxes that the agent ticked are accepted and reported; boxes that it unticked without adding work are ticked again.
-///
-/// # Errors
-/// The reason why the list cannot be used, for the next prompt.
 pub(super) async fn mark_done(
     open: &mut Loop<'_>,
     story: &Story,

@@ -39,9 +39,6 @@ pub(crate) fn take_numbers<'n>(
 
 /// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
 /// earlier loop of the same change.
-///
-/// # Errors
-/// If the logs cannot be listed.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> Result<u32, FileError> {
     let recorded = match &open.state.progress.story {
         Some(current) if current.id == story => current.attempt,
@@ -78,9 +75,6 @@ pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<Str
 }
 
 /// Returns whether the story that was given to an agent's session is still at the same checkpoint and attempt.
-///
-/// # Errors
-/// As [`next_number`].
 pub(crate) fn still_stands(open: &Loop<'_>, given: &Given) -> Result<bool, FileError> {
     Ok(given.checkpoint == open.state.checkpoint && next_number(open, &given.story)? == given.attempt)
 }
@@ -106,9 +100,6 @@ pub(crate) async fn kept_attempt(
 
 /// Finds the range of commits that shows the work of a kept attempt: the last commit that it shares with the loop, and
 /// the commit that keeps it.
-///
-/// # Errors
-/// If git cannot read refs or commits.
 pub async fn kept_range(
     git: &Git,
     state: &State,

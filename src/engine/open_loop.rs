@@ -116,25 +116,21 @@ impl<'o> Loop<'o> {
     }
 
     /// Returns whether this process holds the loop: another one may have taken it while a question was asked.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         self.lock.is_some()
     }
 
     /// Returns the change.
-    #[must_use]
     pub fn change(&self) -> &Change {
         &self.state.change
     }
 
     /// Returns the settings for a command on this loop.
-    #[must_use]
     pub fn settings(&self) -> Settings {
         self.context.configuration.of_loop(&self.state.settings)
     }
 
     /// Returns a file in the loop's own directory.
-    #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -444,9 +440,6 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
 }
 
 /// Refuses a step that a loop may not begin now.
-///
-/// # Errors
-/// The reason.
 pub fn require_step(state: &State, step: Step) -> Result<(), Error> {
     let may_begin = state.progress.may_begin(step);
     may_begin.map_err(|refusal| refusal_of(state, refusal))

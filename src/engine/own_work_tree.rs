@@ -285,9 +285,6 @@ async fn reuse(
 }
 
 /// Makes the work tree of a live loop again, if it is gone: at the loop's branch.
-///
-/// # Errors
-/// If it cannot be made.
 pub(super) async fn make_again(
     context: &mut Context<'_>,
     state: &State,
@@ -327,9 +324,6 @@ pub(super) async fn make_again(
 }
 
 /// Goes to the work tree of a live loop that has one of its own.
-///
-/// # Errors
-/// If it is gone, or no longer belongs to the repository.
 pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result<Context<'o>, Error> {
     let place = state.worktree.as_path();
     let is_there = place == context.repo.top && !is_half_made(&state.change, place);
@@ -343,9 +337,6 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
 }
 
 /// Returns the error for a live loop whose own work tree is gone, or no longer belongs to the repository.
-///
-/// # Errors
-/// If the system cannot tell.
 pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let place = state.worktree.as_path();
     let is_ours = || RepoLayout::of_work_tree(place).is_some_and(|layout| layout.shares(&repo.common_dir));
@@ -374,9 +365,6 @@ pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>,
 }
 
 /// Goes to the work tree that has the branch of a change checked out, and makes one for it if there is none.
-///
-/// # Errors
-/// If there is no such branch, or the work tree cannot be made.
 pub(super) async fn go_to_branch<'o>(
     mut context: Context<'o>,
     change: &Change,

@@ -88,9 +88,6 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
 }
 
 /// Refuses a command while HEAD is not where the loop needs it.
-///
-/// # Errors
-/// With the place of HEAD.
 pub fn require_place(state: &State, head: &Head) -> Result<(), Error> {
     let position = Position {
         head: head.clone(),

@@ -53,7 +53,6 @@ pub enum Refusal {
 /// A refused change leaves the progress as it was.
 impl Progress {
     /// Returns the progress of a new loop.
-    #[must_use]
     pub fn new(max_retries: u32, completed: Vec<Completed>) -> Self {
         Self {
             phase: Phase::Ready,
@@ -66,9 +65,6 @@ impl Progress {
 
     /// Sets the incomplete stories, in order, without skipped ones. A failed story that is no longer among them is
     /// forgotten.
-    ///
-    /// # Errors
-    /// If an attempt is in progress, or the loop is closed.
     pub fn listed(&mut self, incomplete: &[String]) -> Result<(), Refusal> {
         self.require_rest()?;
         let current_is_open = self
@@ -87,9 +83,6 @@ impl Progress {
     }
 
     /// Decides whether an attempt may be requested now.
-    ///
-    /// # Errors
-    /// The reason why it may not.
     pub fn may_begin(&self, step: Step) -> Result<(), Refusal> {
         match (step, self.phase) {
             (_, Phase::Finished) => Err(Refusal::Finished),
@@ -103,9 +96,6 @@ impl Progress {
     }
 
     /// Begins the attempt with this number at a story.
-    ///
-    /// # Errors
-    /// As [`Progress::may_begin`].
     pub fn begin(&mut self, step: Step, id: &str, title: &str, attempt: u32) -> Result<(), Refusal> {
         self.may_begin(step)?;
         match &mut self.story {
@@ -132,9 +122,6 @@ impl Progress {
 
     /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one, and `shown` for people, if
     /// they are told more.
-    ///
-    /// # Errors
-    /// If no attempt is in progress.
     pub fn end(
         &mut self,
         verdict: Verdict,
@@ -175,9 +162,6 @@ impl Progress {
     }
 
     /// Skips a story from now on.
-    ///
-    /// # Errors
-    /// If an attempt is in progress, or the loop is closed.
     pub fn skip(&mut self, id: &str) -> Result<(), Refusal> {
         self.require_rest()?;
         if self.story.as_ref().is_some_and(|story| story.id == id) {
@@ -191,9 +175,6 @@ impl Progress {
     }
 
     /// Stops skipping a story.
-    ///
-    /// # Errors
-    /// If an attempt is in progress, or the loop is closed.
     pub fn unskip(&mut self, id: &str) -> Result<(), Refusal> {
         self.require_rest()?;
         self.skipped.retain(|skipped| skipped != id);
@@ -204,9 +185,6 @@ impl Progress {
     }
 
     /// Sets the number of retries from now on.
-    ///
-    /// # Errors
-    /// If an attempt is in progress, or the loop is closed.
     pub fn limit(&mut self, max_retries: u32) -> Result<(), Refusal> {
         self.require_rest()?;
         self.max_retries = max_retries;
@@ -217,9 +195,6 @@ impl Progress {
     }
 
     /// Closes the loop.
-    ///
-    /// # Errors
-    /// If an attempt is in progress, or the loop is closed.
     pub fn close(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         self.phase = Phase::Finished;

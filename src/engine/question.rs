@@ -25,7 +25,6 @@ pub struct Over(Arc<AtomicBool>);
 
 impl Over {
     /// Returns whether the question is to be asked no longer.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
@@ -45,9 +44,6 @@ pub enum Answered<T> {
 }
 
 /// Asks a person, and lets other commands have the loop meanwhile. `asking` ends early if another one has taken it.
-///
-/// # Errors
-/// If the question cannot be asked, or the loop cannot be opened again.
 pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     open: &mut Loop<'_>,
     question: &str,
@@ -104,7 +100,7 @@ async fn ended(store: &Store, asked: &AwaitingChoice) {
 /// Takes the lock again, and reads the state; waits while another process works on the loop. Returns false if a signal
 /// ends that wait, or the loop is another one now.
 async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
-    let mut stop = open.context.stop.from_now();
+    let mut stop = open.context.stop.renewed();
     let mut looks = 0;
     loop {
         let is_there = |state: &State| state.is_same_loop(&open.state);

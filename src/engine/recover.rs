@@ -24,9 +24,6 @@ use crate::state::{Current, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
-///
-/// # Errors
-/// If there is no such loop, another process holds it, or it cannot be read.
 pub async fn open<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     open_for(context, change, Purpose::Step).await
 }
@@ -64,9 +61,6 @@ async fn open_for<'o>(
 }
 
 /// Prepares a loop that was just read for a step: completes what was cut off.
-///
-/// # Errors
-/// If the loop is in another work tree, or cannot be completed.
 pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<(), Error> {
     // Whoever changes the loop answers what somebody else was asked.
     open.state.awaiting_choice = None;
@@ -132,9 +126,6 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as by every
 /// command.
-///
-/// # Errors
-/// If there is no such loop, or it cannot be read or completed.
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
     let Some(mut state) = store.load()? else {

@@ -28,7 +28,6 @@ pub enum Upcoming<'a> {
 
 /// Finds the first story in order that is neither complete nor skipped, and that waits for no incomplete story of the
 /// list. Trackers leave out what is closed, so a story waits for none that is not listed.
-#[must_use]
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
     let waits_for = |story: &Story| -> Vec<String> {
@@ -70,7 +69,6 @@ pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<Stri
 
 /// Counts the complete stories, and all stories; optional ones count only if they are complete, and complete ones also
 /// if they are no longer listed.
-#[must_use]
 pub fn progress_of(listing: &Listing) -> (usize, usize) {
     let done = listing.stories.iter().filter(|story| story.done).count() + listing.gone.len();
     let open = listing
@@ -102,17 +100,11 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
 
 /// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
 /// with a checkpoint that their source no longer lists.
-///
-/// # Errors
-/// If the source cannot be read.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
     Ok(remembering(state, state.source.list(top).await?))
 }
 
 /// Reads the stories of a loop for somebody who looks at it.
-///
-/// # Errors
-/// If the source cannot be read, or HEAD is elsewhere, where the list may not exist.
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
     let listing = listing_of(state, &repo.top).await;
     if listing.is_err() {
@@ -233,9 +225,6 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
 }
 
 /// Returns the story of the first attempt of a loop that has not begun.
-///
-/// # Errors
-/// As [`story_to_do`].
 pub fn first_story(change: &Change, listing: &Listing) -> Result<Story, Error> {
     next_story(change, listing, &[], false)
 }
@@ -259,17 +248,11 @@ fn next_story(change: &Change, listing: &Listing, skipped: &[String], live: bool
 }
 
 /// Returns the story with this id.
-///
-/// # Errors
-/// If there is none.
 pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
     story_in(&state.source, listing, id)
 }
 
 /// Returns the story of a list with this id.
-///
-/// # Errors
-/// If there is none.
 pub fn story_in(source: &Source, listing: &Listing, id: &str) -> Result<Story, Error> {
     let found = listing.stories.iter().find(|story| story.id == id);
     let missing = || StoryRefusal::UnknownStory {

@@ -10,7 +10,6 @@ use crate::state::State;
 use crate::stories::{Commands, Wanted};
 
 /// Returns the settings for the place of a change's stories; `below_top` is the current directory relative to the top.
-#[must_use]
 pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted {
     Wanted {
         stories: settings.stories.clone(),

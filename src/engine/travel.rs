@@ -21,7 +21,6 @@ use crate::state::{Before, Current, Progress, State};
 use crate::stories::{Commands, Source};
 
 /// Returns the part of a state that travels.
-#[must_use]
 pub fn state(state: &State, text: &PublicText) -> State {
     let begun_on = state.begun_on().cloned();
     let mut travelling = state.clone();
@@ -180,7 +179,6 @@ fn list_of(path: &str, is_command: bool) -> String {
 }
 
 /// Returns the part of a loop's events that travels. What is no event of this version is left out.
-#[must_use]
 pub fn events(events: &[u8], text: &PublicText) -> Vec<u8> {
     let travelling = read(events).filter_map(|event| {
         Some(Event {
@@ -194,7 +192,6 @@ pub fn events(events: &[u8], text: &PublicText) -> Vec<u8> {
 }
 
 /// Returns the part of the agents' notes that travels.
-#[must_use]
 pub fn learnings(notes: &[u8], text: &PublicText) -> Vec<u8> {
     text.of(&String::from_utf8_lossy(notes)).into_bytes()
 }

@@ -33,9 +33,6 @@ pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed)
 }
 
 /// Refuses to go on while the list shows a completed story as open.
-///
-/// # Errors
-/// If it does, and the loop does not skip that story.
 pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     let mut unmarked = state.unmarked.iter();
     match unmarked.find(|done| !is_skipped(state, done) && is_open(state, listing, done)) {
@@ -51,9 +48,6 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
 }
 
 /// Makes the source show every completed story as done, before anything else is worked on; returns the resulting list.
-///
-/// # Errors
-/// As [`refuse_unmarked`], and if HEAD is not on the loop's branch.
 pub(super) async fn require_marks(
     open: &mut Loop<'_>,
     mut listing: Listing,

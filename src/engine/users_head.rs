@@ -13,9 +13,6 @@ use crate::state::State;
 
 /// Accepts the commits that a person has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
 /// is elsewhere stays so.
-///
-/// # Errors
-/// If the branch of HEAD is gone.
 pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.strategy != Strategy::Stash {
         return Ok(());

@@ -18,9 +18,6 @@ pub enum Place {
 }
 
 /// Returns whether a work tree can be made here: nothing is, or an empty directory.
-///
-/// # Errors
-/// If the system cannot tell.
 pub(super) fn is_free(top: &Path) -> Result<bool, FileError> {
     Ok(match target_of(top)? {
         Some(found) => found.is_dir() && entries_of(top)?.is_empty(),

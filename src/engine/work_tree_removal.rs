@@ -36,9 +36,6 @@ struct Contents {
 }
 
 /// Removes the work tree of a closed loop. `outside` runs git elsewhere. It stays if it was changed since it was closed.
-///
-/// # Errors
-/// If git fails, or a file cannot be moved.
 pub(super) async fn remove_final(
     outside: &Git,
     top: &Path,
@@ -73,9 +70,6 @@ async fn stays(outside: &Git, top: &Path, why: &'static str) -> Result<Removal, 
 
 /// Removes a work tree in which no loop has begun, even if git had not written all of its files yet. Files that git did
 /// not write are moved to `trash`. It stays if nothing would keep its commit, or git does not know it.
-///
-/// # Errors
-/// If git fails, or a file cannot be moved.
 pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Result<Removal, Error> {
     let git = &repo.git;
     let mut moved = None;
@@ -115,9 +109,6 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
 }
 
 /// Removes a work tree that this process has made, with everything in it: the commands that ran in it wrote the rest.
-///
-/// # Errors
-/// If git cannot remove it.
 pub(super) async fn remove_new(repo: &Repo, top: &Path, settings: &Settings) -> Result<(), Error> {
     repo.git.unlock_work_tree(top).await?;
     delete(&repo.git, top).await?;

@@ -21,7 +21,6 @@ impl Default for Advice {
 
 impl Advice {
     /// Sets the exit code, which is 1 otherwise.
-    #[must_use]
     pub fn exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }

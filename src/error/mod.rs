@@ -123,13 +123,11 @@ pub enum Error {
 
 impl Error {
     /// Returns what to type next.
-    #[must_use]
     pub fn hint(&self) -> Option<String> {
         self.advice().hint
     }
 
     /// Returns the exit code that this error ends a command with.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         self.advice().exit
     }

@@ -81,7 +81,6 @@ pub struct Attempt {
 
 impl Attempt {
     /// Returns whether it is complete although nobody gave a word for it: gates or a reviewer decided (`ralph.noSignal`).
-    #[must_use]
     pub fn is_unpromised(&self) -> bool {
         let is_word = |basis: &Basis| matches!(basis, Basis::Promise | Basis::Person);
         !self.rests_on.is_empty() && !self.rests_on.iter().any(is_word)
@@ -114,7 +113,6 @@ pub enum Basis {
 
 impl Basis {
     /// Returns its name, as in JSON.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Promise => "promise",
@@ -166,14 +164,12 @@ pub struct Stretch {
 }
 
 /// Returns the seconds between two readings of the wall clock; none if it was set back in between.
-#[must_use]
 pub fn seconds_between(began: Timestamp, ended: Timestamp) -> f64 {
     ended.duration_since(began).as_secs_f64().max(0.0)
 }
 
 impl Attempt {
     /// Returns an attempt that ended; all other facts are unknown.
-    #[must_use]
     pub fn ended(
         story: &str,
         attempt: u32,
@@ -211,7 +207,6 @@ impl Attempt {
     }
 
     /// Returns the cost of the attempt and of its review together, in US dollars, as far as they are known.
-    #[must_use]
     pub fn whole_cost(&self) -> Option<f64> {
         match (self.cost_usd, self.review_cost_usd) {
             (Some(cost), Some(review)) => Some(cost + review),
@@ -220,7 +215,6 @@ impl Attempt {
     }
 
     /// Adds the size of the attempt's changes, if it was counted.
-    #[must_use]
     pub fn with_size(mut self, size: Option<DiffSize>) -> Self {
         self.files = size.map(|size| size.files);
         self.insertions = size.map(|size| size.insertions);

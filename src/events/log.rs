@@ -49,9 +49,6 @@ pub struct Begun {
 }
 
 /// Returns every attempt that has begun, oldest first, those of earlier loops included.
-///
-/// # Errors
-/// If the events are there but cannot be read.
 pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
     let started = read_events(events)?
         .into_iter()
@@ -72,15 +69,11 @@ pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
 }
 
 /// Returns the attempts since the loop was last started, read from its events.
-///
-/// # Errors
-/// If the events are there but cannot be read.
 pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
     Ok(entries_of(&read_events(events)?))
 }
 
 /// Returns the attempts since the loop was last started.
-#[must_use]
 pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
     let mut entries: Vec<LogEntry> = Vec::new();
     let (mut begun, mut put_back) = (None, None::<String>);
@@ -142,9 +135,6 @@ fn of_lost_checkpoint(first: &Attempt, again: &Attempt) -> Attempt {
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
 /// left: what it made itself, also where some of that was put back. Without a number, the latest attempt at the story is
 /// meant, with what was accepted of it.
-///
-/// # Errors
-/// If the events cannot be read.
 pub fn range_of(
     events: &Path,
     story: &str,
@@ -154,9 +144,6 @@ pub fn range_of(
 }
 
 /// Finds the two states to compare to see what was accepted of an attempt, if it was; else as [`range_of`].
-///
-/// # Errors
-/// If the events cannot be read.
 pub fn accepted_range_of(
     events: &Path,
     story: &str,
@@ -212,9 +199,6 @@ fn range(
 }
 
 /// Reads the events of a loop, oldest first. A line that a crash cut off is skipped.
-///
-/// # Errors
-/// If they exist but cannot be read.
 pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused) {

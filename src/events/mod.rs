@@ -340,13 +340,11 @@ pub enum What {
 }
 
 /// Returns the ways in which a loop can be closed that has come to its end, by their names.
-#[must_use]
 pub fn closings() -> Vec<String> {
     ["cleanup", "keep"].map(str::to_owned).into()
 }
 
 /// Returns the words about a loop that came from elsewhere.
-#[must_use]
 pub fn handed_over(from: Option<&str>, remote: &str) -> String {
     match from {
         Some(from) => format!("taken over on {remote} from {from}, which did not renew its lease"),
@@ -412,7 +410,6 @@ pub trait Observer {
 
 impl Event {
     /// Makes an event that happens now.
-    #[must_use]
     pub fn now(change: &str, what: What) -> Self {
         Self {
             v: VERSION,
@@ -423,7 +420,6 @@ impl Event {
     }
 
     /// Returns the event as one line of JSON, with its line feed.
-    #[must_use]
     pub fn line(&self) -> String {
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');

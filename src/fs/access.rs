@@ -13,7 +13,6 @@ use super::place::widened;
 use super::reading::has_other_names;
 
 /// Returns the umask: the permissions that new files and directories do not get.
-#[must_use]
 pub fn umask_now() -> u32 {
     // The only way to read it is to set it.
     let mask = umask(Mode::from_bits_truncate(0o022));
@@ -23,7 +22,6 @@ pub fn umask_now() -> u32 {
 
 /// Returns whether something is there whose owner lacks one of these permissions (for a directory, any
 /// permission).
-#[must_use]
 pub fn lacks(path: &Path, needed: u32) -> bool {
     path.symlink_metadata().is_ok_and(|found| {
         let needed = if found.is_dir() { 0o700 } else { needed };
@@ -34,9 +32,6 @@ pub fn lacks(path: &Path, needed: u32) -> bool {
 impl Below {
     /// Removes links, pipes, sockets and devices from a directory, but not from its subdirectories; returns their paths.
     /// The target of a link is not touched.
-    ///
-    /// # Errors
-    /// If the directory cannot be read, or something in it cannot be removed.
     pub fn remove_specials(&self, dir: &Path) -> Result<Vec<PathBuf>, FileError> {
         let entries = fs::read_dir(self.path(dir)).map_err(|source| file_error("read", dir, source))?;
         let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
@@ -48,7 +43,6 @@ impl Below {
     }
 
     /// Gives the owner these permissions (for a directory, all of them); returns whether they were missing.
-    #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
     pub fn give(&self, path: &Path, needed: u32) -> bool {
         if !lacks(&self.path(path), needed) {
             return false;

@@ -31,19 +31,16 @@ pub struct Below {
 
 impl Below {
     /// Returns the door to what is below `top`, which need not exist yet.
-    #[must_use]
     pub fn new(top: &Path) -> Self {
         Self { top: top.to_owned() }
     }
 
     /// Returns the door to git's directory, from the directory of a loop, which is two below it.
-    #[must_use]
     pub fn of_loop(dir: &Path) -> Self {
         Self::new(dir.ancestors().nth(2).unwrap_or(dir))
     }
 
     /// Returns the path of something, which is relative to the directory or begins with it.
-    #[must_use]
     pub fn path(&self, path: &Path) -> PathBuf {
         // The directory itself may be a relative path.
         if path.starts_with(&self.top) {
@@ -54,33 +51,23 @@ impl Below {
     }
 
     /// Returns whether something is at this path, and all above it are directories.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn exists(&self, path: &Path) -> Result<bool, FileError> {
         Ok(self.stat_if_there(path)?.is_some())
     }
 
     /// Returns whether a regular file is at this path, and all above it are directories.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn is_regular(&self, path: &Path) -> Result<bool, FileError> {
         let found = self.stat_if_there(path)?;
         Ok(found.is_some_and(|found| kind(&found) == widened(S_IFREG)))
     }
 
     /// Returns whether a directory is at this path, and all above it are directories.
-    #[must_use]
     pub fn is_dir(&self, path: &Path) -> bool {
         self.stat(path)
             .is_ok_and(|found| kind(&found) == widened(S_IFDIR))
     }
 
     /// Returns whether no link or file is in the place of a directory above this path; directories may be missing.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn is_free(&self, path: &Path) -> Result<bool, FileError> {
         match self.stat(path) {
             Err(error) if is_absent(&error) => Ok(error.kind() == io::ErrorKind::NotFound),
@@ -120,9 +107,6 @@ impl Below {
     }
 
     /// Copies the file `from` to a path, with its permissions and time; makes the directories above it.
-    ///
-    /// # Errors
-    /// If it cannot be read or written.
     pub fn copy(&self, from: &Path, path: &Path) -> Result<(), FileError> {
         let copied = self.place(path, Missing::Make(0o777)).and_then(|place| {
             let mut source = File::open(from).or_else(|error| long::open_to_read(from, error))?;
@@ -152,17 +136,11 @@ impl Below {
     }
 
     /// Writes a text for the user alone in place of any other file.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write_private(&self, path: &Path, text: &str) -> Result<(), FileError> {
         self.write(path, text.as_bytes(), 0o600, Durability::Atomic)
     }
 
     /// Appends to a file for the user alone. One that has another name too is replaced by a longer one.
-    ///
-    /// # Errors
-    /// If it cannot be written, or is no regular file.
     pub fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let place = self.place(path, Missing::Fail)?;
         let mut file = place.open(OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT, 0o600)?;
@@ -179,9 +157,6 @@ impl Below {
     }
 
     /// Opens a regular file to read it, and to lock it; makes it for the user alone if it is not there.
-    ///
-    /// # Errors
-    /// If it cannot be opened, or is no regular file.
     pub fn open_or_make(&self, path: &Path) -> io::Result<File> {
         self.place(path, Missing::Fail)?
             .open(OFlag::O_RDWR | OFlag::O_CREAT, 0o600)
@@ -197,9 +172,6 @@ impl Below {
     }
 
     /// Makes an empty file for the user alone in place of any other, and opens it to append.
-    ///
-    /// # Errors
-    /// If it cannot be made.
     pub fn begin_file(&self, path: &Path) -> Result<File, FileError> {
         let made = self
             .remove_file(path)
@@ -209,9 +181,6 @@ impl Below {
     }
 
     /// Gives a regular file that is there the present time; returns `false` for one that has another name too.
-    ///
-    /// # Errors
-    /// If it is not there, or the system refuses.
     pub fn touch(&self, path: &Path) -> io::Result<bool> {
         let file = self.place(path, Missing::Fail)?.open(OFlag::O_RDONLY, 0)?;
         let is_own = file.metadata()?.nlink() < 2;
@@ -222,9 +191,6 @@ impl Below {
     }
 
     /// Makes a directory, with those above it, unless it is there. `mode` is the permissions of new ones, less the umask.
-    ///
-    /// # Errors
-    /// If it cannot be made.
     pub fn make_dir(&self, path: &Path, mode: u32) -> Result<(), FileError> {
         let made = self
             .parts(path)
@@ -234,9 +200,6 @@ impl Below {
     }
 
     /// Makes a symlink in place of any file; makes the directories above it.
-    ///
-    /// # Errors
-    /// If it cannot be made.
     pub fn link(&self, target: &Path, path: &Path) -> Result<(), FileError> {
         let made = self.place(path, Missing::Make(0o777)).and_then(|place| {
             place.remove_file()?;
@@ -246,9 +209,6 @@ impl Below {
     }
 
     /// Removes a file, if it is there. What a link leads to stays.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     pub fn remove_file(&self, path: &Path) -> Result<(), FileError> {
         let removed = self
             .place(path, Missing::Fail)
@@ -257,18 +217,12 @@ impl Below {
     }
 
     /// Removes a directory that is empty.
-    ///
-    /// # Errors
-    /// If it is not there, or holds something.
     pub fn remove_empty_dir(&self, path: &Path) -> io::Result<()> {
         let place = self.place(path, Missing::Fail)?;
         Ok(unlinkat(&place.dir, place.name, UnlinkatFlags::RemoveDir)?)
     }
 
     /// Removes whatever is there, a directory with everything in it, whatever the permissions in it are.
-    ///
-    /// # Errors
-    /// If the system refuses all the same.
     pub fn remove(&self, path: &Path) -> Result<(), FileError> {
         let removed = self
             .place(path, Missing::Fail)
@@ -277,9 +231,6 @@ impl Below {
     }
 
     /// Moves `path` to `to` below another directory, and makes the directories above it. A link is moved, not followed.
-    ///
-    /// # Errors
-    /// If it cannot be moved.
     pub fn rename(&self, path: &Path, other: &Self, to: &Path) -> io::Result<()> {
         let from = self.place(path, Missing::Fail)?;
         let to = other.place(to, Missing::Make(0o777))?;
@@ -287,9 +238,6 @@ impl Below {
     }
 
     /// Gives the file `path` a second name below the same directory, where nothing may be.
-    ///
-    /// # Errors
-    /// If it cannot be given.
     pub fn add_name(&self, path: &Path, name: &Path) -> io::Result<()> {
         let from = self.place(path, Missing::Fail)?;
         let to = self.place(name, Missing::Fail)?;
@@ -297,9 +245,6 @@ impl Below {
     }
 
     /// Sets permissions, but never those of a link, nor of a file that has another name too.
-    ///
-    /// # Errors
-    /// If the system refuses.
     pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), FileError> {
         let set = if self.is_top(path) {
             fs::set_permissions(&self.top, Permissions::from_mode(mode))

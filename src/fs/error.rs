@@ -52,7 +52,6 @@ fn in_the_way(path: &Path) -> Option<&Path> {
 }
 
 /// Returns the error for something that could not be done with a file.
-#[must_use]
 pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileError {
     FileError {
         what,

@@ -11,18 +11,12 @@ use super::long;
 use super::place::is_absent;
 
 /// Returns what is at a path, a link there itself; `None` if nothing is.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn kind_of(path: &Path) -> Result<Option<Metadata>, FileError> {
     let found = path.symlink_metadata();
     if_there("look at", path, found.or_else(|error| long::kind_of(path, error)))
 }
 
 /// Returns what is at a path, or where a link there leads; `None` if nothing is.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn target_of(path: &Path) -> Result<Option<Metadata>, FileError> {
     let found = path.metadata();
     if_there(
@@ -33,41 +27,26 @@ pub fn target_of(path: &Path) -> Result<Option<Metadata>, FileError> {
 }
 
 /// Returns whether something is at a path, even a link that leads nowhere.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn is_there(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some())
 }
 
 /// Returns whether a directory is at a path; a link is none.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn is_directory(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some_and(|found| found.is_dir()))
 }
 
 /// Returns whether a regular file is at a path, or where a link there leads.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn leads_to_file(path: &Path) -> Result<bool, FileError> {
     Ok(target_of(path)?.is_some_and(|found| found.is_file()))
 }
 
 /// Returns whether a regular file or a link is at a path.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn is_file_or_link(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some_and(|found| found.is_file() || found.is_symlink()))
 }
 
 /// Returns whether a regular file is at a path; a link is none.
-///
-/// # Errors
-/// If the system cannot tell.
 pub fn is_regular(path: &Path) -> Result<bool, FileError> {
     match kind_of(path) {
         // Nothing can be opened by such a path either.
@@ -77,55 +56,43 @@ pub fn is_regular(path: &Path) -> Result<bool, FileError> {
 }
 
 /// Returns whether a path is neither a regular file nor a directory: a link, a pipe, a socket or a device.
-#[must_use]
 pub fn is_special(path: &Path) -> bool {
     seen_itself(path).is_some_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Returns whether something may be at a path, or where a link there leads: the system does not say that nothing is.
-#[must_use]
 pub fn may_exist(path: &Path) -> bool {
     !matches!(target_of(path), Ok(None))
 }
 
 /// Returns whether something may be at a path, even a link that leads nowhere.
-#[must_use]
 pub fn may_be_there(path: &Path) -> bool {
     !matches!(kind_of(path), Ok(None))
 }
 
 /// Returns where a link leads.
-///
-/// # Errors
-/// If it cannot be read, or is no link.
 pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
     let read = fs::read_link(path).or_else(|error| long::link_of(path, error));
     read.map_err(|error| file_error("read", path, error))
 }
 
 /// Lists what is in a directory; nothing if it is not there.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn entries_of(dir: &Path) -> Result<Vec<DirEntry>, FileError> {
     let entries = fs::read_dir(dir).and_then(Iterator::collect);
     Ok(if_there("read", dir, entries)?.unwrap_or_default())
 }
 
 /// Returns what can be seen at a path, or where a link there leads.
-#[must_use]
 pub fn seen(path: &Path) -> Option<Metadata> {
     path.metadata().ok()
 }
 
 /// Returns what can be seen at a path, a link there itself.
-#[must_use]
 pub fn seen_itself(path: &Path) -> Option<Metadata> {
     path.symlink_metadata().ok()
 }
 
 /// Returns whether a regular file is seen at a path, or where a link there leads.
-#[must_use]
 pub fn is_seen_as_file(path: &Path) -> bool {
     seen(path).is_some_and(|found| found.is_file())
 }

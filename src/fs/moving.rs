@@ -22,9 +22,6 @@ impl Below {
     /// moved, not followed.
     ///
     /// A mount point stays, as an empty directory.
-    ///
-    /// # Errors
-    /// If not all of it can be moved; the rest stays where it was.
     pub fn move_to(&self, from: &Path, there: &Self, to: &Path) -> io::Result<()> {
         match self.rename(from, there, to) {
             Err(error)

@@ -17,43 +17,28 @@ pub fn write_named(path: &Path, bytes: &[u8], mode: u32, durability: Durability)
 }
 
 /// Writes to whatever is there, such as a pipe, or what a link leads to.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn write_through(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     fs::write(path, bytes).map_err(|error| file_error("write", path, error))
 }
 
 /// Appends to a file, which is made if it is not there.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn append_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(bytes)
 }
 
 /// Makes a directory, with those above it, unless it is there. `mode` is the permissions of new ones, less the umask.
-///
-/// # Errors
-/// If it cannot be made.
 pub fn make_named_dir(dir: &Path, mode: u32) -> Result<(), FileError> {
     Below::new(dir).make_dir(Path::new(""), mode)
 }
 
 /// Removes a file, if it is there.
-///
-/// # Errors
-/// If it cannot be removed.
 pub fn remove_named(path: &Path) -> Result<(), FileError> {
     let (dir, name) = parts(path)?;
     Below::new(dir).remove_file(Path::new(name))
 }
 
 /// Removes a directory that is empty.
-///
-/// # Errors
-/// If it is not there, or holds something.
 pub fn remove_named_dir(dir: &Path) -> io::Result<()> {
     fs::remove_dir(dir)
 }

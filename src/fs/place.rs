@@ -121,7 +121,6 @@ impl Place<'_> {
 
 /// Returns whether an error says that nothing can be at a path: it, or a directory above it, is not there, or is a link to
 /// itself.
-#[must_use]
 pub fn is_absent(error: &io::Error) -> bool {
     let is_loop = error.raw_os_error().map(Errno::from_raw) == Some(Errno::ELOOP);
     is_loop

@@ -14,9 +14,6 @@ use super::looking::if_there;
 use super::place::is_absent;
 
 /// Reads a file.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     all_of(path).map_err(|error| file_error("read", path, error))
 }
@@ -30,35 +27,26 @@ fn all_of(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a file; returns `None` if it is not there.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     if_there("read", path, all_of(path))
 }
 
 /// Reads a file that can be seen.
-#[must_use]
 pub fn seen_bytes(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
 /// Reads a file that can be seen and is text.
-#[must_use]
 pub fn seen_text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
 /// Returns whether two files have the same bytes.
-///
-/// # Errors
-/// If one of them cannot be read.
 pub fn has_same_bytes(one: &Path, other: &Path) -> Result<bool, FileError> {
     Ok(read(one)? == read(other)?)
 }
 
 /// Returns whether a file has several names: another may be outside, and somebody else's.
-#[must_use]
 pub fn has_other_names(found: &fs::Metadata) -> bool {
     found.is_file() && found.nlink() > 1
 }
@@ -73,9 +61,6 @@ pub enum Links {
 }
 
 /// Opens a regular file to read it, and nothing else: a pipe could block, a device never ends, and a link may lead anywhere.
-///
-/// # Errors
-/// If it cannot be opened, or is no regular file.
 pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
     let no_links = match links {
         Links::Refused => OFlag::O_NOFOLLOW,
@@ -100,9 +85,6 @@ pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
 }
 
 /// Reads a regular file of at most `limit` bytes.
-///
-/// # Errors
-/// As [`open_regular`], and if it is longer.
 pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path, links)?;
     let mut bytes = Vec::new();
@@ -115,15 +97,11 @@ pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>
 
 /// Returns whether an error says that no such file as is wanted is there: nothing, or no regular file, or no text, or a
 /// longer one.
-#[must_use]
 pub fn is_no_such_file(error: &io::Error) -> bool {
     is_absent(error) || error.raw_os_error().is_none()
 }
 
 /// Reads a regular file of at most `limit` bytes as text; returns `None` if there is no such file.
-///
-/// # Errors
-/// If the system refuses to show it.
 pub fn regular_text_if_there(path: &Path, links: Links, limit: u64) -> Result<Option<String>, FileError> {
     match read_regular_text(path, links, limit) {
         Err(error) if is_no_such_file(&error) => Ok(None),
@@ -132,9 +110,6 @@ pub fn regular_text_if_there(path: &Path, links: Links, limit: u64) -> Result<Op
 }
 
 /// Reads a regular file of at most `limit` bytes as text.
-///
-/// # Errors
-/// As [`read_regular`], and if it is not UTF-8.
 pub fn read_regular_text(path: &Path, links: Links, limit: u64) -> io::Result<String> {
     let bytes = read_regular(path, links, limit)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))

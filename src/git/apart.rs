@@ -36,9 +36,6 @@ const OF_REPOSITORY: [&str; 4] = [
 impl Repo {
     /// Makes an empty repository in the git directory. Its settings are those of this repository, such as the address of a
     /// remote, and the credentials for it; those of the user and of the system hold anyway.
-    ///
-    /// # Errors
-    /// If the settings cannot be read, or files cannot be made.
     pub async fn apart(&self) -> Result<Apart, GitError> {
         let args = ["-z", "--show-scope", "--list"];
         let listed = split_z(&self.git.cmd("config", args).bytes().await?);
@@ -60,9 +57,6 @@ impl Repo {
 }
 
 /// Makes an empty directory in the git directory; it is removed when it is dropped.
-///
-/// # Errors
-/// If it cannot be made.
 #[expect(
     clippy::disallowed_methods,
     reason = "it is right in git's directory, with a random name"

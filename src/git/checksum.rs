@@ -9,7 +9,6 @@ use super::index_file::IndexFile;
 
 impl IndexFile {
     /// Returns whether it ends with its own checksum, or has zeros in its place.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         let (bytes, oid) = (self.bytes(), self.oid());
         let Some((body, sum)) = bytes.split_at_checked(bytes.len().saturating_sub(oid)) else {

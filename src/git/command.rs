@@ -97,7 +97,6 @@ pub struct Git {
 impl Git {
     /// Returns a git that runs in `top`, a work tree or any other directory, with a limit of 10 minutes per
     /// command.
-    #[must_use]
     pub fn at(top: &Path) -> Self {
         Self {
             top: top.to_owned(),
@@ -114,7 +113,6 @@ impl Git {
 
     /// Returns a git that runs in the top directory of a work tree: if its `.git` is gone, no repository
     /// above it is used instead.
-    #[must_use]
     pub fn at_top(top: &Path) -> Self {
         Self {
             is_top: true,
@@ -124,7 +122,6 @@ impl Git {
     }
 
     /// Runs in this directory, which is no work tree of its own.
-    #[must_use]
     pub(super) fn in_dir(mut self, dir: &Path) -> Self {
         dir.clone_into(&mut self.top);
         self.is_top = false;
@@ -132,80 +129,68 @@ impl Git {
     }
 
     /// Sets the time limit of each command.
-    #[must_use]
     pub fn with_limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
     /// Makes commits as `git-ralph`, for a user who has told git no name.
-    #[must_use]
     pub fn with_own_identity(mut self, own: bool) -> Self {
         self.own_identity = own;
         self
     }
 
     /// Gives every command these settings as well (`<key>=<value>`), in the place of those given before.
-    #[must_use]
     pub fn with_settings(mut self, settings: Vec<String>) -> Self {
         self.settings = settings;
         self
     }
 
     /// Works on this index file instead of the work tree's, unless a command names another one.
-    #[must_use]
     pub fn with_index(mut self, index: Option<PathBuf>) -> Self {
         self.index = index;
         self
     }
 
     /// Works on the repository in this directory instead of the work tree's. What is missing in it is not fetched.
-    #[must_use]
     pub fn with_repository(mut self, dir: &Path) -> Self {
         self.repository = Some(dir.to_owned());
         self
     }
 
     /// Tells whether filters are configured.
-    #[must_use]
     pub fn with_filters(mut self, filters: Filters) -> Self {
         self.filters = filters;
         self
     }
 
     /// Returns that index file.
-    #[must_use]
     pub fn own_index(&self) -> Option<&Path> {
         self.index.as_deref()
     }
 
     /// Returns those settings.
-    #[must_use]
     pub fn settings(&self) -> &[String] {
         &self.settings
     }
 
     /// Returns whether one of them has this key.
-    #[must_use]
     pub fn has_setting(&self, key: &str) -> bool {
         let keys = self.settings.iter().filter_map(|setting| setting.split_once('='));
         keys.into_iter().any(|(has, _)| has == key)
     }
 
     /// Returns the directory in which git runs.
-    #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
     }
 
     /// Builds a git command; `verb` and `args` follow the pinned settings.
-    #[must_use]
     pub fn cmd<S: AsRef<OsStr>>(&self, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
         self.cmd_with(&[], verb, args)
     }
 
     /// Builds a git command with settings of its own in addition to the pinned ones.
-    #[must_use]
     pub fn cmd_with<S: AsRef<OsStr>>(
         &self,
         settings: &[&str],
@@ -291,37 +276,30 @@ pub struct GitCommand {
 
 impl GitCommand {
     /// Works on this index file instead of the repository's.
-    #[must_use]
     pub fn index(mut self, index: &Path) -> Self {
         self.command = self.command.env("GIT_INDEX_FILE", index);
         self
     }
 
     /// Ends it if it passes these bounds.
-    #[must_use]
     pub fn within(mut self, bounds: Bounds) -> Self {
         self.command = self.command.within(bounds);
         self
     }
 
     /// Sets a variable for this call.
-    #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command = self.command.env(name, value);
         self
     }
 
     /// Sets what it reads on standard input.
-    #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.command = self.command.stdin(bytes);
         self
     }
 
     /// Runs it and accepts any exit code.
-    ///
-    /// # Errors
-    /// If git cannot be run or passes its limit.
     pub async fn any_exit(self) -> Result<Output, GitError> {
         let _alone = if self.is_alone { Some(alone().await) } else { None };
         let mut tries = 0;
@@ -351,17 +329,11 @@ impl GitCommand {
     }
 
     /// Runs it for its effect.
-    ///
-    /// # Errors
-    /// As [`GitCommand::bytes`].
     pub async fn done(self) -> Result<(), GitError> {
         self.bytes().await.map(drop)
     }
 
     /// Runs it and reads one object id.
-    ///
-    /// # Errors
-    /// As [`GitCommand::bytes`], or if the answer is not an object id.
     pub async fn oid(self) -> Result<Oid, GitError> {
         let verb = self.verb;
         let bytes = self.bytes().await?;
@@ -373,9 +345,6 @@ impl GitCommand {
     }
 
     /// Runs it and splits a `-z` answer.
-    ///
-    /// # Errors
-    /// As [`GitCommand::bytes`].
     pub async fn fields(self) -> Result<Vec<Vec<u8>>, GitError> {
         Ok(split_z(&self.bytes().await?))
     }

@@ -14,9 +14,6 @@ const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text
 
 impl Repo {
     /// Returns whether an index has attributes files, if it cannot be read without git.
-    ///
-    /// # Errors
-    /// If git cannot tell.
     pub async fn tracks_attributes(&self, index: &Path) -> Result<bool, GitError> {
         let args = ["-z", "--", ":(top,glob)**/.gitattributes"];
         let files = self.git.cmd("ls-files", args).index(index).fields().await?;
@@ -25,9 +22,6 @@ impl Repo {
 
     /// Returns those of `paths` that git may convert. The large files of `filter=lfs` are left out: their
     /// filter loses nothing.
-    ///
-    /// # Errors
-    /// If git cannot tell.
     pub async fn converted_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         let autocrlf = self.git.cmd("config", ["core.autocrlf"]).any_exit().await?;
         if matches!(autocrlf.stdout.trim_ascii(), b"true" | b"input") {
@@ -59,9 +53,6 @@ impl Repo {
     }
 
     /// Writes these paths of an index into another directory, converted as git converts them on checkout.
-    ///
-    /// # Errors
-    /// If a file cannot be written, or a filter fails.
     pub async fn write_copies(&self, index: &Path, paths: &[Vec<u8>], dir: &Path) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
@@ -92,9 +83,6 @@ const OLD_PLACES: [&str; 3] = [
 impl Git {
     /// Returns the attributes file of the whole system (git-var(1), `GIT_ATTR_SYSTEM`), whether it exists or not; `None`
     /// if git uses none.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn system_attributes(&self) -> Result<Vec<PathBuf>, GitError> {
         let told = self.cmd("var", ["GIT_ATTR_SYSTEM"]).any_exit().await?;
         let path = told.stdout.trim_ascii_end();

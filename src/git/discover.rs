@@ -51,7 +51,6 @@ pub struct Repo {
 
 impl Repo {
     /// Returns a repository of which nothing is assumed: until the configuration has been read, it may do anything.
-    #[must_use]
     pub fn new(top: PathBuf, layout: RepoLayout, oid_length: usize) -> Self {
         Self {
             git: Git::at_top(&top),
@@ -69,7 +68,6 @@ impl Repo {
     }
 
     /// Returns its git directories.
-    #[must_use]
     pub fn layout(&self) -> RepoLayout {
         RepoLayout {
             git_dir: self.git_dir.clone(),
@@ -79,7 +77,6 @@ impl Repo {
 
     /// Returns the door to this path: from the directory of the repository that it is in, which is none of an attempt's.
     /// For a path that is in none of them, it is the directory right above.
-    #[must_use]
     pub fn door(&self, path: &Path) -> Below {
         let dirs = [&self.git_dir, &self.common_dir, &self.top];
         let found = dirs.into_iter().find(|dir| path.starts_with(dir));
@@ -87,7 +84,6 @@ impl Repo {
     }
 
     /// Returns the path of the index that describes the work tree: the loop's own, or that of the work tree.
-    #[must_use]
     pub fn index(&self) -> PathBuf {
         match self.git.own_index() {
             Some(index) => index.to_owned(),
@@ -96,13 +92,11 @@ impl Repo {
     }
 
     /// Returns the path of the work tree's index.
-    #[must_use]
     pub fn users_index(&self) -> PathBuf {
         self.git_dir.join("index")
     }
 
     /// Returns the repository with the index of the work tree as its index.
-    #[must_use]
     pub fn with_users_index(&self) -> Self {
         Self {
             git: self.git.clone().with_index(None),
@@ -111,9 +105,6 @@ impl Repo {
     }
 
     /// Reads HEAD.
-    ///
-    /// # Errors
-    /// If git cannot tell.
     pub async fn head(&self) -> Result<Head, GitError> {
         let output = self
             .git
@@ -139,7 +130,6 @@ impl Repo {
 
 /// Finds the repository around `dir`, with its HEAD, without a process. Returns `None` if only git can tell; and the
 /// configuration can still say that the repository is another one.
-#[must_use]
 pub fn discover_in_files(dir: &Path) -> Option<(Repo, Head)> {
     let (top, layout) = RepoLayout::certainly_above(dir)?;
     let (branch, oid) = match layout.head() {
@@ -159,9 +149,6 @@ pub fn discover_in_files(dir: &Path) -> Option<(Repo, Head)> {
 }
 
 /// Finds the repository around `dir`, with its HEAD, with one git process.
-///
-/// # Errors
-/// Returns git's own message if `dir` is not inside a work tree (no repository, bare, inside `.git`).
 pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
     let query = [
         "--path-format=absolute",
@@ -201,9 +188,6 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
 impl Git {
     /// Returns the first two numbers of git's version: 2 and 54 for 2.54.1, or `None` if it has another form. Git is asked
     /// once.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn version(&self) -> Result<Option<(u32, u32)>, GitError> {
         static KNOWN: OnceCell<Option<(u32, u32)>> = OnceCell::const_new();
         let ask = async || {

@@ -43,9 +43,6 @@ pub struct TopFile {
 
 impl Git {
     /// Returns the kinds of these objects, `None` for those that are not here, in one process.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn kinds_of(&self, oids: &[Oid]) -> Result<Vec<Option<Kind>>, GitError> {
         if oids.is_empty() {
             return Ok(Vec::new());
@@ -71,9 +68,6 @@ impl Git {
     }
 
     /// Returns those of these commits that are here, as they are stored, in one process.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn commits(&self, oids: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
         if oids.is_empty() {
             return Ok(BTreeMap::new());
@@ -94,9 +88,6 @@ impl Git {
 
     /// Lists those of these files that the top directory of a commit has. What has such a name and is no ordinary file is
     /// left out.
-    ///
-    /// # Errors
-    /// If the commit or its tree is missing.
     pub async fn top_files(&self, commit: &Oid, names: &[&str]) -> Result<Vec<TopFile>, GitError> {
         let args = ["-z", "-l", "--full-tree", commit.as_str(), "--"];
         let args = args.iter().chain(names);
@@ -116,9 +107,6 @@ impl Git {
     }
 
     /// Reads a blob.
-    ///
-    /// # Errors
-    /// If there is none.
     pub async fn blob(&self, oid: &Oid) -> Result<Vec<u8>, GitError> {
         self.cmd("cat-file", ["blob", oid.as_str()]).bytes().await
     }
@@ -149,9 +137,6 @@ pub fn batch(mut answer: &[u8]) -> impl Iterator<Item = (Oid, &str, &[u8])> {
 impl Repo {
     /// Returns whether a tree has nothing but paths that git checks out and that a file system can have. No file of the
     /// work tree or of its index is touched.
-    ///
-    /// # Errors
-    /// If git cannot be run, or the tree is missing.
     pub async fn can_be_checked_out(&self, tree: &Oid) -> Result<bool, GitError> {
         #[expect(
             clippy::disallowed_methods,

@@ -13,13 +13,11 @@ pub const OWN_DIRECTORY: &str = "ralph/.hooks";
 pub const FORMER: &str = "former";
 
 /// Returns whether `core.hooksPath` names git-ralph's own hooks directory.
-#[must_use]
 pub fn is_ours(path: &str) -> bool {
     Path::new(path).ends_with(OWN_DIRECTORY)
 }
 
 /// Returns the value that `core.hooksPath` had before it named this directory of git-ralph.
-#[must_use]
 pub fn former(path: &str) -> Option<String> {
     let text = read_regular_text(&Path::new(path).join(FORMER), Links::Followed, 1 << 16).ok()?;
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
@@ -36,13 +34,11 @@ pub struct Hooks {
 
 impl Hooks {
     /// Returns whether a configured hook names this event.
-    #[must_use]
     pub fn is_configured(&self, name: &str) -> bool {
         self.events.contains(name)
     }
 
     /// Returns the hooks directory; `None` if only git can find it, such as one below another user's home.
-    #[must_use]
     pub fn dir(&self, repo: &Repo) -> Option<PathBuf> {
         let Some(path) = &self.path else {
             return Some(repo.common_dir.join("hooks"));
@@ -56,13 +52,11 @@ impl Hooks {
     }
 
     /// Returns the path of a hook in the hooks directory, as far as `dir` knows it.
-    #[must_use]
     pub fn file(&self, repo: &Repo, name: &str) -> Option<PathBuf> {
         Some(self.dir(repo)?.join(name))
     }
 
     /// Returns whether git may find a hook of this name; `false` means that there certainly is none.
-    #[must_use]
     pub fn may_be(&self, repo: &Repo, name: &str) -> bool {
         self.is_configured(name) || self.file(repo, name).is_none_or(|file| may_be_there(&file))
     }

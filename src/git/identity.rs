@@ -49,7 +49,6 @@ impl Identities {
 
     /// Returns the author and the committer: the environment comes first, then the setting of the role, then the user's.
     /// Returns `None` if a part is missing.
-    #[must_use]
     pub fn signers(&self) -> Option<Signers> {
         self.signers_in(|name| env::var(name).ok())
     }
@@ -75,7 +74,6 @@ impl Identities {
 
 impl Signers {
     /// Returns git-ralph itself, for a user who has told git no name.
-    #[must_use]
     pub fn own() -> Self {
         let own = "git-ralph <git-ralph@localhost>";
         Self {
@@ -86,7 +84,6 @@ impl Signers {
 
     /// Returns the lines of a commit that is made now, unless only git can tell: a date is set in the environment, in one
     /// of many forms, or a name is not in UTF-8.
-    #[must_use]
     pub fn lines(&self) -> Option<String> {
         let dated = ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"].map(env::var_os);
         let text = format!("author {}\ncommitter {}\n", self.author, self.committer);

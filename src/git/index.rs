@@ -26,9 +26,6 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
 /// Copies an index with its modification time through the door to its place; returns `false` if there is none.
-///
-/// # Errors
-/// If the copy cannot be made.
 fn copy(from: &Path, door: &Below, to: &Path) -> Result<bool, GitError> {
     let Some(metadata) = target_of(from)? else {
         return Ok(false);
@@ -47,9 +44,6 @@ fn copy(from: &Path, door: &Below, to: &Path) -> Result<bool, GitError> {
 }
 
 /// Removes a private index and the lock that a killed git may have left beside it.
-///
-/// # Errors
-/// If a file that is there cannot be removed.
 pub fn discard(door: &Below, index: &Path) -> Result<(), GitError> {
     for path in [index, &lock_of(index)] {
         door.remove_file(path)?;
@@ -58,7 +52,6 @@ pub fn discard(door: &Below, index: &Path) -> Result<(), GitError> {
 }
 
 /// Returns `<index>.lock`, as git names it.
-#[must_use]
 pub fn lock_of(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
     name.push(".lock");
@@ -84,7 +77,6 @@ pub struct Entries {
 
 impl Entries {
     /// Returns all paths that git ignores although it could look at them.
-    #[must_use]
     pub fn hidden(&self) -> Vec<Vec<u8>> {
         let mut hidden = [self.assumed.as_slice(), &self.skipped].concat();
         hidden.sort();
@@ -125,18 +117,12 @@ pub struct PrivateIndex {
 
 impl Repo {
     /// Reads an index file, unless it is known and has not changed since.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn read_index(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         let read = self.known_indexes.read(index, self.oid_length, SystemTime::now());
         read.map_err(|source| file_error("read", index, source).into())
     }
 
     /// Reads an index file as [`Repo::read_index`] does; one that is not there is empty.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn read_index_if_there(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         match self.read_index(index) {
             Err(GitError::File(error)) if is_absent(&error.source) => Ok(Arc::default()),
@@ -145,9 +131,6 @@ impl Repo {
     }
 
     /// Reads an index file as [`Repo::read_index`] does; one that is not there, or no file, is empty.
-    ///
-    /// # Errors
-    /// If the system refuses to show it.
     pub fn read_index_or_none(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         match self.read_index(index) {
             Err(GitError::File(error)) if is_no_such_file(&error.source) => Ok(Arc::default()),
@@ -156,16 +139,12 @@ impl Repo {
     }
 
     /// Returns the tree that an index claims to hold.
-    #[must_use]
     pub fn held_tree(&self, index: &Path) -> Option<Oid> {
         self.read_index(index).ok()?.index()?.tree().cloned()
     }
 
     /// Returns whether an index file is there and is what git wrote. Without a checksum (`index.skipHash`) the file is
     /// taken as good.
-    ///
-    /// # Errors
-    /// If the system refuses to show it.
     pub fn is_intact(&self, index: &Path) -> Result<bool, GitError> {
         match self.read_index(index) {
             Err(GitError::File(error)) if is_no_such_file(&error.source) => Ok(false),
@@ -174,9 +153,6 @@ impl Repo {
     }
 
     /// Reads the entries of an index that need care. Starts no git process for an index that git-ralph can read itself.
-    ///
-    /// # Errors
-    /// If the index cannot be read.
     pub async fn index_entries(&self, index: &Path) -> Result<Entries, GitError> {
         match self.read_index(index)?.index() {
             Some(parsed) => Ok(self.flagged_in(parsed)?),
@@ -235,9 +211,6 @@ impl Repo {
     }
 
     /// Makes git look at these paths again.
-    ///
-    /// # Errors
-    /// If the index cannot be written.
     pub async fn show_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.update_index(index, &["--no-assume-unchanged"], paths)
             .await?;
@@ -245,9 +218,6 @@ impl Repo {
     }
 
     /// Stages the intent to add those of these paths that are in the work tree and not in `index` (`git add -N`).
-    ///
-    /// # Errors
-    /// If git refuses one.
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         let file = self.read_index(index)?;
         let is_known = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
@@ -277,9 +247,6 @@ impl Repo {
     }
 
     /// Adds entries to an index, or removes them.
-    ///
-    /// # Errors
-    /// If git refuses an entry.
     pub async fn set_entries(&self, index: &Path, entries: &[StagedEntry]) -> Result<(), GitError> {
         if entries.is_empty() {
             return Ok(());
@@ -300,9 +267,6 @@ impl Repo {
     }
 
     /// Writes those of these paths of an index that are missing into the work tree.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
     pub async fn check_out_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.git
             .cmd(
@@ -316,9 +280,6 @@ impl Repo {
     }
 
     /// Makes git stop looking at these paths.
-    ///
-    /// # Errors
-    /// If a path is not in the index, or it cannot be written.
     pub async fn hide_paths(
         &self,
         index: &Path,
@@ -330,9 +291,6 @@ impl Repo {
     }
 
     /// Finds a submodule with uncommitted changes, if there is one.
-    ///
-    /// # Errors
-    /// If git cannot tell.
     pub async fn dirty_submodule(&self) -> Result<Option<Vec<u8>>, GitError> {
         let args = ["--porcelain=v2", "-z", "-uno", "--ignore-submodules=none"];
         let listed = self.git.cmd("status", args).fields().await?;
@@ -352,9 +310,6 @@ impl Repo {
 
     /// Makes the private index `to` from `from`, or from the commit `fallback` (or empty) when `from` is
     /// missing or damaged. Starts no git process in the ordinary case.
-    ///
-    /// # Errors
-    /// If no index can be made.
     pub async fn private_index(
         &self,
         from: &Path,
@@ -407,26 +362,17 @@ impl Repo {
     }
 
     /// Copies an index with its modification time to a place of git-ralph's; returns `false` if there is none.
-    ///
-    /// # Errors
-    /// If the copy cannot be made.
     pub fn copy_index(&self, from: &Path, to: &Path) -> Result<bool, GitError> {
         copy(from, &self.door(to), to)
     }
 
     /// Removes a private index, as [`discard`] does.
-    ///
-    /// # Errors
-    /// If a file that is there cannot be removed.
     pub fn discard_index(&self, index: &Path) -> Result<(), GitError> {
         discard(&self.door(index), index)
     }
 
     /// Replaces the repository's index with a copy of `index`, by git's own protocol: an exclusive
     /// `index.lock`, then a rename.
-    ///
-    /// # Errors
-    /// If another git holds the lock for more than five seconds, or the file cannot be written.
     pub async fn install_index(&self, index: &Path) -> Result<(), GitError> {
         let real = self.index();
         let lock_path = lock_of(&real);

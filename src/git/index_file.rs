@@ -26,7 +26,6 @@ pub const GITLINK: u32 = 0o160_000;
 pub type Touched = (u32, u32, u32);
 
 /// Returns the state of a file as git records it in an index.
-#[must_use]
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -93,27 +92,23 @@ pub struct Index<'a> {
 
 impl IndexFile {
     /// Takes the bytes of an index file; `oid` is the length of an object id in bytes.
-    #[must_use]
     pub fn new(bytes: Vec<u8>, oid: usize) -> Self {
         let contents = Contents::parse(&bytes, oid);
         Self { bytes, oid, contents }
     }
 
     /// Returns the length of an object id, in bytes.
-    #[must_use]
     pub fn oid(&self) -> usize {
         self.oid
     }
 
     /// Returns its bytes.
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Returns what is in it; `None` if the bytes are not an index, or not one that this module knows completely (a
     /// split index, or one with directories as entries).
-    #[must_use]
     pub fn index(&self) -> Option<Index<'_>> {
         Some(Index {
             bytes: &self.bytes,
@@ -140,20 +135,17 @@ impl<'a> Index<'a> {
     }
 
     /// Returns an entry with this path; with a conflict, one of them.
-    #[must_use]
     pub fn find(self, path: &[u8]) -> Option<Entry<'a>> {
         self.entry(self.place_of(path)?)
     }
 
     /// Returns the offset of that entry in the file, in bytes.
-    #[must_use]
     pub fn start_of(self, path: &[u8]) -> Option<usize> {
         let place = self.contents.places.get(self.place_of(path)?)?;
         Some(place.start as usize)
     }
 
     /// Returns the tree that it holds, if it names one.
-    #[must_use]
     pub fn tree(self) -> Option<&'a Oid> {
         self.contents.tree.as_ref()
     }
@@ -292,7 +284,7 @@ fn stage(flags: u16) -> u16 {
     flags >> 12 & 3
 }
 
-/// Reads the first entry of the cached trees: an empty path, "<entries> <subtrees>", and the id if it is valid.
+/// Reads the first entry of the cached trees: an empty path, `<entries> <subtrees>`, and the id if it is valid.
 fn root_tree(data: &[u8], oid: usize) -> Option<Oid> {
     let rest = data.strip_prefix(b"\0")?;
     let line = rest.iter().position(|byte| *byte == b'\n')?;

@@ -28,9 +28,6 @@ fn low(number: impl TryInto<i128>) -> [u8; 4] {
 impl Repo {
     /// Notes the present times of files of which nothing but the times has changed since git noted them. Returns `false`,
     /// with the index as it was, if that is not certain for all of them. No other process may use this index.
-    ///
-    /// # Errors
-    /// If the index cannot be read or written.
     pub fn note_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
         let read = self.read_index(index)?;
         let Some(parsed) = read.index() else {
@@ -71,9 +68,6 @@ impl Repo {
 
     /// Forgets the times of files, so that git reads them whatever the index says of them. Returns `false`, with the index
     /// as it was, if the index cannot be changed. No other process may use it.
-    ///
-    /// # Errors
-    /// If the index cannot be read or written.
     pub fn forget_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
         let read = self.read_index(index)?;
         let Some(parsed) = read.index() else {

@@ -24,9 +24,6 @@ struct Known {
 impl KnownIndexes {
     /// Reads an index file at this time, unless it is known and has not changed since; `oid` is the length of an object
     /// id in bytes.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(super) fn read(&self, path: &Path, oid: usize, now: SystemTime) -> io::Result<Arc<IndexFile>> {
         let mut file = open_regular(path, Links::Followed)?;
         let stamp = Stamp::of(&file.metadata()?);

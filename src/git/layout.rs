@@ -49,7 +49,6 @@ pub enum LayoutHead {
 
 impl LayoutHead {
     /// Returns the branch's full name or the object id.
-    #[must_use]
     pub fn target(&self) -> Option<&str> {
         match self {
             Self::Branch(target) | Self::Detached(target) => Some(target),
@@ -61,7 +60,6 @@ impl LayoutHead {
 impl RepoLayout {
     /// Finds the repository in which git runs a hook: the environment names its git directory, or it is the
     /// one of the current directory (githooks(5)).
-    #[must_use]
     pub fn of_hook() -> Option<Self> {
         let git_dir = match from_environment("GIT_DIR") {
             Some(named) => named,
@@ -90,7 +88,6 @@ impl RepoLayout {
     }
 
     /// Returns whether git would block forever in a directory: it opens anything called HEAD, even a pipe.
-    #[must_use]
     pub fn is_waited_for(dir: &Path) -> bool {
         let blocks = |head: PathBuf| seen(&head).is_some_and(|found| !found.is_file() && !found.is_dir());
         let mut dirs = dir.ancestors();
@@ -98,7 +95,6 @@ impl RepoLayout {
     }
 
     /// Finds the repository whose work tree holds `dir`, and the top directory of that work tree.
-    #[must_use]
     pub fn above(dir: &Path) -> Option<(PathBuf, Self)> {
         // The shell may have reached this directory through a symlink.
         let real = dir.canonicalize();
@@ -108,7 +104,6 @@ impl RepoLayout {
 
     /// Finds the repository whose work tree holds `dir` as git finds it, with all paths resolved. Returns `None` if git
     /// may see it in another way: it belongs to another user, is on another file system, or lacks a part.
-    #[must_use]
     pub fn certainly_above(dir: &Path) -> Option<(PathBuf, Self)> {
         let (top, layout) = Self::above(dir)?;
         let git_dir = layout.git_dir.canonicalize().ok()?;
@@ -132,7 +127,6 @@ impl RepoLayout {
     }
 
     /// Returns the repository whose work tree has its top at `dir`.
-    #[must_use]
     pub fn of_work_tree(dir: &Path) -> Option<Self> {
         Self::of(dir.join(git_dir_at(&dir.join(".git"))?))
     }
@@ -147,13 +141,11 @@ impl RepoLayout {
     }
 
     /// Returns whether the refs are stored in a form that only git can read.
-    #[must_use]
     pub fn has_hidden_refs(&self) -> bool {
         may_exist(&self.common_dir.join("reftable"))
     }
 
     /// Reads HEAD from its file alone.
-    #[must_use]
     pub fn head(&self) -> LayoutHead {
         let Ok(text) = read_text(&self.git_dir.join("HEAD")) else {
             return LayoutHead::Unknown;
@@ -167,7 +159,6 @@ impl RepoLayout {
     }
 
     /// Returns whether this repository has the given common directory.
-    #[must_use]
     pub fn shares(&self, common_dir: &Path) -> bool {
         is_same_dir(&self.common_dir, common_dir)
     }
@@ -190,7 +181,6 @@ impl RepoLayout {
     }
 
     /// Reads a branch from its own file or from the packed refs, without starting a process.
-    #[must_use]
     pub fn loose(&self, name: &str) -> Option<Oid> {
         match read_text(&self.common_dir.join(name)) {
             Ok(text) => Oid::parse(text.trim()),
@@ -207,7 +197,6 @@ impl RepoLayout {
 
     /// Returns whether the deletion of a ref at `old` only removes its own file after it was packed: the packed refs
     /// contain it, and nobody is about to remove it from them.
-    #[must_use]
     pub fn is_only_unpacked(&self, name: &str, old: &str) -> bool {
         self.packed(name).as_deref() == Some(old) && !may_exist(&self.common_dir.join("packed-refs.lock"))
     }
@@ -228,14 +217,12 @@ impl RepoLayout {
     }
 
     /// Returns whether the repository has no other work tree than this one (gitrepository-layout(5), `worktrees`).
-    #[must_use]
     pub fn is_only_work_tree(&self) -> bool {
         let others = entries_of(&self.common_dir.join("worktrees"));
         self.git_dir == self.common_dir && others.is_ok_and(|others| others.is_empty())
     }
 
     /// Returns the path of the stash's reflog; the path is empty if the stash has no file of its own.
-    #[must_use]
     pub fn stash_log(&self) -> PathBuf {
         self.common_dir.join("logs/refs/stash")
     }
@@ -248,7 +235,6 @@ impl RepoLayout {
     }
 
     /// Returns a git that runs in this repository.
-    #[must_use]
     pub fn git(&self) -> Git {
         Git::at(&self.git_dir)
     }
@@ -256,7 +242,6 @@ impl RepoLayout {
 
 /// Finds the git directories around `dir`, with refs and objects, and the top of their work tree, even if git cannot
 /// read them.
-#[must_use]
 pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     let real = dir.canonicalize();
     real.as_deref().unwrap_or(dir).ancestors().find_map(|top| {
@@ -276,7 +261,6 @@ fn is_ours(path: &Path) -> bool {
 }
 
 /// Returns whether two paths name one directory.
-#[must_use]
 pub fn is_same_dir(one: &Path, other: &Path) -> bool {
     match (seen(one), seen(other)) {
         (Some(one), Some(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
@@ -311,7 +295,6 @@ fn read_text(path: &Path) -> io::Result<String> {
 }
 
 /// Returns the path that a line of one of git's files names.
-#[must_use]
 pub fn path_in(line: &[u8]) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(line.strip_suffix(b"\n").unwrap_or(line)))
 }

@@ -38,9 +38,6 @@ impl Repo {
     /// Lists the work trees of the repository, the main one first. Git takes the place of the repository's directory for
     /// that of the main work tree; seen from there, it is where it is. Seen from elsewhere, git's own directory is no work
     /// tree.
-    ///
-    /// # Errors
-    /// If git cannot list them.
     pub async fn work_trees(&self) -> Result<Vec<WorkTreeInfo>, GitError> {
         // Its own may be gone.
         let mut found = Git::at(&self.common_dir).work_trees().await?;
@@ -55,9 +52,6 @@ impl Repo {
     }
 
     /// Finds the top directory of the main work tree; that of the repository itself if that is all there is to know.
-    ///
-    /// # Errors
-    /// If git cannot list the work trees.
     pub async fn main_top(&self) -> Result<Option<PathBuf>, GitError> {
         let main = self.work_trees().await?.into_iter().next();
         Ok(main.map(|main| main.top))
@@ -76,9 +70,6 @@ impl Git {
     /// Makes a linked work tree that is locked for this reason from its first moment on: git then neither prunes nor
     /// removes it. The directory must be absent or empty. A work tree that was there and is gone is replaced, unless it
     /// is locked.
-    ///
-    /// # Errors
-    /// If git cannot make it. It removes what it made, unless it is killed.
     pub async fn add_work_tree(
         &self,
         top: &Path,
@@ -100,9 +91,6 @@ impl Git {
     }
 
     /// Unlocks a work tree; one that is not locked stays as it is.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn unlock_work_tree(&self, top: &Path) -> Result<(), GitError> {
         let args = [OsStr::new("unlock"), "--".as_ref(), top.as_os_str()];
         self.cmd("worktree", args).any_exit().await?;
@@ -110,18 +98,12 @@ impl Git {
     }
 
     /// Removes a work tree that is not locked, with the files that git ignores in it.
-    ///
-    /// # Errors
-    /// If it has modified or untracked files, or git cannot remove it.
     pub async fn remove_work_tree(&self, top: &Path) -> Result<(), GitError> {
         let args = [OsStr::new("remove"), "--".as_ref(), top.as_os_str()];
         self.cmd("worktree", args).done().await
     }
 
     /// Deletes a work tree that is not locked, with everything in it.
-    ///
-    /// # Errors
-    /// If git cannot remove it.
     pub async fn delete_work_tree(&self, top: &Path) -> Result<(), GitError> {
         let args = ["remove", "-f", "--"].map(OsStr::new);
         let args = args.into_iter().chain([top.as_os_str()]);

@@ -30,9 +30,6 @@ pub struct Outside {
 impl Repo {
     /// Lists the differences between `index` and the work tree: changed or missing tracked files, and untracked entries
     /// under the present ignore rules (a whole directory if nothing inside is tracked). Scans the work tree once.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn differences(&self, index: &Path) -> Result<Differences, GitError> {
         let args = ["-t", "-z", "-m", "-d", "-o", "--exclude-standard", "--directory"];
         let fields = self.git.cmd("ls-files", args).index(index).fields().await?;
@@ -49,9 +46,6 @@ impl Repo {
 
     /// Returns whether the work tree matches the repository's own index, except for untracked directories with these
     /// names. Scans the work tree once, in one process; writes nothing.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn is_as_indexed(&self, aside: &[Vec<u8>]) -> Result<bool, GitError> {
         let args = [
             "-z",
@@ -73,9 +67,6 @@ impl Repo {
     /// Lists the paths in the work tree that are not in `index`, one by one: a directory stands for its contents only
     /// if an ignore rule matches the directory itself, or if it is a repository. Scans the work tree once; writes
     /// nothing.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn outside(&self, index: &Path) -> Result<Outside, GitError> {
         let args = [
             "--porcelain=v2",
@@ -98,9 +89,6 @@ impl Repo {
     }
 
     /// Lists the files that are not in `index` and are covered by the ignore rules of one file, `rules`.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn covered_by(&self, index: &Path, rules: &Path) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-z", "-o", "-i", "-X"].map(OsStr::new);
         let args = args.into_iter().chain([rules.as_os_str()]);
@@ -108,9 +96,6 @@ impl Repo {
     }
 
     /// Returns which of these paths the ignore rules of the work tree cover, tracked or not.
-    ///
-    /// # Errors
-    /// If git cannot tell; this error never means "none".
     pub async fn ignored_among(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         if paths.is_empty() {
             return Ok(Vec::new());

@@ -16,7 +16,6 @@ use crate::processes::{Program, Stat, Table, began_by, ourselves, program};
 const TURNS: u32 = 11;
 
 /// Returns git's existing locks, except those of single refs.
-#[must_use]
 pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     let mut locks = vec![
         lock_of(&repo.index()),
@@ -43,7 +42,6 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether a lock belongs to all work trees of the repository, so that a git in any of them can hold it.
-#[must_use]
 pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     let names = ["packed-refs.lock", "config.lock", "shallow.lock"];
     let is_named = names.iter().any(|name| lock == repo.common_dir.join(name));
@@ -52,7 +50,6 @@ pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
 
 /// Returns the paths of the locks of the stash: of its ref, and of its reflog, from which git takes an entry that is
 /// dropped (git-reflog(1), `delete`).
-#[must_use]
 pub fn of_stash(repo: &Repo) -> [PathBuf; 2] {
     ["refs/stash.lock", "logs/refs/stash.lock"].map(|name| repo.common_dir.join(name))
 }
@@ -128,7 +125,6 @@ fn all_tops(repo: &Repo) -> Option<Vec<PathBuf>> {
 
 /// Returns whether another git process works in this work tree, or `everywhere` in a work tree of the repository;
 /// `None` if that cannot be seen.
-#[must_use]
 pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
     git_at_work_since(repo, everywhere, None)
 }

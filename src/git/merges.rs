@@ -25,18 +25,12 @@ const SETTINGS: [&str; 3] = [
 impl Repo {
     /// Merges `theirs` into the target `ours` with the common state `base` (each a tree, or a commit that stands for its
     /// tree), in the object database. The inner `Err` holds the conflicting paths.
-    ///
-    /// # Errors
-    /// If git cannot merge at all (an older git than 2.38, missing objects).
     pub async fn merge(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, GitError> {
         let trees = self.git.existing_trees([base, ours, theirs]).await?;
         self.merge_trees(trees.each_ref()).await
     }
 
     /// Merges two trees, `theirs` into the target `ours`, with the tree `base` in common.
-    ///
-    /// # Errors
-    /// If a tree is missing. The inner error has the paths with conflicts.
     pub async fn merge_trees(&self, [base, ours, theirs]: [&Oid; 3]) -> Result<Merged, GitError> {
         // Git reads the attributes for a merge from the work tree that it is in.
         let place = temporary_in(&self.git_dir)?;

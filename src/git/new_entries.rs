@@ -52,9 +52,6 @@ pub(super) fn compared(repo: &Repo, known: &Path, base: &Oid, index: &Path, tree
 impl Repo {
     /// Lists the differences between two trees, as `Git::diff_trees` does. Each comes with an index that may hold it: if
     /// both do, no git is run.
-    ///
-    /// # Errors
-    /// If git has to be asked, and fails.
     pub async fn differences_of_trees(
         &self,
         (from, from_index): (&Oid, &Path),

@@ -26,9 +26,6 @@ struct NewObject<'a> {
 
 impl Repo {
     /// Makes a commit object; no ref points to it yet, no hook runs, nothing is signed.
-    ///
-    /// # Errors
-    /// If objects cannot be written.
     pub async fn commit_tree(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
         let who = match self.signers.lines() {
             Some(lines) => lines,
@@ -38,9 +35,6 @@ impl Repo {
     }
 
     /// Makes a commit that git-ralph signs as itself, whoever the user is.
-    ///
-    /// # Errors
-    /// If objects cannot be written.
     pub async fn own_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
         let who = match Signers::own().lines() {
             Some(lines) => lines,
@@ -51,9 +45,6 @@ impl Repo {
 
     /// Makes a commit that keeps a tree and any number of other commits alive, even if an attempt deletes the refs that
     /// name them. The same commits give the same object.
-    ///
-    /// # Errors
-    /// If objects cannot be written.
     pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
         let message = "everything that was named when the loop began";
         self.commit(tree, commits, &nobody(), message).await
@@ -86,17 +77,11 @@ impl Repo {
     }
 
     /// Writes the tree without entries.
-    ///
-    /// # Errors
-    /// If objects cannot be written.
     pub async fn empty_tree(&self) -> Result<Oid, GitError> {
         self.write_object("tree", &[], Compression::fast()).await
     }
 
     /// Stores a file unchanged in a tree of its own, under `name`.
-    ///
-    /// # Errors
-    /// If the file cannot be read or objects cannot be written.
     pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
         let bytes = read(file)?;
         // Object ids do not compress, and trying takes long for a large index.
@@ -104,9 +89,6 @@ impl Repo {
     }
 
     /// Stores texts in a tree; the names must be in the order of a tree.
-    ///
-    /// # Errors
-    /// If objects cannot be written.
     pub async fn store_files(&self, files: &[(&str, &[u8])]) -> Result<Oid, GitError> {
         self.store(files, Compression::fast()).await
     }
@@ -215,7 +197,6 @@ fn hash_of(header: &str, content: &[u8], length: usize) -> String {
 }
 
 /// Returns whether this is the commit of this id.
-#[must_use]
 pub fn is_commit(oid: &Oid, content: &[u8]) -> bool {
     let header = header_of("commit", content);
     hash_of(&header, content, oid.as_str().len() / 2) == oid.as_str()

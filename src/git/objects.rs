@@ -34,17 +34,11 @@ pub struct Described {
 
 impl Git {
     /// Writes the tree that an index holds.
-    ///
-    /// # Errors
-    /// If the index has unmerged entries or cannot be read.
     pub async fn write_tree(&self, index: &Path) -> Result<Oid, GitError> {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
     }
 
     /// Reads a file in the top directory of a commit; returns `None` if there is no such file.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn file_of(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
         let spec = format!("{commit}:{name}");
         let output = self.cmd("cat-file", ["blob", &spec]).any_exit().await?;
@@ -52,35 +46,23 @@ impl Git {
     }
 
     /// Returns the tree of a commit.
-    ///
-    /// # Errors
-    /// If the commit is missing.
     pub async fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
         self.tree_of_name(commit.as_str()).await
     }
 
     /// Returns the tree that a revision names.
-    ///
-    /// # Errors
-    /// If it does not exist.
     pub async fn tree_of_name(&self, revision: &str) -> Result<Oid, GitError> {
         let name = format!("{revision}^{{tree}}");
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
     }
 
     /// Returns the commit of a revision.
-    ///
-    /// # Errors
-    /// If it does not exist.
     pub async fn commit_of_name(&self, revision: &str) -> Result<Oid, GitError> {
         let name = format!("{revision}^{{commit}}");
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
     }
 
     /// Lists the staged entries of an index with the tree `to`, relative to `from`.
-    ///
-    /// # Errors
-    /// If a tree is missing.
     pub async fn staged_between(&self, from: &Oid, to: &Oid) -> Result<Vec<StagedEntry>, GitError> {
         let args = ["-r", "-z", "--raw", "--no-renames", from.as_str(), to.as_str()];
         let fields = self.cmd("diff-tree", args).fields().await?;
@@ -100,9 +82,6 @@ impl Git {
     }
 
     /// Returns the message of a commit.
-    ///
-    /// # Errors
-    /// If the commit is missing.
     pub async fn message(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["-s", "--format=%B", commit.as_str(), "--"];
         let bytes = self.cmd("show", args).bytes().await?;
@@ -110,9 +89,6 @@ impl Git {
     }
 
     /// Returns the parents of a commit.
-    ///
-    /// # Errors
-    /// If the commit is missing.
     pub async fn parents_of(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
         let args = ["-s", "--format=%P", commit.as_str(), "--"];
         let bytes = self.cmd("show", args).bytes().await?;
@@ -121,9 +97,6 @@ impl Git {
     }
 
     /// Returns the messages of a commit and of those before it by their first parents, newest first, one after another.
-    ///
-    /// # Errors
-    /// If the commit is missing.
     pub async fn bodies_of_first_parents(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["--first-parent", "--format=%B", commit.as_str(), "--"];
         let log = self.cmd("log", args).within(FOREIGN);
@@ -132,9 +105,6 @@ impl Git {
 
     /// Lists the commits after `base` (or from the beginning) up to `tip`, oldest first, each with the value of its
     /// trailer of this name (`git interpret-trailers`), if it has one.
-    ///
-    /// # Errors
-    /// If a commit is missing.
     pub async fn history_since(
         &self,
         base: Option<&Oid>,
@@ -159,9 +129,6 @@ impl Git {
 
     /// Lists the paths that differ between two trees, with the status letter git gives them (`A`, `M`, `D`,
     /// `T`).
-    ///
-    /// # Errors
-    /// If a tree is missing.
     pub async fn diff_trees(&self, from: &Oid, to: &Oid) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
         if from == to {
             return Ok(Vec::new());
@@ -188,15 +155,11 @@ impl Git {
 impl Repo {
     /// Returns whether a commit certainly has this tree; starts no process, and so knows only commits with a file of
     /// their own.
-    #[must_use]
     pub fn has_tree(&self, commit: &Oid, tree: &Oid) -> bool {
         loose::tree(&self.common_dir.join("objects"), commit).as_ref() == Some(tree)
     }
 
     /// Selects the objects that do not exist. Starts a git process only for those that have no file of their own.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn missing(&self, oids: &[&Oid]) -> Result<Vec<Oid>, GitError> {
         let objects = self.common_dir.join("objects");
         let has_file = |oid: &Oid| {

@@ -20,9 +20,6 @@ const RULES: &[u8] = b".gitignore";
 impl Repo {
     /// Lists the files of the work tree that are not in `index` and match the pathspecs, whatever the ignore rules say;
     /// those of a repository in the work tree one by one.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn others_among(&self, index: &Path, pathspecs: &[String]) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-z", "-o", "--"].into_iter();
         let args = args.chain(pathspecs.iter().map(String::as_str));
@@ -41,9 +38,6 @@ impl Repo {
     }
 
     /// Returns the path of the user's own file of ignore rules (`core.excludesFile`), which may be missing.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn excludes_file(&self) -> Result<Option<PathBuf>, GitError> {
         let args = ["--type=path", "--get", "core.excludesFile"];
         let output = self.git.cmd("config", args).any_exit().await?;
@@ -62,9 +56,6 @@ impl Repo {
 
     /// Returns those of these paths that ignore rules do not cover: the rules `first`, and then those in `tree`, which is
     /// without those of the work tree. `scratch` is the path of a directory to work with.
-    ///
-    /// # Errors
-    /// If git cannot tell, or `scratch` cannot be written.
     pub async fn uncovered_by(
         &self,
         tree: &Oid,

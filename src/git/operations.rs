@@ -34,9 +34,6 @@ const LEFTOVERS: &[&str] = &[
 ];
 
 /// Returns the operations in progress in this work tree, under git's names for them.
-///
-/// # Errors
-/// If git or the system cannot tell.
 pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, GitError> {
     let refs = hidden_refs(repo).await?;
     let mut found: Vec<&'static str> = Vec::new();
@@ -77,9 +74,6 @@ const AUTOSTASHES: &[&str] = &[
 const MOST: u64 = 1 << 10;
 
 /// Returns the commits of uncommitted changes that git has put aside for the operations in progress.
-///
-/// # Errors
-/// If one cannot be read, or git cannot tell which of them are there.
 pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
     let mut named = Vec::new();
     for name in AUTOSTASHES {
@@ -100,9 +94,6 @@ pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
 }
 
 /// Ends every operation in progress; HEAD, index and files stay as they are.
-///
-/// # Errors
-/// If a file cannot be removed, or git cannot remove a ref.
 pub async fn clear_operations(repo: &Repo) -> Result<(), GitError> {
     for (name, _) in hidden_refs(repo).await? {
         repo.git

@@ -14,9 +14,6 @@ type Setting = (String, Option<String>);
 impl Git {
     /// Adds to the configuration file `to` the settings that only `from` has and that make git run nothing. Returns the
     /// keys.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn keep_harmless_settings(&self, from: &Path, to: &Path) -> Result<Vec<String>, GitError> {
         let (was, is) = (self.settings_in(to).await?, self.settings_in(from).await?);
         let mut kept = Vec::new();
@@ -38,9 +35,6 @@ impl Git {
 
     /// Returns whether the configuration file `recorded` has a setting that can make git run or send something, or a
     /// command of git-ralph's, and that the file `present` does not have; also if git cannot read `recorded`.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn adds_what_runs(&self, recorded: &Path, present: &Path) -> Result<bool, GitError> {
         // In a directory without a repository: the present configuration may be one that git cannot read.
         let git = Self::at(Path::new("/"));
@@ -63,9 +57,6 @@ impl Git {
 
     /// Copies the place of the work tree (`core.worktree`) from one configuration file to another, if it is below `top`: a
     /// submodule that was moved names its new place there.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn keep_place(&self, from: &Path, to: &Path, top: &Path) -> Result<(), GitError> {
         let place = |settings: Vec<Setting>| {
             let mut settings = settings.into_iter().rev();
@@ -96,9 +87,6 @@ impl Git {
 
     /// Has the repository at `git_dir` name `dir` as its work tree (`core.worktree`), if it names another one: `git mv` has a
     /// submodule name its new place there. Both paths are whole, and without links.
-    ///
-    /// # Errors
-    /// If git cannot be run, or a file cannot be looked at.
     pub async fn set_place(&self, git_dir: &Path, dir: &Path) -> Result<(), GitError> {
         let config = git_dir.join("config");
         if !is_regular(&config)? {

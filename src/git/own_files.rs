@@ -61,9 +61,6 @@ const PLACES: [&str; 2] = ["common", "worktree"];
 
 impl OwnFiles {
     /// Reads the files from the repository.
-    ///
-    /// # Errors
-    /// If one is there but cannot be read.
     pub fn read(layout: &RepoLayout) -> Result<Self, GitError> {
         let mut files = Self::default();
         files.take_place(PLACES[0], &layout.common_dir)?;
@@ -74,9 +71,6 @@ impl OwnFiles {
     }
 
     /// Reads a copy that [`OwnFiles::save`] made; returns an empty one if there is none.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn load(copy: &Path) -> Result<Self, GitError> {
         let mut files = Self::default();
         for place in PLACES {
@@ -87,9 +81,6 @@ impl OwnFiles {
 
     /// Writes a copy into the directory `copy` below `door`, replacing an older one. The copy is complete or absent: with half a
     /// copy, the other files would look as if they had been added since.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn save(&self, door: &Below, copy: &Path) -> Result<(), FileError> {
         Self::discard(door, copy)?;
         let new = copy.with_extension("new");
@@ -103,9 +94,6 @@ impl OwnFiles {
     }
 
     /// Removes a copy, all or nothing like [`OwnFiles::save`].
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     pub fn discard(door: &Below, copy: &Path) -> Result<(), FileError> {
         let old = copy.with_extension("old");
         door.remove(&old)?;
@@ -117,9 +105,6 @@ impl OwnFiles {
     }
 
     /// Returns the files that [`OwnFiles::restore`] would write and that can make git run something.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
     pub fn would_run(&self, layout: &RepoLayout) -> Result<Vec<Runs>, GitError> {
         let now = Self::read(layout)?;
         let is_written = |(name, was): &(&PathBuf, &Entry)| {
@@ -140,9 +125,6 @@ impl OwnFiles {
 
     /// Restores the repository's files to this state, except those of these names; replaced files go to `trash`, a
     /// directory of its own below `door`. Returns the files that differed.
-    ///
-    /// # Errors
-    /// If a file cannot be read, moved or written.
     pub fn restore(
         &self,
         layout: &RepoLayout,

@@ -44,9 +44,6 @@ const PLAIN: [&str; 6] = [
 
 impl Git {
     /// Finds the trees of these revisions, `None` for those that no longer exist, in one process.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn trees_of(&self, revisions: &[String]) -> Result<Vec<Option<Oid>>, GitError> {
         let wanted: String = revisions
             .iter()
@@ -60,9 +57,6 @@ impl Git {
     }
 
     /// Returns the trees of these commits or trees, in one process.
-    ///
-    /// # Errors
-    /// If one is missing.
     pub async fn existing_trees<const N: usize>(&self, named: [&Oid; N]) -> Result<[Oid; N], GitError> {
         let named = named.map(ToString::to_string);
         let trees: Vec<Oid> = self.trees_of(&named).await?.into_iter().flatten().collect();
@@ -73,9 +67,6 @@ impl Git {
     }
 
     /// Returns the sizes of blobs in bytes, 0 for those that do not exist, in one process.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn sizes_of<'a>(&self, blobs: impl Iterator<Item = &'a Oid>) -> Result<Vec<u64>, GitError> {
         let wanted: String = blobs.map(|oid| format!("{oid}\n")).collect();
         let args = ["--batch-check=%(objectsize)"];
@@ -85,9 +76,6 @@ impl Git {
     }
 
     /// Counts the files and lines that differ between two trees or commits; lines of binary files do not count.
-    ///
-    /// # Errors
-    /// If a tree is missing.
     pub async fn diff_size(&self, from: &Oid, to: &Oid) -> Result<DiffSize, GitError> {
         if from == to {
             return Ok(DiffSize::default());
@@ -98,9 +86,6 @@ impl Git {
     }
 
     /// Counts the files and lines in which the entries of an index differ from a tree or a commit.
-    ///
-    /// # Errors
-    /// If the tree is missing.
     pub async fn staged_size(&self, from: &Oid, index: &Path) -> Result<DiffSize, GitError> {
         let args = ["--cached", "-z", "--raw", "--numstat", from.as_str()];
         let command = self.cmd("diff-index", PLAIN.into_iter().chain(args)).index(index);
@@ -108,9 +93,6 @@ impl Git {
     }
 
     /// Lists the files that differ in each pair of trees, in one process.
-    ///
-    /// # Errors
-    /// If a tree is missing.
     pub async fn changed_files(&self, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<FileStat>>, GitError> {
         let args = PLAIN.into_iter().chain(["-z", "--raw", "--numstat", "--stdin"]);
         let command = self.cmd("diff-tree", args).stdin(lines_of(pairs));
@@ -118,9 +100,6 @@ impl Git {
     }
 
     /// Returns a patch for each pair of trees, in one process.
-    ///
-    /// # Errors
-    /// If a tree is missing.
     pub async fn patches(&self, pairs: &[(Oid, Oid)]) -> Result<Vec<Vec<u8>>, GitError> {
         let args = PLAIN.into_iter().chain(["-p", "--stdin"]);
         let command = self.cmd("diff-tree", args).stdin(lines_of(pairs));
@@ -146,9 +125,6 @@ impl Git {
     }
 
     /// Returns the patch of some files of two trees.
-    ///
-    /// # Errors
-    /// If a tree is missing.
     pub async fn patch_of(&self, pair: &(Oid, Oid), paths: &[&[u8]]) -> Result<Vec<u8>, GitError> {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;
@@ -222,7 +198,7 @@ fn parse_stats(bytes: &[u8], pairs: usize) -> Vec<Vec<FileStat>> {
     all
 }
 
-/// Reads "<old mode> <new mode> <old oid> <new oid> <status>" and the paths that follow.
+/// Reads `<old mode> <new mode> <old oid> <new oid> <status>` and the paths that follow.
 fn parse_raw<'a>(meta: &[u8], paths: &mut impl Iterator<Item = &'a [u8]>) -> Option<FileStat> {
     let meta = String::from_utf8_lossy(meta);
     let words: Vec<&str> = meta.split(' ').collect();

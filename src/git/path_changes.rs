@@ -27,7 +27,6 @@ pub struct PathChange {
 
 impl PathChange {
     /// Returns whether one of the two is a submodule.
-    #[must_use]
     pub fn is_of_submodule(&self) -> bool {
         [&self.was, &self.is]
             .into_iter()
@@ -35,7 +34,7 @@ impl PathChange {
             .any(|entry| entry.mode == GITLINK)
     }
 
-    /// Reads a record of `git diff-tree --raw -z`: ":<old mode> <new mode> <old oid> <new oid> <status>" and a path.
+    /// Reads a record of `git diff-tree --raw -z`: `:<old mode> <new mode> <old oid> <new oid> <status>` and a path.
     fn of(meta: &[u8], path: &[u8]) -> Option<Self> {
         Self::renamed(meta, path, path)
     }
@@ -63,9 +62,6 @@ impl PathChange {
 impl Git {
     /// Lists the differences between two trees (or commits) in the paths that match; in all paths without a pathspec.
     /// A renamed file is one that is gone and one that is new.
-    ///
-    /// # Errors
-    /// If a tree is missing, or git refuses a pathspec.
     pub async fn changes_among(
         &self,
         from: &Oid,
@@ -97,9 +93,6 @@ impl Git {
 
     /// Lists the changes of each commit between two of a line of first parents, the oldest first, in the paths that match.
     /// A file that is nearly the same under another name is one change, whose first entry has the old path.
-    ///
-    /// # Errors
-    /// If a commit is missing, or git refuses a pathspec.
     pub async fn history_among(
         &self,
         from: &Oid,
@@ -137,9 +130,6 @@ impl Git {
     }
 
     /// Returns git's own words about pathspecs that it refuses; `None` if it takes them.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn refused_pathspecs(&self, pathspecs: &[String]) -> Result<Option<String>, GitError> {
         // It lists conflicts, of which there are none: all of it is the reading of the pathspecs.
         let args = ["-u", "--"].into_iter();
@@ -150,9 +140,6 @@ impl Git {
     }
 
     /// Returns whether a file that git tracks, or would track, matches a pathspec.
-    ///
-    /// # Errors
-    /// If git refuses the pathspec.
     pub async fn is_any_file(&self, pathspec: &str) -> Result<bool, GitError> {
         let args = ["-z", "-c", "-o", "--exclude-standard", "--", pathspec];
         Ok(!self.cmd("ls-files", args).fields().await?.is_empty())
@@ -189,9 +176,6 @@ fn changes_of_commits(
 
 impl Repo {
     /// Returns whether a file of a tree matches one of the pathspecs.
-    ///
-    /// # Errors
-    /// If git refuses a pathspec.
     pub async fn has_file_of(&self, tree: &Oid, pathspecs: &[String]) -> Result<bool, GitError> {
         let none = self.empty_tree().await?;
         let found = self.git.changes_among(&none, tree, pathspecs).await?;
@@ -200,9 +184,6 @@ impl Repo {
 
     /// Writes the tree `base` with these entries in it, and without the paths `gone`. An entry takes the place of what is
     /// in its way. `scratch` is a private index to work with.
-    ///
-    /// # Errors
-    /// If git cannot write it.
     pub async fn tree_with(
         &self,
         scratch: &Path,

@@ -35,7 +35,6 @@ pub enum RefFile {
 
 impl RefFile {
     /// Reads such a file.
-    #[must_use]
     pub fn read(path: &Path) -> Self {
         let text = match read_regular_text(path, Links::Followed, MOST) {
             Ok(text) => text,
@@ -60,9 +59,6 @@ impl RefFile {
     }
 
     /// Writes such a file, with these permissions, through the door to git's directory.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, door: &Below, path: &Path, mode: u32) -> Result<(), FileError> {
         let text = match self {
             Self::Oid(oid) => format!("{oid}\n"),
@@ -74,7 +70,6 @@ impl RefFile {
 }
 
 /// Returns the last value that the log of HEAD or of a ref has: lines of `<old> <new> <who> <when>\t<why>`.
-#[must_use]
 pub fn last_logged(log: &Path) -> Option<Oid> {
     let text = read_regular_text(log, Links::Followed, MOST).ok()?;
     let line = text.lines().rfind(|line| !line.is_empty())?;

@@ -21,9 +21,6 @@ pub type RefValues = BTreeMap<String, Oid>;
 impl Repo {
     /// Reads what all refs point to, except those that every work tree has for itself. Asks git only if some are not
     /// ordinary files.
-    ///
-    /// # Errors
-    /// If git cannot list them.
     pub async fn ref_values(&self) -> Result<RefValues, GitError> {
         match read_all(&self.common_dir, self.oid_length) {
             Some(values) => Ok(values),
@@ -32,9 +29,6 @@ impl Repo {
     }
 
     /// Reads the same, and HEAD.
-    ///
-    /// # Errors
-    /// If git cannot tell.
     pub async fn ref_values_and_head(&self) -> Result<(RefValues, Head), GitError> {
         if let Some(values) = read_all(&self.common_dir, self.oid_length)
             && let Some(head) = head_among(&self.git_dir, &values, self.oid_length)

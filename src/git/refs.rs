@@ -38,9 +38,6 @@ fn is_bare(path: &Path) -> bool {
 
 impl Git {
     /// Lists refs under the given patterns (full names or directories).
-    ///
-    /// # Errors
-    /// If git cannot list them.
     pub async fn refs(&self, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
         let format = "--format=%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)%00%(worktreepath)%00";
         let mut args = vec![format];
@@ -70,9 +67,6 @@ impl Git {
     }
 
     /// Lists refs with the dates of their commits, in seconds since 1970.
-    ///
-    /// # Errors
-    /// If git cannot list them.
     pub async fn refs_with_dates(&self, pattern: &str) -> Result<Vec<(RefInfo, u64)>, GitError> {
         let format = "--format=%(refname) %(committerdate:unix)";
         let bytes = self.cmd("for-each-ref", [format, pattern]).bytes().await?;
@@ -92,9 +86,6 @@ impl Git {
     }
 
     /// Moves refs, all or none; `why` goes into their reflogs.
-    ///
-    /// # Errors
-    /// If an expected old value does not match, or git cannot write.
     pub async fn update_refs(&self, updates: &[Update], why: &str) -> Result<(), GitError> {
         if updates.is_empty() {
             return Ok(());
@@ -111,9 +102,6 @@ impl Git {
     }
 
     /// Keeps objects under these ref names, or under the next free ones; returns the names.
-    ///
-    /// # Errors
-    /// If git cannot read or write refs.
     pub async fn keep(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, GitError> {
         if wanted.is_empty() {
             return Ok(Vec::new());
@@ -132,9 +120,6 @@ impl Git {
     }
 
     /// Returns all commits in the HEAD reflog of this work tree.
-    ///
-    /// # Errors
-    /// If git cannot read the reflog.
     pub async fn head_history(&self) -> Result<Vec<Oid>, GitError> {
         let args = ["show", "--format=%H", "-n", "1000", "HEAD", "--"];
         let output = self.cmd("reflog", args).any_exit().await?;
@@ -143,9 +128,6 @@ impl Git {
     }
 
     /// Returns the branches that are checked out in a work tree other than the one at `top`.
-    ///
-    /// # Errors
-    /// If git cannot list them.
     pub async fn checked_out_refs(&self, top: &Path) -> Result<Vec<String>, GitError> {
         let refs = self.refs(&["refs/heads"]).await?;
         Ok(refs
@@ -161,9 +143,6 @@ impl Git {
     }
 
     /// Returns whether `ancestor` is reachable from `commit`.
-    ///
-    /// # Errors
-    /// If git cannot tell (a missing object).
     pub async fn is_ancestor(&self, ancestor: &Oid, commit: &Oid) -> Result<bool, GitError> {
         if ancestor == commit {
             return Ok(true);
@@ -179,9 +158,6 @@ impl Git {
 
     /// Returns whether a commit is reachable from a branch here, or from one of these commits. Branches below
     /// `except` do not count, nor do commits that are not here.
-    ///
-    /// # Errors
-    /// If git cannot be run, or the commit is missing.
     pub async fn is_on_branch(&self, commit: &Oid, also: &[Oid], except: &str) -> Result<bool, GitError> {
         let except = format!("--exclude={except}*");
         let args = [
@@ -201,9 +177,6 @@ impl Git {
 
 impl Git {
     /// Finds the best common ancestor of two commits, if they have one.
-    ///
-    /// # Errors
-    /// If git cannot tell (a missing object).
     pub async fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
         let args = [one.as_str(), other.as_str()];
         let output = self.cmd("merge-base", args).any_exit().await?;
@@ -218,9 +191,6 @@ impl Git {
 impl Repo {
     /// Moves refs and then HEAD, in one transaction where git can (2.46 and later), else in this order. Doing
     /// it twice is harmless.
-    ///
-    /// # Errors
-    /// If an expected old value does not match, or git cannot write.
     pub async fn update_refs_and_head(
         &self,
         updates: &[Update],
@@ -250,9 +220,6 @@ impl Repo {
     }
 
     /// Points HEAD at a branch, or detaches it at a commit, without touching index or files.
-    ///
-    /// # Errors
-    /// If git cannot write, or if `head` is neither a branch nor a commit.
     pub async fn set_head(&self, head: &Head, why: &str) -> Result<(), GitError> {
         match (&head.branch, &head.oid) {
             (Some(branch), _) => {

@@ -65,7 +65,6 @@ pub struct RemoteGit {
 
 impl Git {
     /// Returns a git that talks to this remote; a call that takes longer than `limit` fails.
-    #[must_use]
     pub fn remote(&self, name: &str, limit: Duration) -> RemoteGit {
         RemoteGit {
             git: self.clone().with_limit(limit),
@@ -76,15 +75,11 @@ impl Git {
 
 impl RemoteGit {
     /// Returns its name or address, as the user gave it.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Lists the refs that match these patterns of git-ls-remote(1). One round trip.
-    ///
-    /// # Errors
-    /// If the remote cannot be read.
     pub async fn refs(&self, patterns: &[String]) -> Result<Vec<(String, Oid)>, GitError> {
         let mut args = vec!["--refs", "--", &self.name];
         args.extend(patterns.iter().map(String::as_str));
@@ -100,9 +95,6 @@ impl RemoteGit {
     /// Fetches refs with everything that they reach, and names them nowhere. No depth can be given: `--depth` ends the
     /// history at every commit of that depth, also at those that the repository has with all of theirs, and a commit of
     /// the user's that was reachable would not be any more.
-    ///
-    /// # Errors
-    /// If the remote cannot be read, or has no such ref.
     pub async fn fetch(&self, names: &[String]) -> Result<(), GitError> {
         self.fetch_with(&[], names).await
     }
@@ -110,9 +102,6 @@ impl RemoteGit {
     /// Fetches the commits that refs name, without their files and without those before them, and names them nowhere: only
     /// for a repository that is made for it, as its history ends at each of them. From a remote that knows no filters, the
     /// files of these commits come too.
-    ///
-    /// # Errors
-    /// As [`RemoteGit::fetch`].
     pub async fn fetch_commits(&self, names: &[String]) -> Result<(), GitError> {
         self.fetch_with(&["--depth=1", "--filter=tree:0"], names).await
     }
@@ -138,9 +127,6 @@ impl RemoteGit {
 
     /// Moves one ref of the remote from `old` (`None`: it must not exist there) to `new` (`None`: it is deleted), or does
     /// nothing.
-    ///
-    /// # Errors
-    /// If git cannot be run, takes too long or is killed: the remote may have moved the ref all the same.
     pub async fn push(&self, name: &str, old: Option<&Oid>, new: Option<&Oid>) -> Result<Pushed, GitError> {
         let output = self.push_with(&[], &[Move { name, old, new }]).await?;
         match output.code {
@@ -154,9 +140,6 @@ impl RemoteGit {
     }
 
     /// Moves several refs of the remote, all or none of them.
-    ///
-    /// # Errors
-    /// As [`RemoteGit::push`].
     pub async fn push_together(&self, moves: &[Move<'_>]) -> Result<Together, GitError> {
         let output = self.push_with(&["--atomic"], moves).await?;
         if output.code == Some(0) {
@@ -255,7 +238,6 @@ const BROKEN_OFF: [&str; 18] = [
 /// Returns whether a git that only read from a remote did not come to its end for a reason that passes. What the host says
 /// itself is no such reason, and neither is a host that cannot be reached at all, knows no such repository or lets nobody
 /// in: a person can mend that.
-#[must_use]
 pub fn broke_off(words: &str) -> bool {
     let words = words.to_lowercase();
     let is_of_host = words

@@ -14,18 +14,12 @@ pub struct Shallow(String);
 
 impl Shallow {
     /// Reads a shallow file; returns none if there is no file.
-    ///
-    /// # Errors
-    /// If the system refuses to show it.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         let text = regular_text_if_there(path, Links::Followed, u64::MAX)?;
         Ok(Self(text.unwrap_or_default()))
     }
 
     /// Writes the shallow commits, with these permissions, through a door; leaves no file if there are none.
-    ///
-    /// # Errors
-    /// If the file cannot be written or removed.
     pub fn write(&self, door: &Below, path: &Path, mode: u32) -> Result<(), FileError> {
         if self.0.is_empty() {
             return door.remove_file(path);
@@ -36,16 +30,12 @@ impl Shallow {
 
 impl Repo {
     /// Returns the path of the file that lists shallow commits.
-    #[must_use]
     pub fn shallow_file(&self) -> PathBuf {
         self.common_dir.join("shallow")
     }
 
     /// Removes commits from the shallow file that were added since `before` although their parents are present; returns
     /// their number. Commits whose parents are missing stay in it.
-    ///
-    /// # Errors
-    /// If git cannot tell, or the file cannot be written.
     pub async fn restore_history(&self, before: &Shallow) -> Result<usize, GitError> {
         let path = self.shallow_file();
         let now = Shallow::read(&path)?;

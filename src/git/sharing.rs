@@ -22,7 +22,6 @@ pub enum Sharing {
 
 impl Sharing {
     /// Reads the value of the setting; without a value it is that of `true`.
-    #[must_use]
     pub fn parse(value: &str) -> Self {
         match value.to_ascii_lowercase().as_str() {
             "umask" | "false" | "no" | "off" | "0" => Self::Umask,
@@ -37,15 +36,11 @@ impl Sharing {
     }
 
     /// Returns the permissions of a new file.
-    #[must_use]
     pub fn file_mode(self) -> u32 {
         self.applied_to(0o666 & !umask_now())
     }
 
     /// Gives an open file, which was made with those that the umask leaves, the permissions of this rule.
-    ///
-    /// # Errors
-    /// If they cannot be read or changed.
     pub fn apply(self, file: &File) -> io::Result<()> {
         let mode = file.metadata()?.permissions().mode() & 0o777;
         match self.applied_to(mode) {

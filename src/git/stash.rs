@@ -26,9 +26,6 @@ pub struct StashEntry {
 impl Repo {
     /// Lists the entries of the stash, newest first, from the reflog that is the list. Asks git only if its refs are not in
     /// files.
-    ///
-    /// # Errors
-    /// If the list cannot be read.
     pub async fn stash(&self) -> Result<Vec<StashEntry>, GitError> {
         if may_exist(&self.common_dir.join("reftable")) {
             return self.git.stash_list().await;
@@ -61,9 +58,6 @@ fn entries_in(log: &str) -> Option<Vec<StashEntry>> {
 
 impl Git {
     /// Lists the entries of the stash, newest first.
-    ///
-    /// # Errors
-    /// If git cannot read the stash.
     pub async fn stash_list(&self) -> Result<Vec<StashEntry>, GitError> {
         let args = ["list", "-z", "--format=%H %gs"];
         let list = self.cmd_with(&["log.showSignature=false"], "stash", args);
@@ -80,9 +74,6 @@ impl Git {
     }
 
     /// Adds a commit of the shape of a stash to the list.
-    ///
-    /// # Errors
-    /// If git cannot write it.
     pub async fn stash_store(&self, entry: &StashEntry) -> Result<(), GitError> {
         let args = ["store", "-m", &entry.message, entry.oid.as_str()];
         self.cmd("stash", args).done().await
@@ -90,9 +81,6 @@ impl Git {
 
     /// Drops the entry with this commit from the list, wherever it is; it may be gone already. If the list changes in
     /// the same moment, so that git drops another entry, that one is stored again; these are returned.
-    ///
-    /// # Errors
-    /// If git cannot read or write the stash, or it keeps changing.
     pub async fn stash_drop(&self, oid: &Oid) -> Result<Vec<StashEntry>, GitError> {
         let mut stored_again = Vec::new();
         let mut turns = TURNS;

@@ -16,7 +16,6 @@ use crate::names::Oid;
 
 impl GitError {
     /// Returns whether git did not begin to change the work tree, because a file in it is not as it was read.
-    #[must_use]
     pub fn is_of_changed_files(&self) -> bool {
         let of_files = [
             "not uptodate",
@@ -29,18 +28,12 @@ impl GitError {
 
 impl Repo {
     /// Returns whether something is at this path of the work tree.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn exists(&self, path: &[u8]) -> Result<bool, FileError> {
         is_there(&self.top.join(OsStr::from_bytes(path)))
     }
 
     /// Finds what prevents a new file at this path: the first of its parent directories that is not a directory (a
     /// symlink is not one), or an entry at the path itself.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn first_in_the_way(&self, path: &[u8]) -> Result<Option<Vec<u8>>, FileError> {
         let slashes = path
             .iter()
@@ -60,9 +53,6 @@ impl Repo {
 
     /// Finds what prevents these changes to the work tree: at each added path, an existing entry that the same changes
     /// do not remove. A directory is removed if everything in it is.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Result<Vec<Vec<u8>>, FileError> {
         let of = |wanted: u8| changes.iter().filter(move |(status, _)| *status == wanted);
         let going: HashSet<&[u8]> = of(b'D').map(|(_, path)| path.as_slice()).collect();
@@ -76,9 +66,6 @@ impl Repo {
 
     /// Changes the work tree from `now` (the tree that `index` was read into) to `target`, writing only what differs;
     /// `index` then describes `target`.
-    ///
-    /// # Errors
-    /// If a file changed in the meantime, or is in the way: nothing of it is overwritten.
     pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
         if now == target {
             return Ok(());
@@ -97,9 +84,6 @@ impl Repo {
     /// the work tree only). The work tree was just read into `index`, which becomes an updated copy of `known`.
     /// Returns whether it was done: if one of these paths changed in the
     /// meantime, nothing is touched.
-    ///
-    /// # Errors
-    /// If a file cannot be written or removed.
     pub async fn restore_changes(
         &self,
         index: &Path,
@@ -154,9 +138,6 @@ impl Repo {
 
     /// Returns those of these paths that changed since the work tree was read into `index`; a path that was absent then
     /// must still be absent. Returns all of them if that cannot be found out.
-    ///
-    /// # Errors
-    /// If the index cannot be read.
     pub fn not_as_read(&self, index: &Path, changes: &[(u8, Vec<u8>)]) -> Result<Vec<Vec<u8>>, GitError> {
         let file = self.read_index(index)?;
         let paths = changes.iter().map(|(_, path)| path);
@@ -180,9 +161,6 @@ impl Repo {
     }
 
     /// Removes a file of the work tree, if it is there, and the directories that are then empty.
-    ///
-    /// # Errors
-    /// If the file cannot be removed.
     pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
         let file = self.top.join(OsStr::from_bytes(path));
         let below = Below::new(&self.top);
@@ -198,9 +176,6 @@ impl Repo {
 
     /// Gives these paths of the work tree the content they have in `target`; `changes` lists the differences (`A`: the
     /// path is not in the target, and is removed). `scratch` is a private index to work with.
-    ///
-    /// # Errors
-    /// If a file cannot be written or removed.
     pub async fn restore_files(
         &self,
         scratch: &Path,

@@ -16,15 +16,11 @@ fn not_started(source: std::io::Error) -> GitError {
 impl Git {
     /// Becomes one of the user's own git commands, with the user's configuration, pager and colours. Returns
     /// only when git cannot be started.
-    #[must_use]
     pub fn take_over(&self, args: &[&str]) -> GitError {
         not_started(self.users_own(args).exec())
     }
 
     /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours.
-    ///
-    /// # Errors
-    /// If git cannot be started.
     pub async fn show(&self, args: &[&str]) -> Result<(), GitError> {
         let mut command = self.users_own(args);
         let shown = tokio::task::spawn_blocking(move || command.status()).await;

@@ -54,7 +54,6 @@ const READ_WHOLE: [&str; 11] = [
 
 /// Returns the device in the place of a file that any git reads in the work tree of `dir`: it would fill the memory.
 /// Looks at the status of a dozen files, and opens none.
-#[must_use]
 pub fn endless_file(dir: &Path) -> Option<PathBuf> {
     let top = dir
         .ancestors()

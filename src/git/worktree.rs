@@ -73,7 +73,6 @@ impl Reading {
     }
 
     /// Returns the size of its differences from the base, if it was counted.
-    #[must_use]
     pub fn size(&self) -> Option<DiffSize> {
         let (tree, size) = self.counted.as_ref()?;
         (*tree == self.tree).then_some(*size)
@@ -428,9 +427,6 @@ impl Repo {
     }
 
     /// Applies `git update-index` with these modes to the given paths.
-    ///
-    /// # Errors
-    /// If git refuses a path.
     pub async fn update_index(
         &self,
         index: &Path,
@@ -453,9 +449,6 @@ impl Repo {
 
     /// Looks at all files of `index`, so that those that only seem to differ no longer do (git-update-index(1),
     /// `--refresh`).
-    ///
-    /// # Errors
-    /// If git cannot read or write the index. That files differ is no error.
     pub async fn refresh(&self, index: &Path) -> Result<(), GitError> {
         let output = self
             .git
@@ -470,9 +463,6 @@ impl Repo {
     }
 
     /// Reads only the tracked files into `index` and into a tree; ignores untracked files.
-    ///
-    /// # Errors
-    /// If git cannot read them.
     pub async fn read_tracked(&self, index: &Path) -> Result<Oid, WorkTreeError> {
         let args = ["-u", "--sparse", "--ignore-errors"];
         let output = self.git.cmd("add", args).index(index).any_exit().await?;

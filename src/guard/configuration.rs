@@ -21,9 +21,6 @@ pub(super) const FILE: &str = "guard.config";
 pub const CONFIGURED_HOOKS: (u32, u32) = (2, 54);
 
 /// Writes the file, and returns the settings for the agent's git that lead to it.
-///
-/// # Errors
-/// If the file cannot be written.
 pub(super) fn write(
     version: Option<(u32, u32)>,
     hooks: &Path,

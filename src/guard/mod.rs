@@ -47,9 +47,6 @@ pub enum GuardError {
 impl Advise for GuardError {}
 
 /// Creates the hooks for an attempt; returns the settings that make the agent's git use them.
-///
-/// # Errors
-/// If a file cannot be written, or git cannot be run. The attempt can go on without a guard.
 pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError> {
     remove_files(rail.dir);
     let hooks = rail.dir.join(HOOKS);
@@ -78,7 +75,6 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
 }
 
 /// Removes the guard after an attempt whose processes have all ended; returns the ref moves that it saw.
-#[must_use]
 pub fn take_away(dir: &Path) -> SeenMoves {
     let mut seen = log::read(&dir.join(log::FILE));
     let is_there = |file: &str| may_be_there(&dir.join(file));

@@ -93,9 +93,6 @@ pub(super) struct Program {
 
 impl Program {
     /// Finds this program.
-    ///
-    /// # Errors
-    /// If the system does not tell where it is.
     pub(super) fn find() -> io::Result<Self> {
         let running = PathBuf::from(format!("/proc/{}/exe", process::id()));
         let path = env::current_exe()?;
@@ -128,9 +125,6 @@ pub const VERB: &str = "guard-1";
 pub const ANSWERED: [&str; 2] = [VERB, "guard"];
 
 /// Writes the scripts into the directory `hooks`, in which none of them may be.
-///
-/// # Errors
-/// If a file cannot be written.
 pub(super) fn write(hooks: &Path, places: Places<'_>) -> Result<(), FileError> {
     let door = Below::of_loop(places.loop_dir);
     door.make_dir(hooks, 0o700)?;
@@ -145,18 +139,12 @@ pub(super) fn write(hooks: &Path, places: Places<'_>) -> Result<(), FileError> {
 }
 
 /// Writes the path of the directory of the user's own hooks to a file.
-///
-/// # Errors
-/// If the file cannot be written.
 pub(super) fn write_users(loop_dir: &Path, users: &Path) -> Result<(), FileError> {
     let line = [users.as_os_str().as_bytes(), b"\n"].concat();
     Below::of_loop(loop_dir).write(&loop_dir.join(USERS), &line, 0o600, Durability::Atomic)
 }
 
 /// Adds a script that runs the user's own hook for each name that `may_be` one of the user's and has none yet.
-///
-/// # Errors
-/// If a script cannot be written.
 pub(super) fn add(door: &Below, hooks: &Path, may_be: impl Fn(&str) -> bool) -> Result<(), FileError> {
     for name in NAMES.iter().filter(|name| !matches!(**name, REFS | PUSH)) {
         let script = hooks.join(name);
@@ -280,9 +268,6 @@ pub fn quoted(path: &Path) -> Vec<u8> {
 }
 
 /// Writes an executable script to a path where nothing exists.
-///
-/// # Errors
-/// If it cannot be written.
 pub fn write_script(door: &Below, path: &Path, script: &[u8]) -> Result<(), FileError> {
     write_new(door, path, script, 0o700)
 }

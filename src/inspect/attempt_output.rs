@@ -45,9 +45,6 @@ enum Long {
 
 impl AttemptOutput {
     /// Opens the log of an attempt whose agent prints this format; without a format, its bytes are shown.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
     pub fn open(log: &Path, format: Option<Format>) -> Result<Self, FileError> {
         let file = open_regular(log, Links::Refused);
         let file = file.map_err(|source| file_error("read", log, source))?;
@@ -67,18 +64,12 @@ impl AttemptOutput {
     }
 
     /// Opens the log of an attempt by the name of its format, which may be unknown; `raw` shows its bytes.
-    ///
-    /// # Errors
-    /// If it cannot be opened.
     pub fn open_named(log: &Path, format: Option<&str>, raw: bool) -> Result<Self, FileError> {
         let format = format.and_then(|name| name.parse().ok()).unwrap_or(Format::Auto);
         Self::open(log, (!raw).then_some(format))
     }
 
     /// Passes over all of the present log but its last bytes; returns true if there is so much of it.
-    ///
-    /// # Errors
-    /// If the log cannot be read.
     pub fn pass_over_all_but(&mut self, kept: u64) -> io::Result<bool> {
         let read = self.file.stream_position()?;
         let length = self.file.metadata()?.len();
@@ -99,9 +90,6 @@ impl AttemptOutput {
     }
 
     /// Returns the next piece of the present log; `None` at its end.
-    ///
-    /// # Errors
-    /// If the log cannot be read.
     pub fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut piece = vec![0; PIECE];
         let read = self.file.read(&mut piece)?;
@@ -121,7 +109,6 @@ impl AttemptOutput {
     }
 
     /// Returns the model, and what has been used so far, as far as the output that was read says it.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         match &self.reader {
             Reader::Raw => Usage::default(),
@@ -130,7 +117,6 @@ impl AttemptOutput {
     }
 
     /// Returns the rest of a last line without its end.
-    #[must_use]
     pub fn rest(&mut self) -> Vec<u8> {
         match &mut self.reader {
             Reader::Raw => Vec::new(),

@@ -43,9 +43,6 @@ pub enum Unknown {
 
 /// Reads the files that an attempt of a loop has changed, in a thread that may wait for it. Takes no lock, and writes
 /// nothing: what the attempt does with git meanwhile is not disturbed.
-///
-/// # Errors
-/// If git takes longer than two seconds, or cannot tell.
 pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
     let since = Instant::now();
     let not_now = |error: String| {

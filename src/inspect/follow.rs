@@ -45,7 +45,6 @@ pub struct Lines {
 
 impl LineTail {
     /// Makes a reader of a file that need not exist yet.
-    #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -56,9 +55,6 @@ impl LineTail {
     }
 
     /// Returns the lines that are new since the last look.
-    ///
-    /// # Errors
-    /// If the file is there but cannot be read.
     pub fn poll(&mut self) -> io::Result<Lines> {
         let mut found = Lines::default();
         // What was written before another file took its place is read first.
@@ -145,7 +141,6 @@ pub struct News {
 
 impl LoopFollower {
     /// Makes a follower that begins with the first event.
-    #[must_use]
     pub fn new(common_dir: &Path, change: &Change) -> Self {
         let store = Store::new(common_dir, change);
         Self {
@@ -159,14 +154,12 @@ impl LoopFollower {
     }
 
     /// Shows what has happened again, this many times as fast.
-    #[must_use]
     pub fn replayed(mut self, speed: f64) -> Self {
         self.replay = Some((Pace::new(speed), None));
         self
     }
 
     /// Returns the files of the loop.
-    #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
@@ -234,21 +227,18 @@ impl LoopFollower {
 
 /// Returns whether a process holds the loop. The lock is tried only if the process that took it last is alive, so that
 /// a command that takes it at the same moment is hardly ever in its way.
-#[must_use]
 pub fn is_driven(store: &Store) -> bool {
     let is_alive = |pid: i32| kill(Pid::from_raw(pid), None).is_ok();
     store.holder().is_none_or(is_alive) && store.is_held()
 }
 
 /// Returns the question that a process asks about the loop while nobody holds it.
-#[must_use]
 pub fn asked(store: &Store) -> Option<AwaitingChoice> {
     let state = store.load_live().ok().flatten()?;
     state.asked().cloned()
 }
 
 /// Returns the process that drives the loop, or asks a person how to go on.
-#[must_use]
 pub fn driver(store: &Store) -> Option<i32> {
     let holder = store.holder().filter(|_| is_driven(store));
     holder.or_else(|| Some(asked(store)?.pid))

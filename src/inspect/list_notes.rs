@@ -18,7 +18,6 @@ pub struct ListNotes {
 
 impl ListNotes {
     /// Returns what the state tells.
-    #[must_use]
     pub fn of(state: &State) -> Self {
         Self {
             by_list: state.list.by_list_alone(&state.progress),
@@ -39,7 +38,6 @@ impl ListNotes {
     }
 
     /// Returns it in words, one line each.
-    #[must_use]
     pub fn in_words(&self) -> Vec<String> {
         let line =
             |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what}{}", names.join(", ")));

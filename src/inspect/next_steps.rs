@@ -44,7 +44,6 @@ fn shows(line: &str, purpose: &'static str) -> NextStep {
 
 impl Status {
     /// Returns the commands that can be typed next, most likely first.
-    #[must_use]
     pub fn next_steps(&self, driver: Driver) -> Vec<NextStep> {
         let mut steps = self.steps_there(driver);
         if let Some(place) = &self.work_tree {

@@ -24,7 +24,6 @@ pub struct Pace {
 
 impl Pace {
     /// Makes a pace; `speed` 2 is twice as fast.
-    #[must_use]
     pub fn new(speed: f64) -> Self {
         Self {
             speed,
@@ -52,13 +51,11 @@ impl Pace {
     }
 
     /// Returns the time at which the first event was shown.
-    #[must_use]
     pub fn begun(&self) -> Option<Timestamp> {
         self.begun.map(|(_, shown)| shown)
     }
 
     /// Returns whether all events have been shown.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.held.is_empty()
     }

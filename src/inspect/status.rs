@@ -297,9 +297,6 @@ const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came aft
 impl Status {
     /// Returns the status of a loop of this repository. Reads the story list in the loop's own work tree, and only
     /// while its branch is checked out there: another branch has another list.
-    ///
-    /// # Errors
-    /// If git cannot tell where HEAD is.
     pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let running = RunningAttempt::of(repo, state);
         let waiting = Waiting::of(repo, state);
@@ -313,7 +310,6 @@ impl Status {
     }
 
     /// Returns the status of a loop as its files tell it, without reading the story list and without git.
-    #[must_use]
     pub fn by_files(repo: &Repo, state: &State) -> Self {
         let running = RunningAttempt::of(repo, state);
         let waiting = Waiting::of(repo, state);
@@ -409,7 +405,6 @@ impl Status {
     }
 
     /// Returns the status of a loop whose story list was just read.
-    #[must_use]
     pub fn remembered(state: &State) -> Self {
         let listed = state.listed.as_ref();
         Self {

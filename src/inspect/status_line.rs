@@ -53,7 +53,6 @@ pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
 }
 
 /// Returns the line of a loop with this state.
-#[must_use]
 pub fn of(state: &State) -> String {
     let progress = &state.progress;
     let mut words = format!("ralph: {}", state.change);

@@ -41,7 +41,6 @@ pub struct ListedStory {
 
 impl Stories {
     /// Returns the stories of a change.
-    #[must_use]
     pub fn of(change: &Change, source: &Source, listing: Listing, skipped: &[String]) -> Self {
         let (done, total) = progress_of(&listing);
         let mut warnings = listing.warnings;
@@ -114,7 +113,6 @@ pub struct ChosenAgent {
 
 impl ChosenAgent {
     /// Returns the shown facts of an agent.
-    #[must_use]
     pub fn of(agent: Agent) -> Self {
         Self {
             command: agent.command.to_string(),

@@ -5,9 +5,6 @@ use crate::stories::{SourceError, Story};
 
 /// Returns a story as its list has it now: its title, and the text below it. Runs nothing, so a list that a command prints
 /// is not read.
-///
-/// # Errors
-/// The reason why the text cannot be shown, in words.
 pub fn story_text(store: &Store, id: &str, title: &str) -> Result<String, String> {
     let state = store.load().map_err(|error| error.to_string())?;
     let state: State = state.ok_or_else(|| "the files of the loop are gone".to_owned())?;

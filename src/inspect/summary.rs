@@ -30,9 +30,6 @@ pub struct Summary {
 
 impl Summary {
     /// Returns the summary of an open loop. One git process.
-    ///
-    /// # Errors
-    /// If git or the events cannot be read.
     pub async fn of(open: &Loop<'_>, driver: Driver) -> Result<Self, Error> {
         let mut status = Status::remembered(&open.state);
         let attempts = attempts(&open.file("events.jsonl"))?;

@@ -12,9 +12,6 @@ pub(crate) struct OwnChild(Vec<i32>);
 
 impl OwnChild {
     /// Starts a child. `numbers` returns its processes.
-    ///
-    /// # Errors
-    /// The error of `start`.
     pub fn start<T, E>(
         start: impl FnOnce() -> Result<T, E>,
         numbers: impl FnOnce(&T) -> Vec<u32>,

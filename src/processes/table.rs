@@ -78,14 +78,12 @@ pub(crate) fn ourselves() -> i32 {
 }
 
 /// Returns the name of this machine, if it has one.
-#[must_use]
 pub fn host() -> Option<String> {
     let name = nix::unistd::gethostname().ok()?;
     name.into_string().ok().filter(|name| !name.is_empty())
 }
 
 /// Returns the start of a process, in ticks of the system's own: with its number it identifies one process for ever.
-#[must_use]
 pub fn started_at(pid: i32) -> Option<u64> {
     source::entry(pid).map(|stat| stat.started)
 }
@@ -98,7 +96,6 @@ pub(crate) fn began_by(stat: &Stat, time: SystemTime) -> bool {
 }
 
 /// Tells if the process with this number is still the one that was started then.
-#[must_use]
 pub fn is_same(pid: i32, started: Option<u64>) -> bool {
     started.is_some() && started_at(pid) == started
 }

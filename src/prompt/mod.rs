@@ -243,17 +243,11 @@ struct TaskVariables {
 }
 
 /// Renders the prompt.
-///
-/// # Errors
-/// If the template does not fit its inputs; with the template's line and column.
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
     template.render(&variables(inputs), &KIND)
 }
 
 /// Tries a template with a first attempt and with a retry, so that a mistake is found before the loop begins.
-///
-/// # Errors
-/// As [`render`].
 pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateError> {
     let some = ["x".to_owned()];
     let retry = Inputs {
@@ -321,7 +315,6 @@ fn tasks_as_list(story: &Story) -> String {
 }
 
 /// Returns the text with its promise tags made harmless.
-#[must_use]
 pub fn neutral(text: &str) -> String {
     text.replace("<promise>", "[promise]")
         .replace("</promise>", "[/promise]")

@@ -104,17 +104,11 @@ struct Variables<'a> {
 }
 
 /// Reads the template at `path`, as [`Template::load`] does; without a path, uses the built-in one.
-///
-/// # Errors
-/// If the file cannot be read as text.
 pub fn load(top: &Path, path: Option<&str>) -> Result<Template, TemplateError> {
     Template::load_or(top, path, DEFAULT)
 }
 
 /// Renders the prompt of a review.
-///
-/// # Errors
-/// If the template does not fit its inputs; with the template's line and column.
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
     let [accept_tag, reject_tag] = &inputs.tag.forms();
     let few = inputs.files.iter().take(MOST_FILES);
@@ -151,9 +145,6 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
 }
 
 /// Tries a template with little and with much, so that a mistake is found before an attempt begins.
-///
-/// # Errors
-/// As [`render`].
 pub fn check(template: &Template, change: &str, story: &Story) -> Result<(), TemplateError> {
     let some = vec!["x".to_owned(); MOST_FILES + 1];
     for texts in [&[], some.as_slice()] {
@@ -177,7 +168,6 @@ pub fn check(template: &Template, change: &str, story: &Story) -> Result<(), Tem
 }
 
 /// Returns the text with its promise and verdict tags made harmless.
-#[must_use]
 pub fn harmless(text: &str) -> String {
     neutral(text)
         .replace("<verdict>", "[verdict]")

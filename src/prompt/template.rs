@@ -98,9 +98,6 @@ impl Advise for TemplateError {
 impl Template {
     /// Reads the template at `path`, which is relative to `top`, absolute, or below the home directory (`~/`); without
     /// a path, uses the built-in one.
-    ///
-    /// # Errors
-    /// If the file cannot be read as text.
     pub fn load(top: &Path, path: Option<&str>) -> Result<Self, TemplateError> {
         Self::load_or(top, path, DEFAULT)
     }
@@ -129,7 +126,6 @@ impl Template {
     }
 
     /// Returns a template with this name in messages.
-    #[must_use]
     pub fn named(name: &str, text: String) -> Self {
         Self {
             name: name.to_owned(),
@@ -146,9 +142,6 @@ impl Template {
     }
 
     /// Renders the template, and checks that the result promises nothing.
-    ///
-    /// # Errors
-    /// A mistake in the template.
     pub(super) fn render<V: Serialize + Sync>(
         &self,
         variables: &V,

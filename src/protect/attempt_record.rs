@@ -49,9 +49,6 @@ pub(crate) struct AttemptRecord<'a> {
 impl AttemptRecord<'_> {
     /// Takes the record, and returns what has to be held of it, and the user's refs in it: those that are known, else
     /// git is asked for them during the one scan of the work tree.
-    ///
-    /// # Errors
-    /// If something cannot be read, or the record cannot be written.
     pub async fn take(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
         story_backup::take(self.site, self.source)?;
         let read_refs = async {
@@ -82,9 +79,6 @@ impl AttemptRecord<'_> {
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
     /// index. Returns whether control files had changed: values read from them before may have been the attempt's. `held`
     /// is missing if another process took the record.
-    ///
-    /// # Errors
-    /// If something cannot be repaired.
     pub async fn repair(&self, held: Option<Held>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
@@ -108,9 +102,6 @@ impl AttemptRecord<'_> {
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.
-    ///
-    /// # Errors
-    /// If the record cannot be read.
     pub fn tell_deleted(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         ignored_files::tell_deleted(self.site, notices)
     }
@@ -128,9 +119,6 @@ impl AttemptRecord<'_> {
 
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
     /// had changed.
-    ///
-    /// # Errors
-    /// As [`AttemptRecord::repair`].
     pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         pipes::clear(self.site, self.checkpoint.since.into(), notices)?;
@@ -151,9 +139,6 @@ impl AttemptRecord<'_> {
 
     /// Restores git's own files from the copy in the loop's directory; returns whether any had changed. An agent's changes
     /// to them must not influence its own verdict.
-    ///
-    /// # Errors
-    /// As [`ControlFiles::restore`].
     pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
@@ -201,9 +186,6 @@ impl AttemptRecord<'_> {
     }
 
     /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.
-    ///
-    /// # Errors
-    /// If git fails.
     pub async fn repair_index(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
@@ -215,9 +197,6 @@ impl AttemptRecord<'_> {
     }
 
     /// Forgets the record: a person's work is not compared with it.
-    ///
-    /// # Errors
-    /// If a file of it cannot be removed.
     pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.dir);
         stash_list::forget(self.site.dir)?;

@@ -18,9 +18,6 @@ const OF_SYSTEM: &str = "system-attributes";
 const RULES: &str = ".gitattributes";
 
 /// Records where git reads the attributes of the whole system from.
-///
-/// # Errors
-/// If the record cannot be written.
 pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileError> {
     let files: Paths = files
         .into_iter()
@@ -32,9 +29,6 @@ pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileE
 
 /// Returns whether git may convert these files: the configuration says so, or there are attributes. `file` is what is in
 /// `index`, which describes the work tree. Looks for one file in each directory above them.
-///
-/// # Errors
-/// If git cannot be asked, or the record cannot be read.
 pub(super) async fn may_convert<'p>(
     site: Site<'_>,
     index: &Path,

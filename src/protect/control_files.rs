@@ -27,9 +27,6 @@ pub(crate) struct ControlFiles {
 
 impl ControlFiles {
     /// Reads the files.
-    ///
-    /// # Errors
-    /// If one is there but cannot be read.
     pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         Ok(Self {
             files: OwnFiles::read(&site.repo.layout())?,
@@ -39,9 +36,6 @@ impl ControlFiles {
     }
 
     /// Reads the files before an attempt, gates or a reviewer, and keeps a copy for the case that git-ralph is killed.
-    ///
-    /// # Errors
-    /// If a file cannot be read or copied.
     pub fn save(site: Site<'_>) -> Result<Self, ProtectError> {
         let now = Self::read(site)?;
         let door = site.own_door();
@@ -51,9 +45,6 @@ impl ControlFiles {
     }
 
     /// Loads the copy, if there is one.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub fn load(site: Site<'_>) -> Result<Option<Self>, ProtectError> {
         let copy = site.file(OWN_FILES);
         if !may_exist(&copy) {
@@ -67,18 +58,12 @@ impl ControlFiles {
     }
 
     /// Forgets the copy.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     pub fn forget(site: Site<'_>) -> Result<(), ProtectError> {
         Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
     }
 
     /// Restores the files to their state before `who` ran; returns whether any had changed. Replaced files go to the
     /// directory `trash`, or to the next free directory of such a name.
-    ///
-    /// # Errors
-    /// As [`ControlFiles::put_back`].
     pub async fn restore(
         &self,
         site: Site<'_>,
@@ -134,9 +119,6 @@ impl ControlFiles {
     }
 
     /// Keeps what is harmless of the replaced files, and restores the history that git shows.
-    ///
-    /// # Errors
-    /// If git fails.
     pub async fn settle(
         &self,
         site: Site<'_>,

@@ -255,9 +255,6 @@ pub(super) async fn keep_in_trash(
 
 /// Copies files to the trash whose bytes git could not give back, before the work tree is switched from the tree `now` to
 /// another one. `work` describes the work tree.
-///
-/// # Errors
-/// If a file cannot be read or copied, or git fails.
 pub(crate) async fn keep_before_switch(
     site: Site<'_>,
     work: &Path,
@@ -277,9 +274,6 @@ pub(crate) async fn keep_before_switch(
 
 /// Copies files to the trash whose bytes git could not give back, before the whole work tree is removed. Its index
 /// describes it.
-///
-/// # Errors
-/// If a file cannot be read or copied, or git fails.
 pub(crate) async fn keep_before_removal(
     site: Site<'_>,
     trash: &Path,
@@ -295,9 +289,6 @@ pub(crate) async fn keep_before_removal(
 }
 
 /// Restores the bytes that were kept in the trash, after the files themselves.
-///
-/// # Errors
-/// If a file cannot be read or written.
 pub(crate) fn restore_from_trash(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
     let kept = ExactBytes::below(site, trash, RAW);
     kept.restore(&site.repo.top, &kept.paths()?).map(drop)

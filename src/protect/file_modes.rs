@@ -151,7 +151,7 @@ impl Records {
         self.read_modes(&moment.name(MODES))
     }
 
-    /// Reads a record of permissions, which holds "<octal> <path>" for each path.
+    /// Reads a record of permissions, which holds `<octal> <path>` for each path.
     pub(super) fn read_modes(&self, name: &str) -> Result<Modes, FileError> {
         let mut modes = BTreeMap::new();
         for line in self.paths(name)? {
@@ -183,9 +183,6 @@ impl Records {
 
 /// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
 /// describes the second one.
-///
-/// # Errors
-/// If git fails, or a file cannot be looked at.
 pub(crate) async fn tell_links_as_files(
     site: Site<'_>,
     [was, now]: [&Oid; 2],

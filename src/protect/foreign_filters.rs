@@ -61,9 +61,6 @@ pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 
 /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
 /// repository without submodules.
-///
-/// # Errors
-/// If git cannot read a configuration.
 pub(crate) async fn switched_off(
     site: Site<'_>,
     notices: &mut dyn Notices,

@@ -10,9 +10,6 @@ use crate::git::worktree::Reading;
 
 /// Removes such files from a reading and from the index `work` that it was read into: those that the base lacks, that the
 /// user has not added to the index, and, of gates, that still have the content that the gate gave them.
-///
-/// # Errors
-/// If git cannot compare the trees or write the index.
 pub(super) async fn leave_out(
     site: Site<'_>,
     savepoint: &Savepoint,
@@ -58,9 +55,6 @@ pub(super) async fn leave_out(
 
 /// Gives the files that only gates made the content that they had before an attempt, if it changed or removed them. What is
 /// there instead goes to the directory `trash`.
-///
-/// # Errors
-/// If git cannot compare or write them.
 pub(crate) async fn restore(
     site: Site<'_>,
     savepoint: &Savepoint,
@@ -99,9 +93,6 @@ pub(crate) async fn restore(
 
 /// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; those that its
 /// index has are work.
-///
-/// # Errors
-/// If a file cannot be moved.
 pub(crate) fn put_away(site: Site<'_>, savepoint: &Savepoint, trash: &Path) -> Result<(), ProtectError> {
     if savepoint.gate_files.is_empty() {
         return Ok(());

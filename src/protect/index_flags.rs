@@ -91,9 +91,6 @@ pub(super) async fn widen_sparse(
 }
 
 /// Hides paths from git again that it was told to ignore before the loop.
-///
-/// # Errors
-/// If a record cannot be read, or git fails.
 pub(crate) async fn hide_again(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let (assumed, skipped) = (records.paths(ASSUMED)?, records.paths(SKIPPED)?);

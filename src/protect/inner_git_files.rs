@@ -38,9 +38,6 @@ pub(crate) struct PutBackIn(Vec<PutBack>);
 impl InnerGitFiles {
     /// Reads them, once the inventory before the attempt is recorded. Reads the index only in a repository that may have
     /// a submodule.
-    ///
-    /// # Errors
-    /// If a file cannot be read.
     pub async fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         let mut found = Vec::new();
         for path in known(site).await? {
@@ -52,9 +49,6 @@ impl InnerGitFiles {
 
     /// Restores them after `who` ran; what was there instead goes to directories in `trash`. Returns the files that
     /// differed.
-    ///
-    /// # Errors
-    /// If a file cannot be moved or written.
     pub fn put_back(
         &self,
         site: Site<'_>,
@@ -72,9 +66,6 @@ impl InnerGitFiles {
 
 impl PutBackIn {
     /// Keeps the settings that run nothing, once git can run.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn settle(self, site: Site<'_>) -> Result<(), ProtectError> {
         for PutBack { path, instead } in self.0 {
             let is_config = path.file_name().is_some_and(|name| name == "config");
@@ -261,9 +252,6 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
 /// their places are right again.
-///
-/// # Errors
-/// If the index cannot be read.
 pub(super) async fn tell_unproven(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
     let paths = known(site).await?;
     for path in &paths {

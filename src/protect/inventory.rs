@@ -130,9 +130,6 @@ pub(crate) struct Leftovers {
 
 impl Inventory {
     /// Takes the inventory of everything that git lists besides the content of `index`. One scan of the work tree.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn take(repo: &Repo, index: &Path) -> Result<Self, GitError> {
         let outside = repo.outside(index).await?;
         let mut inventory = Self::default();
@@ -241,9 +238,6 @@ impl Inventory {
 
     /// Sorts the paths that git calls untracked below `top`, including whole directories: known ones stay, and a
     /// directory that contained something known is examined further.
-    ///
-    /// # Errors
-    /// If one of them cannot be looked at: what is in it may be known.
     pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Result<Leftovers, FileError> {
         let mut left = Leftovers::default();
         let mut open: Vec<Vec<u8>> = Vec::new();

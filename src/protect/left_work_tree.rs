@@ -11,9 +11,6 @@ use crate::fs::{Below, FileError, entries_of, file_error};
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
 /// returns that directory if anything was moved. `ignored` are paths that are moved as a whole, directories with a final
 /// slash; of a nested repository, files that are kept stay, and its own directory is moved.
-///
-/// # Errors
-/// If something cannot be read or moved; it stays where it is.
 pub(crate) fn put_unkept_away(
     top: &Path,
     kept: &[Vec<u8>],

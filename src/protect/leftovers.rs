@@ -43,9 +43,6 @@ impl Savepoint {
     }
 
     /// Returns whether a work tree that was read is in this state. What git cannot store, and was there before, stays.
-    ///
-    /// # Errors
-    /// If a record cannot be read.
     pub fn is_state_of(&self, site: Site<'_>, reading: &Reading) -> Result<bool, ProtectError> {
         if reading.tree != self.tree || reading.unstorable.is_empty() {
             return Ok(reading.tree == self.tree);
@@ -59,9 +56,6 @@ impl Savepoint {
     /// Moves files that an agent left for its own use in the top directory to the trash, found by their prefix; known
     /// files stay, and so do ignored ones: they harm nothing, and may be the user's. Returns whether anything was
     /// moved.
-    ///
-    /// # Errors
-    /// If something cannot be read or moved.
     pub async fn clear_agent_files(
         &self,
         site: Site<'_>,

@@ -50,9 +50,6 @@ pub(super) fn was_there(site: Site<'_>, top: &Path) -> Result<bool, FileError> {
 }
 
 /// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
-///
-/// # Errors
-/// If they cannot be listed.
 pub(crate) fn linked_work_trees(common_dir: &Path) -> Result<impl Iterator<Item = PathBuf>, FileError> {
     let entries = entries_of(&common_dir.join("worktrees"))?.into_iter();
     let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST).ok();

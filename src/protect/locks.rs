@@ -9,9 +9,6 @@ use crate::git::{RefFile, index, locks};
 use crate::names::Change;
 
 /// Removes the locks that could stop a step and that no process holds; returns their number.
-///
-/// # Errors
-/// As [`locks::remove_stale`].
 pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
     let found = all(site, change);
     for lock in &found {

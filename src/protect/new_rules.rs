@@ -18,9 +18,6 @@ fn copy(site: Site<'_>) -> PathBuf {
 }
 
 /// Copies the user's own ignore rules (`core.excludesFile`) before an attempt, which can change them. One git process.
-///
-/// # Errors
-/// If git cannot be run, or the copy cannot be written.
 pub(crate) async fn record_excludes(site: Site<'_>) -> Result<(), ProtectError> {
     let file = site.repo.excludes_file().await?;
     let rules = file.and_then(|file| read_regular(&file, Links::Followed, MOST).ok());
@@ -33,9 +30,6 @@ pub(crate) async fn record_excludes(site: Site<'_>) -> Result<(), ProtectError> 
 /// Finds the files among pathspecs that an attempt made, that are not in the working index, which the work tree was just
 /// read into, and that the ignore rules from before the attempt do not cover; `tree` is the checkpoint's. One scan of the
 /// work tree; more processes only if there is something new that git ignores.
-///
-/// # Errors
-/// If git cannot tell.
 pub(crate) async fn hidden_by_new(
     site: Site<'_>,
     tree: &Oid,

@@ -27,9 +27,6 @@ impl OwnPosition<'_> {
     /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
     /// returns whether one was. A HEAD that was elsewhere, according to its reflog, stays damaged: the files may not be
     /// those of the loop. The damaged files go to the directory `trash`.
-    ///
-    /// # Errors
-    /// If a file cannot be moved or written.
     pub async fn mend(
         self,
         site: Site<'_>,

@@ -93,9 +93,6 @@ pub(crate) fn with_permissions<T>(
 }
 
 /// Looks at a path below `top`, as [`with_permissions`] does.
-///
-/// # Errors
-/// If the system refuses all the same.
 pub(super) fn look_with_permissions<T>(
     top: &Path,
     path: &Path,

@@ -23,9 +23,6 @@ const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Moves what git would wait for to the trash, if it is in git's directory, or in a directory of the work tree that has
 /// changed since then.
-///
-/// # Errors
-/// If something cannot be moved.
 pub(super) fn clear(
     site: Site<'_>,
     since: SystemTime,

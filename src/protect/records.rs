@@ -60,9 +60,6 @@ impl Records {
     }
 
     /// Returns whether all components above a path are directories: nothing is written through a symlink.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn has_only_directories_above(&self, path: &[u8]) -> Result<bool, FileError> {
         for dir in parents(path) {
             let dir = self.top.join(OsStr::from_bytes(dir));

@@ -86,9 +86,6 @@ pub(super) enum Link {
 
 impl RepoLink {
     /// Records the link before one of the agent's processes runs.
-    ///
-    /// # Errors
-    /// If the system cannot tell what is there.
     pub fn of(repo: &Repo) -> Result<Self, FileError> {
         Ok(Self {
             dirs: [GitDir::at(&repo.common_dir)?, GitDir::at(&repo.git_dir)?],
@@ -136,9 +133,6 @@ impl RepoLink {
 
 impl Link {
     /// Returns what is at this path.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn at(path: &Path) -> Result<Self, FileError> {
         match kind_of(path)? {
             Some(found) if found.is_file() => read(path).map(Self::File),
@@ -158,9 +152,6 @@ impl Link {
 }
 
 /// Returns the device and the inode of a path; `None` if nothing is there.
-///
-/// # Errors
-/// If the system cannot tell.
 pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, FileError> {
     Ok(target_of(path)?.map(|found| (found.dev(), found.ino())))
 }

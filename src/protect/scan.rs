@@ -51,9 +51,6 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
 
 /// Walks over everything in the work tree except for the ignored paths of an inventory, nested repositories and git's own
 /// directory.
-///
-/// # Errors
-/// If the walk is cut off.
 pub(super) async fn found(site: Site<'_>, inventory: &Inventory) -> Result<Found, FileError> {
     let records = Records::of(site);
     let (top, usual, ignored) = (records.top.clone(), records.usual(), inventory.clone());

@@ -18,17 +18,11 @@ pub(crate) struct StashList(Vec<StashEntry>);
 
 impl StashList {
     /// Reads the present list.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub async fn read(repo: &Repo) -> Result<Self, GitError> {
         Ok(Self(repo.stash().await?))
     }
 
     /// Records the list before an attempt.
-    ///
-    /// # Errors
-    /// If the record cannot be written.
     pub fn record(&self, dir: &Path) -> Result<(), ProtectError> {
         if !self.has_entries() {
             return Ok(forget(dir)?);
@@ -41,9 +35,6 @@ impl StashList {
     }
 
     /// Reads the record of the attempt's beginning; the list is empty if there is none.
-    ///
-    /// # Errors
-    /// If the system refuses to show it.
     pub fn recorded(dir: &Path) -> Result<Self, FileError> {
         let text = regular_text_if_there(&dir.join(RECORD), Links::Refused, u64::MAX)?.unwrap_or_default();
         let entries = text.lines().filter_map(|line| {
@@ -75,9 +66,6 @@ impl StashList {
 }
 
 /// Forgets the record.
-///
-/// # Errors
-/// If it cannot be removed.
 pub(super) fn forget(dir: &Path) -> Result<(), FileError> {
     Below::of_loop(dir).remove_file(&dir.join(RECORD))
 }

@@ -31,9 +31,6 @@ pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> 
 }
 
 /// Reads the copy from before an attempt; returns `None` if there is none.
-///
-/// # Errors
-/// If the system refuses to show it.
 pub(crate) fn before_attempt(site: Site<'_>) -> Result<Option<Vec<u8>>, FileError> {
     let copy = site.file(BEFORE);
     match read_regular(&copy, Links::Refused, u64::MAX) {
@@ -44,9 +41,6 @@ pub(crate) fn before_attempt(site: Site<'_>) -> Result<Option<Vec<u8>>, FileErro
 
 /// Copies the list before a declared result of an attempt is checked. A list that is missing, or is no file, has no
 /// copy.
-///
-/// # Errors
-/// If it cannot be copied.
 pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     site.own_door().remove_file(&site.file(JUDGED))?;
     let from = site.repo.top.join(&source.path);
@@ -57,9 +51,6 @@ pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), Protect
 }
 
 /// Forgets the copies, once the attempt's own list has become the checkpoint's.
-///
-/// # Errors
-/// If a copy cannot be removed.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     site.own_door().remove_file(&site.file(JUDGED))?;
     Ok(site.own_door().remove_file(&site.file(BEFORE))?)
@@ -75,9 +66,6 @@ pub(crate) enum Origin {
 }
 
 /// Restores the list from before an attempt, if the revert has not done so.
-///
-/// # Errors
-/// If it cannot be written.
 pub(crate) fn put_back(
     site: Site<'_>,
     checkpoint: &Savepoint,
@@ -117,9 +105,6 @@ fn leave(site: Site<'_>, source: &Source, notices: &mut dyn Notices) -> Result<(
 }
 
 /// Restores the list from the time when the attempt's result was declared, which was cut off.
-///
-/// # Errors
-/// If it cannot be written.
 pub(crate) fn put_back_cut_off(
     site: Site<'_>,
     source: &Source,
@@ -132,9 +117,6 @@ pub(crate) fn put_back_cut_off(
 }
 
 /// Restores the list from the time when a result was declared that this process has refused.
-///
-/// # Errors
-/// If it cannot be written.
 pub(crate) fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     put_back_copy(site, source, JUDGED)
 }

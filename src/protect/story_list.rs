@@ -38,9 +38,6 @@ pub(crate) struct StoryList {
 
 impl StoryList {
     /// Reads the list as it is now; `None` if there is none that can be marked.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn read(site: Site<'_>, source: &Source) -> Result<Option<Self>, FileError> {
         let Ok(bytes) = source.bytes(&site.repo.top) else {
             return Ok(None);
@@ -67,9 +64,6 @@ impl StoryList {
     }
 
     /// Reads the list as it is after an attempt, or returns why it is not the file that it was.
-    ///
-    /// # Errors
-    /// If the system cannot tell.
     pub fn bytes_after(&self, site: Site<'_>, source: &Source) -> Result<Result<Vec<u8>, String>, FileError> {
         let (top, list) = (&site.repo.top, site.repo.top.join(&source.path));
         // An attempt can take permissions away from the list, or from a directory above it.
@@ -83,9 +77,6 @@ impl StoryList {
     }
 
     /// Writes the list: of the type and mode that it had if it was replaced as a whole.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, site: Site<'_>, source: &Source, bytes: &[u8]) -> Result<(), ProtectError> {
         let top = &site.repo.top;
         let list = top.join(&source.path);
@@ -108,9 +99,6 @@ impl StoryList {
     }
 
     /// Keeps a version of a list that git does not track; returns where.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn put_in_trash(site: Site<'_>, name: &str, bytes: &[u8]) -> Result<PathBuf, ProtectError> {
         let dir = site.trash().join(name);
         let (place, door) = (trash::free_name(&dir.join("stories"))?, site.own_door());

@@ -9,9 +9,6 @@ use super::permissions::with_permissions;
 use crate::fs::{Below, FileError, file_error, is_absent, is_there};
 
 /// Returns this path, or the first with a number appended that does not exist yet.
-///
-/// # Errors
-/// If the system cannot tell: what is there would be replaced.
 pub(super) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
     let mut place = wanted.to_owned();
     let mut number = 1;
@@ -25,9 +22,6 @@ pub(super) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
 }
 
 /// Moves `from` to `to`, where nothing may be, and creates the directories above it.
-///
-/// # Errors
-/// If not all of it can be moved; the rest stays where it was.
 pub(super) fn move_away(site: Site<'_>, from: &Path, to: &Path) -> Result<(), FileError> {
     site.door(from)
         .move_to(from, &site.door(to), to)
@@ -35,9 +29,6 @@ pub(super) fn move_away(site: Site<'_>, from: &Path, to: &Path) -> Result<(), Fi
 }
 
 /// Moves a path of the work tree to the directory `trash`; `nested` are the user's nested repositories, which stay.
-///
-/// # Errors
-/// If it cannot be moved.
 pub(super) fn put_away(
     site: Site<'_>,
     nested: &[Vec<u8>],

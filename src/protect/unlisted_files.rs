@@ -16,9 +16,6 @@ const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Finds special files, and ignore rules that hide themselves, in the directories of the files in `index`, if they were
 /// made since `since` and are not in `known`. `index` describes the work tree.
-///
-/// # Errors
-/// If the index cannot be read.
 pub(super) fn made_since(
     site: Site<'_>,
     index: &Path,

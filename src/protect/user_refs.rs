@@ -44,9 +44,6 @@ pub(crate) struct RefChange {
 
 impl UserRefs {
     /// Reads the refs of a repository; the other arguments are those of [`UserRefs::of`].
-    ///
-    /// # Errors
-    /// If git cannot read them.
     pub async fn read(repo: &Repo, own: &Change, has_branch: bool) -> Result<Self, GitError> {
         Ok(Self::of(repo.ref_values().await?, own, has_branch))
     }
@@ -86,9 +83,6 @@ impl UserRefs {
     }
 
     /// Reads the record of the attempt's beginning, if there is one.
-    ///
-    /// # Errors
-    /// If the system refuses to show it.
     pub fn recorded(dir: &Path) -> Result<Option<Self>, FileError> {
         let text = regular_text_if_there(&dir.join(RECORD), Links::Refused, u64::MAX)?;
         Ok(text.and_then(|text| toml::from_str(&text).ok()))
@@ -96,9 +90,6 @@ impl UserRefs {
 
     /// Returns the changes since an earlier state of the refs, and which of them git cannot use: whoever writes a ref's
     /// file can write anything.
-    ///
-    /// # Errors
-    /// If git cannot be asked about the objects.
     pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<Vec<RefChange>, GitError> {
         let mut changes = self.changes_since(before);
         let new: Vec<&Oid> = changes.iter().filter_map(|change| change.is.as_ref()).collect();
@@ -261,9 +252,6 @@ impl RefChange {
 
     /// Removes the file of a ref that git cannot use: it would refuse to write it, or keep the object that does not exist
     /// in its reflog.
-    ///
-    /// # Errors
-    /// If the file cannot be removed.
     pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
         let file = repo.common_dir.join(&self.name);
         let is_same = match (&self.is, RefFile::read(&file)) {

@@ -19,9 +19,6 @@ pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 /// Puts the recorded index back, byte for byte, if it was changed.
-///
-/// # Errors
-/// If another git holds it, or it cannot be written.
 pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
     let (copy, real) = (site.file(COPY), site.repo.users_index());
     let Some(recorded) = read_if_there(&copy)? else {
@@ -36,9 +33,6 @@ pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 /// Forgets the record: the index is as a person left it, or as it was put back.
-///
-/// # Errors
-/// If the copy cannot be removed.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site.repo.discard_index(&site.file(COPY))?)
 }

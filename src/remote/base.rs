@@ -34,7 +34,6 @@ struct Noted {
 
 impl Base {
     /// Reads it.
-    #[must_use]
     pub fn new(repo: &Repo, change: &Change, remote: &str) -> Self {
         let store = Store::new(&repo.common_dir, change);
         let path = store.file("remote.toml");
@@ -48,7 +47,6 @@ impl Base {
     }
 
     /// Returns the state commit, if the loop was ever on this remote.
-    #[must_use]
     pub fn state(&self) -> Option<&Oid> {
         let noted = self.noted.as_ref();
         noted
@@ -57,22 +55,17 @@ impl Base {
     }
 
     /// Returns whether it is this state.
-    #[must_use]
     pub fn is_at(&self, state: &Oid) -> bool {
         self.state() == Some(state)
     }
 
     /// Returns whether a run in this repository held the loop under this token.
-    #[must_use]
     pub fn has_token(&self, token: &str) -> bool {
         let noted = self.noted.as_ref();
         noted.is_some_and(|noted| noted.token.as_deref() == Some(token))
     }
 
     /// Writes it, with the token of the run that holds the loop.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn note(&mut self, state: &Oid, token: Option<&str>) -> Result<(), Error> {
         let noted = Noted {
             remote: self.remote.clone(),
@@ -83,9 +76,6 @@ impl Base {
     }
 
     /// Writes the token of the run that holds the loop; the last common state stays.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn note_token(&mut self, token: &str) -> Result<(), Error> {
         let noted = Noted {
             remote: self.remote.clone(),
@@ -96,9 +86,6 @@ impl Base {
     }
 
     /// Forgets that the loop was on the remote: what is here is not what goes on from there.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn forget(&mut self) -> Result<(), Error> {
         let noted = Noted {
             remote: self.remote.clone(),

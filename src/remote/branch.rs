@@ -88,9 +88,6 @@ impl BranchCopy {
     }
 
     /// Compares it with a checkpoint.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn stand(&self, server: &Server, change: &Change, checkpoint: &Oid) -> Result<Stand, Error> {
         let Some(at) = self.at.as_ref().filter(|at| *at != checkpoint) else {
             return Ok(if self.at.is_some() {
@@ -113,9 +110,6 @@ impl BranchCopy {
 
     /// Moves it to a checkpoint that the state on the remote names. Returns whether it has the checkpoint, and a reason
     /// why not that was not told before.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn put(
         &mut self,
         server: &Server,

@@ -281,9 +281,6 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
 
 /// Closes a loop here that nobody holds on the remote and that the remote has as it is here: it goes on from there, and
 /// another loop can begin in this work tree. Returns false, and changes nothing, if the remote has not all of it.
-///
-/// # Errors
-/// If the remote cannot be read, or the work tree has changes that no checkpoint has.
 pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Error> {
     let change = open.change().clone();
     let mut base = Base::new(&open.context.repo, &change, server.name());
@@ -301,9 +298,6 @@ pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Err
 }
 
 /// Notes that the loop here is the one on the remote.
-///
-/// # Errors
-/// If that cannot be written.
 pub fn note(context: &Context<'_>, server: &Server, there: &There) -> Result<(), Error> {
     let mut base = Base::new(&context.repo, &there.record.change, server.name());
     base.note(&there.oid, None)

@@ -16,13 +16,11 @@ use crate::settings::to_std;
 const LEASES_UNWATCHED: u32 = 4;
 
 /// Returns the time between two renewals.
-#[must_use]
 pub fn renewal(lease: Duration) -> Duration {
     lease / 3
 }
 
 /// Returns the time without an answer after which a holder gives up.
-#[must_use]
 pub fn patience(lease: Duration) -> Duration {
     lease * 2 / 3
 }
@@ -48,7 +46,6 @@ pub enum Holding {
 
 impl Watch {
     /// Returns whether the holder of a loop was seen to renew its lease.
-    #[must_use]
     pub fn is_alive(&self, change: &Change) -> bool {
         self.seen.get(change).is_some_and(|(_, _, moved)| *moved)
     }

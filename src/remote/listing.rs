@@ -42,9 +42,6 @@ type Commits = BTreeMap<Oid, Result<Vec<u8>, &'static str>>;
 impl Server {
     /// Lists the loops on the remote. One round trip, and one fetch of commits if something is new there. A remote that
     /// gives no single commits is asked for the whole loops.
-    ///
-    /// # Errors
-    /// If the remote cannot be read, or git cannot be run.
     pub async fn list(&self) -> Result<Listing, Error> {
         let kept = Kept::new(&self.repo);
         let mut known = kept.read();
@@ -84,9 +81,6 @@ impl Server {
     }
 
     /// Reads state commits that are here, in two processes; the error is about one of them.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     async fn read(&self, loops: BTreeMap<Change, Oid>) -> Result<Listing, Error> {
         let mut known = Commits::new();
         add(&mut known, &self.repo.git, &loops).await?;
@@ -103,9 +97,6 @@ impl Server {
     /// Finds a loop on the remote and fetches it; returns it with the place of its branch there. What cannot be fetched twice,
     /// while the remote lists it in the same place, is no connection that broke off: the loop is damaged, or the host does
     /// not give it.
-    ///
-    /// # Errors
-    /// If the remote cannot be read, or its state is not one.
     pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
         let (mut failed_at, mut looks) = (None, 0);
         loop {

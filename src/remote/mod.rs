@@ -54,9 +54,6 @@ async fn checkpoints_before(state: &Oid, git: &Git) -> Result<Vec<Oid>, GitError
 }
 
 /// Refuses a loop whose checkpoints cannot travel.
-///
-/// # Errors
-/// If its strategy is stash.
 pub fn require_branch(change: &Change, strategy: Strategy) -> Result<(), RemoteRefusal> {
     match strategy {
         Strategy::Branch => Ok(()),

@@ -140,9 +140,6 @@ pub fn require_same(context: &Context<'_>, portable: &Portable) -> Result<(), Er
 }
 
 /// Returns the paths of the user's that were not committed when the loop began: they are part of its first checkpoint.
-///
-/// # Errors
-/// If git cannot compare the two.
 pub async fn taken_along(open: &Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
     let Some(head) = &open.state.original_head else {
         return Ok(Vec::new());

@@ -35,16 +35,12 @@ pub struct Trial {
 
 impl Findings {
     /// Returns whether loops can be kept there.
-    #[must_use]
     pub fn are_good(&self) -> bool {
         self.trials.iter().all(|trial| trial.passed)
     }
 }
 
 /// Tries to make a ref, to move it, to move it from where it is not, and to delete it.
-///
-/// # Errors
-/// If the remote cannot be read, or an object cannot be made here.
 pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     server.all().await?;
     let tree = repo.empty_tree().await?;

@@ -47,9 +47,6 @@ pub struct Kept {
 
 /// Removes the states of one finished loop from the remote, or those of all, if they are older than `age`. Each goes only
 /// if it is still where it was looked at. With `dry_run`, nothing is removed.
-///
-/// # Errors
-/// If the remote cannot be read; if the one loop is not there, or not finished.
 pub async fn prune(
     context: &Context<'_>,
     server: &Server,

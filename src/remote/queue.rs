@@ -80,9 +80,6 @@ pub struct Entry {
 
 /// Lists the changes of this work tree and the loops on a remote. One look at the remote, and one fetch of commits alone if
 /// something is new there.
-///
-/// # Errors
-/// If the remote cannot be read.
 pub async fn read(
     context: &Context<'_>,
     settings: &Settings,
@@ -133,9 +130,6 @@ pub async fn read(
 }
 
 /// Lists the loops on a remote alone, by their names.
-///
-/// # Errors
-/// If the remote cannot be read.
 pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
     let listed = server.list().await?.into_iter();
     Ok(listed
@@ -158,7 +152,6 @@ pub enum Standing {
 
 impl Entry {
     /// Returns what has to happen with it next. A loop that is complete waits for the choice how to finish it.
-    #[must_use]
     pub fn standing(&self) -> Standing {
         let has_loop = self.checkpoint.is_some();
         match self.phase {
@@ -322,7 +315,6 @@ impl Queue {
     }
 
     /// Returns the free changes as a matrix of a CI system.
-    #[must_use]
     pub fn matrix(&self) -> serde_json::Value {
         let jobs = self.free().take(MOST_JOBS);
         let jobs: Vec<_> = jobs
@@ -334,9 +326,6 @@ impl Queue {
 
 /// Computes which complete and finished changes conflict with the present HEAD, or with each other; nothing is changed. The
 /// work of those loops is fetched. Those without conflicts come first.
-///
-/// # Errors
-/// If git cannot merge, or the remote cannot be read.
 pub async fn find_conflicts(
     context: &Context<'_>,
     server: Option<&Server>,

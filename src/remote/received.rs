@@ -28,24 +28,17 @@ const MOST_ATTEMPTS: usize = 20_000;
 
 impl Server {
     /// Reads a loop on the remote. Its objects must be here.
-    ///
-    /// # Errors
-    /// If it is not one, or git cannot be run.
     pub async fn portable(&self, there: &There) -> Result<Portable, Error> {
         receive(self, there).await
     }
 
     /// Returns whether the loop here is the one on the remote, in this very state.
-    #[must_use]
     pub fn is_here(&self, there: &There) -> bool {
         Base::new(&self.repo, &there.record.change, self.name()).is_at(&there.oid)
     }
 }
 
 /// Reads a loop from a state commit.
-///
-/// # Errors
-/// If it is not one, or git cannot be run.
 pub(super) async fn receive(server: &Server, there: &There) -> Result<Portable, Error> {
     let portable = read(server, there).await?;
     check_objects(server, there, &portable).await?;
@@ -53,9 +46,6 @@ pub(super) async fn receive(server: &Server, there: &There) -> Result<Portable, 
 }
 
 /// Returns whether the loop on the remote is finished, and another one than this: this one can be put on top of it.
-///
-/// # Errors
-/// If it is finished and cannot be read, or git cannot be run.
 pub(super) async fn is_before(server: &Server, there: &There, here: &State) -> Result<bool, Error> {
     let record = &there.record;
     if record.phase != Phase::Finished || record.blocked.is_some() {

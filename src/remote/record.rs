@@ -46,7 +46,6 @@ pub struct Record {
 }
 
 /// Returns the name of a phase in a record.
-#[must_use]
 pub fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Ready => "ready",
@@ -70,7 +69,6 @@ const PHASES: [Phase; 6] = [
 impl Record {
     /// Returns the commit message. `previous` is the state commit before this one; with the token it makes two commits
     /// of one second different objects.
-    #[must_use]
     pub fn message(&self, previous: Option<&Oid>, nonce: &str) -> String {
         let phase = phase_name(self.phase);
         let mut text = format!("ralph: {} #{} {phase}\n\n", self.change, self.generation);
@@ -99,7 +97,6 @@ impl Record {
     }
 
     /// Reads a commit message; returns `None` if it is not that of a state commit of this change.
-    #[must_use]
     pub fn parse(change: &Change, message: &str) -> Option<Self> {
         let field = |name: &str| {
             let mut lines = message.lines().filter_map(|line| line.strip_prefix("Ralph-"));
@@ -135,7 +132,6 @@ impl Record {
 
     /// Returns whether nothing is left for a run to do, or nothing can be done. A loop that is held is over only when it is
     /// finished: its run ends it, or whoever takes it from a dead one.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         let ends = match self.phase {
             Phase::Finished => true,
@@ -147,7 +143,6 @@ impl Record {
 }
 
 /// Returns 16 random hexadecimal digits, for a token or a nonce.
-#[must_use]
 pub fn random() -> String {
     format!("{:016x}", fastrand::u64(..))
 }
@@ -158,7 +153,6 @@ fn one_line(text: &str) -> String {
 }
 
 /// Writes the list of objects that travel with a state: one a line, with its name below `refs/ralph/<change>/`.
-#[must_use]
 pub fn list(change: &Change, refs: &[KeptRef]) -> String {
     let prefix = change.ralph_ref("");
     let lines = refs.iter().filter_map(|kept| {
@@ -169,7 +163,6 @@ pub fn list(change: &Change, refs: &[KeptRef]) -> String {
 }
 
 /// Reads such a list. Returns `None` if a line of it is none, names a ref that is not for an attempt, or names one twice.
-#[must_use]
 pub fn parse_list(change: &Change, text: &str) -> Option<Vec<KeptRef>> {
     let refs = text.lines().map(|line| {
         let (oid, name) = line.split_once(' ')?;

@@ -26,15 +26,11 @@ const MOST_TITLE: usize = 64 << 10;
 
 /// Returns whether this can be a time at which somebody used this program. Nothing can be added to the last times that
 /// there are.
-#[must_use]
 pub(super) fn is_time(time: Timestamp) -> bool {
     (0..=100_000_000_000).contains(&time.as_second())
 }
 
 /// Says what is wrong with a state of this change, before its objects are looked at.
-///
-/// # Errors
-/// The fault that was found.
 pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static str> {
     let is_other = state.change != *change || !state.strategy.is_branch() || state.branch != change.branch();
     if is_other {
@@ -97,7 +93,6 @@ fn is_id(id: &str) -> bool {
 
 /// Returns whether this can be the rest of a ref, after `attempts/`, that keeps what an attempt left: its story, and its
 /// number with what was kept beside it.
-#[must_use]
 pub(super) fn is_attempt(rest: &str) -> bool {
     let Some((story, number)) = rest.split_once('/') else {
         return false;
@@ -116,7 +111,6 @@ pub(super) fn is_attempt(rest: &str) -> bool {
 }
 
 /// Returns whether an event can be one of this change.
-#[must_use]
 pub(super) fn is_event(change: &Change, event: &Event) -> bool {
     let is_story = |story: &Option<String>| story.as_deref().is_none_or(is_id);
     let is_number = |number: u32| u64::from(number) <= MOST;

@@ -85,9 +85,6 @@ pub struct There {
 
 impl Server {
     /// Returns the remote that an option or a setting names.
-    ///
-    /// # Errors
-    /// If neither does.
     pub fn new(repo: &Repo, settings: &Settings, typed: Option<&str>) -> Result<Self, RemoteRefusal> {
         let name = typed.or(settings.remote.as_deref());
         let name = name.ok_or(RemoteRefusal::NoRemote)?;
@@ -106,13 +103,11 @@ impl Server {
     }
 
     /// Returns the remote's name.
-    #[must_use]
     pub fn name(&self) -> &str {
         self.git.name()
     }
 
     /// Returns the beginning of the refs of loops there.
-    #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -137,7 +132,6 @@ impl Server {
     }
 
     /// Returns the name of a loop's ref on the remote.
-    #[must_use]
     pub fn state_ref(&self, change: &Change) -> String {
         format!("{}{change}/state", self.prefix)
     }
@@ -197,9 +191,6 @@ impl Server {
     }
 
     /// Lists the loops on the remote. One round trip.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub async fn all(&self) -> Result<BTreeMap<Change, Oid>, RemoteRefusal> {
         let refs = self.refs(&[format!("{}*/state", self.prefix)]).await?;
         let loops = refs.into_iter().filter_map(|(name, oid)| {
@@ -225,9 +216,6 @@ impl Server {
     }
 
     /// Returns the places of a loop's state and of its branch on the remote; asks again where the connection broke off.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub(super) async fn places_patiently(
         &self,
         change: &Change,
@@ -238,9 +226,6 @@ impl Server {
 
     /// Returns the present places of a loop's state and of its branch on the remote. One round trip: whoever holds a loop
     /// has a patience of its own.
-    ///
-    /// # Errors
-    /// If it cannot be read.
     pub async fn places(&self, change: &Change) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
         let names = self.names(change);
         Ok(places(&names, &self.listed(self.git.refs(&names).await)?))
@@ -253,9 +238,6 @@ impl Server {
 
     /// Fetches the states of these loops that are not here yet. Returns what git said about those that cannot be fetched:
     /// one damaged loop is no obstacle to the others.
-    ///
-    /// # Errors
-    /// If the remote cannot be read.
     pub async fn fetch(
         &self,
         loops: &BTreeMap<Change, Oid>,

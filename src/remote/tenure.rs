@@ -133,9 +133,6 @@ impl Tenure {
 
     /// Puts the last state on the remote, and lets other runs have the loop. An end that was told before is not told
     /// again.
-    ///
-    /// # Errors
-    /// As [`Tenure::publish`].
     pub async fn release(mut self, open: &mut Loop<'_>) -> Result<(), Error> {
         // A renewal that is on its way ends first: what it pushes is what this push goes on top of.
         let mut held = self.held.lock().await;
@@ -149,9 +146,6 @@ impl Tenure {
     }
 
     /// Lets other runs have the loop as it was taken, if it was on the remote at all.
-    ///
-    /// # Errors
-    /// If git cannot be run.
     pub async fn give_back(self) -> Result<(), Error> {
         let mut held = self.held.lock().await;
         if let (None, Some(last), Some(packed)) = (&held.end, held.last.clone(), held.packed.clone()) {
@@ -171,9 +165,6 @@ impl Tenure {
     }
 
     /// Returns the reason why this run no longer holds the loop.
-    ///
-    /// # Errors
-    /// That reason.
     pub async fn require(&self) -> Result<(), Error> {
         self.held.lock().await.require()
     }
@@ -188,9 +179,6 @@ impl Drop for Tenure {
 }
 
 /// Drives a loop that is held on a remote until it stops; each step is published before the next begins.
-///
-/// # Errors
-/// The error of the step that failed, or of the tenure.
 pub async fn drive(open: &mut Loop<'_>, options: &AttemptOptions, tenure: &Tenure) -> Result<Stopped, Error> {
     let mut driver = Driver::new(open, options)?;
     loop {

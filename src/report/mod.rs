@@ -369,7 +369,6 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the kind in words.
-    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -386,7 +385,6 @@ impl Kind {
 
 impl Report {
     /// Returns all attempts with their stories, by start time.
-    #[must_use]
     pub fn attempts(&self) -> Vec<(&StoryReport, &AttemptReport)> {
         let mut all = Vec::new();
         for story in &self.stories {
@@ -444,13 +442,11 @@ impl Totals {
 
 impl AttemptReport {
     /// Returns the attempt's name on the command line, such as `2@1`.
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}@{}", self.entry.attempt.story, self.entry.attempt.attempt)
     }
 
     /// Returns true if the attempt completed its story.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.entry.attempt.verdict == Verdict::Complete
     }

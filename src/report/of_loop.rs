@@ -17,9 +17,6 @@ use crate::stories::Listing;
 
 /// Makes the report of a loop; `listing` is its story list, if that can be read. `progress` is called with the numbers
 /// of done and of all differences.
-///
-/// # Errors
-/// If the events cannot be read, or git cannot compare commits.
 pub async fn of_loop(
     repo: &Repo,
     state: &State,

@@ -42,7 +42,6 @@ pub enum OutcomeKind {
 
 impl OutcomeKind {
     /// Returns its name, as the JSON has it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",

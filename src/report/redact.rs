@@ -13,9 +13,6 @@ pub struct Redaction(Vec<Regex>);
 
 impl Redaction {
     /// Compiles the expressions.
-    ///
-    /// # Errors
-    /// If one of them is not a valid regular expression.
     pub fn new(expressions: &[String]) -> Result<Self, regex::Error> {
         let read = expressions.iter().map(|expression| Regex::new(expression));
         Ok(Self(read.collect::<Result<_, _>>()?))

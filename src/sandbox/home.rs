@@ -87,7 +87,6 @@ pub struct Directory {
 
 impl Directory {
     /// Returns a directory that can only be read.
-    #[must_use]
     pub const fn read(path: &'static str) -> Self {
         Self {
             path,

@@ -139,9 +139,6 @@ fn maker(mounts: &[Mount]) -> Result<PathBuf, Trouble> {
 }
 
 /// Makes the box of a site, and tries it.
-///
-/// # Errors
-/// The reason why there is none.
 pub async fn made(site: &Site<'_>) -> Result<Walls, Trouble> {
     let walls = plan(site)?;
     attempt(&walls, site.top).await.map(|()| walls)
@@ -152,7 +149,6 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Returns a path that a user typed; `~/` is the home directory.
-#[must_use]
 pub fn given(path: &str) -> PathBuf {
     given_in(path, home().as_deref())
 }

@@ -71,9 +71,6 @@ fn what_helps(words: &str) -> &'static str {
 static TRIED: Mutex<Vec<(PathBuf, Result<(), Trouble>)>> = Mutex::new(Vec::new());
 
 /// Starts a program that does nothing in a box, once for each program that makes boxes.
-///
-/// # Errors
-/// The reason why that fails.
 pub async fn attempt(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
     let known = |tried: &[(PathBuf, Result<(), Trouble>)]| {
         let same = tried.iter().find(|(bwrap, _)| *bwrap == walls.bwrap);

@@ -62,7 +62,6 @@ pub struct Walls {
 
 impl Walls {
     /// Returns the command that runs `command` in the box, in the directory `dir`.
-    #[must_use]
     pub fn around(&self, dir: &Path, command: &[OsString]) -> Vec<OsString> {
         let mut args = vec![self.bwrap.clone().into()];
         args.extend(words(ALWAYS));

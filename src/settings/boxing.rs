@@ -49,7 +49,7 @@ pub struct Least {
 
 impl Least {
     /// Returns whether no file of the work tree asks for a box.
-    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }

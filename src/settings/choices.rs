@@ -52,7 +52,6 @@ pub enum RetryContext {
 
 impl RetryContext {
     /// Returns the value that the setting `ralph.retryOutput` means.
-    #[must_use]
     pub fn of_output(is_shown: bool) -> Self {
         if is_shown { Self::Always } else { Self::Reason }
     }
@@ -112,7 +111,6 @@ pub enum Mark {
 
 impl Mark {
     /// Returns the value of the setting.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -136,7 +134,6 @@ pub enum Strategy {
 
 impl Strategy {
     /// Returns the value of the setting.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Branch => "branch",
@@ -145,7 +142,7 @@ impl Strategy {
     }
 
     /// Returns whether this is the default.
-    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
     pub fn is_branch(&self) -> bool {
         *self == Self::Branch
     }

@@ -4,7 +4,6 @@ use super::{Notify, Settings};
 
 impl Settings {
     /// Returns every command line among the settings, and every part of one.
-    #[must_use]
     pub fn command_lines(&self) -> Vec<&str> {
         let pieces = self.agents.values();
         let pieces = pieces.flat_map(|pieces| [pieces.command.as_deref(), pieces.args.as_deref()]);

@@ -227,9 +227,6 @@ pub struct Configuration {
 
 impl Configuration {
     /// Reads the configuration, including the user's `git -c`.
-    ///
-    /// # Errors
-    /// If git cannot read it or a value is invalid.
     pub async fn read(git: &Git) -> Result<Self, SettingsError> {
         let args = [
             "-z",
@@ -338,7 +335,6 @@ impl Configuration {
     }
 
     /// Returns messages about what files of the work tree say of the box of a loop, and what does not count.
-    #[must_use]
     pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
         let mut messages = self.weaker.clone();
         let (least, now) = (kept.least, &self.settings.boxing);
@@ -361,7 +357,6 @@ impl Configuration {
     }
 
     /// Returns the value that `git -c` gives a setting for this command; the key is in lower case.
-    #[must_use]
     pub fn given(&self, key: &str) -> Option<&str> {
         let mut given = self.given.iter().rev();
         let (_, value) = given.find(|(other, _)| other == key)?;
@@ -369,7 +364,6 @@ impl Configuration {
     }
 
     /// Returns the settings for a command on an existing loop.
-    #[must_use]
     pub fn of_loop(&self, kept: &LoopSettings) -> Settings {
         let mut settings = self.settings.clone();
         let options = kept.options.without(|key| self.given(key).is_some());

@@ -258,7 +258,6 @@ pub const TABLE: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns the key as the table spells it; git gives it in lower case.
-#[must_use]
 pub fn spelled(key: &str) -> &str {
     let mut keys = TABLE.iter().map(|(key, ..)| *key);
     keys.find(|other| other.eq_ignore_ascii_case(key)).unwrap_or(key)

@@ -11,7 +11,6 @@ use super::choices::{
 use super::error::SettingsError;
 
 /// Returns a limit in the type of the standard library.
-#[must_use]
 pub fn to_std(limit: SignedDuration) -> Duration {
     limit.try_into().unwrap_or(Duration::MAX)
 }
@@ -29,9 +28,6 @@ pub(super) fn wrong(key: &str, value: &str, wanted: &'static str) -> SettingsErr
 }
 
 /// Parses an amount of money.
-///
-/// # Errors
-/// The valid values.
 pub fn parse_dollars(value: &str) -> Result<f64, &'static str> {
     match value.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
@@ -84,9 +80,6 @@ pub(super) fn retry_context(key: &str, value: &str) -> Result<RetryContext, Sett
 }
 
 /// Parses whether an attempt runs in a box; git's words for true and false are valid too.
-///
-/// # Errors
-/// The valid values.
 pub fn parse_box(value: &str) -> Result<BoxMode, &'static str> {
     match value {
         "off" | "false" | "no" => Ok(BoxMode::Off),
@@ -97,9 +90,6 @@ pub fn parse_box(value: &str) -> Result<BoxMode, &'static str> {
 }
 
 /// Parses the action for a story without retries left.
-///
-/// # Errors
-/// The valid values.
 pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
     match value {
         "stop" => Ok(OnFailure::Stop),
@@ -110,9 +100,6 @@ pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
 }
 
 /// Parses the place of the checkpoints.
-///
-/// # Errors
-/// The valid values.
 pub fn parse_strategy(value: &str) -> Result<Strategy, &'static str> {
     match value {
         "branch" => Ok(Strategy::Branch),
@@ -237,7 +224,6 @@ pub(super) fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>,
 }
 
 /// Parses a colour setting, in git's words; returns `None` if git does not know it either.
-#[must_use]
 pub fn parse_colour(value: &str) -> Option<Colour> {
     match value.to_ascii_lowercase().as_str() {
         "auto" | "true" | "yes" | "on" | "1" => Some(Colour::Auto),
@@ -248,9 +234,6 @@ pub fn parse_colour(value: &str) -> Option<Colour> {
 }
 
 /// Parses a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
-///
-/// # Errors
-/// The valid values.
 pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, &'static str> {
     const WANTED: &str = "a time like 90s, 30m or 2h, or none";
     let value = value.trim();

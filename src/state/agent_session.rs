@@ -38,7 +38,6 @@ pub struct AgentSession {
 
 impl AgentSession {
     /// Creates the record of a new session.
-    #[must_use]
     pub fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -54,20 +53,17 @@ impl AgentSession {
     }
 
     /// Returns whether it was told to go on and has ended nevertheless.
-    #[must_use]
     pub fn has_ended_early(&self) -> bool {
         !self.released && self.ended.is_some()
     }
 
     /// Returns whether it works now, as far as is known: one of its hooks was called within this time.
-    #[must_use]
     pub fn is_heard_at_work(&self, within: Option<SignedDuration>) -> bool {
         let silent = Timestamp::now().duration_since(self.seen);
         self.is_at_work() && within.is_none_or(|limit| silent < limit)
     }
 
     /// Returns whether it was told to go on and no end has been reported since.
-    #[must_use]
     pub fn is_at_work(&self) -> bool {
         !self.released && self.ended.is_none() && self.error.is_none()
     }
@@ -107,7 +103,6 @@ pub struct Ended {
 
 impl State {
     /// Returns whether an agent's session was given the present story.
-    #[must_use]
     pub fn is_given_to_session(&self) -> bool {
         let session = self.session.as_ref();
         let given = session.and_then(|session| session.given.as_ref());

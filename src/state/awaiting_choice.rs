@@ -30,7 +30,6 @@ pub struct AwaitingChoice {
 
 impl AwaitingChoice {
     /// Returns a question of this process.
-    #[must_use]
     pub fn ours(question: &str, options: Vec<String>) -> Self {
         let pid = ourselves();
         Self {
@@ -44,13 +43,11 @@ impl AwaitingChoice {
     }
 
     /// Returns whether the process that asks is one of this machine.
-    #[must_use]
     pub fn is_here(&self) -> bool {
         self.host == host()
     }
 
     /// Returns whether the process still asks: it is alive, or on another machine, where that cannot be seen.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         if !self.is_here() {
             return true;
@@ -62,7 +59,6 @@ impl AwaitingChoice {
     }
 
     /// Returns the process that asks, for people.
-    #[must_use]
     pub fn process(&self) -> String {
         match &self.host {
             Some(host) => format!("process {} on {host}", self.pid),

@@ -19,7 +19,6 @@ pub struct GateFile {
 
 impl GateFile {
     /// Describes a file by the entry of an index.
-    #[must_use]
     pub fn of(entry: &StagedEntry) -> Self {
         Self {
             path: percent_encode(&entry.path),
@@ -29,13 +28,11 @@ impl GateFile {
     }
 
     /// Returns its path.
-    #[must_use]
     pub fn path(&self) -> Vec<u8> {
         percent_decode(&self.path)
     }
 
     /// Returns its entry of an index.
-    #[must_use]
     pub fn entry(&self) -> StagedEntry {
         StagedEntry {
             path: self.path(),

@@ -31,7 +31,6 @@ pub struct HeldTests {
 
 impl HeldTests {
     /// Returns where HEAD was.
-    #[must_use]
     pub fn head(&self) -> Head {
         Head {
             branch: self.branch.clone(),
@@ -40,7 +39,6 @@ impl HeldTests {
     }
 
     /// Returns the tree that the work tree has while gates or a reviewer run.
-    #[must_use]
     pub fn present(&self) -> &Oid {
         self.in_place.as_ref().unwrap_or(&self.tree)
     }

@@ -40,7 +40,6 @@ pub enum Intent {
 
 impl Intent {
     /// Returns the name of the step for messages.
-    #[must_use]
     pub fn step(&self) -> &'static str {
         match self {
             Self::Start(_) => "start",
@@ -58,7 +57,6 @@ impl Intent {
 
     /// Returns whether the plan names only places of the loop: directories in its trash, and refs that keep its work. The
     /// file that it is read from can be written by an attempt.
-    #[must_use]
     pub fn stays_inside(&self) -> bool {
         let is_name = |name: &str| !name.contains('/') && !matches!(name, "." | "..");
         let are_ours = |kept: &[KeptRef]| kept.iter().all(|kept| kept.name.starts_with("refs/ralph/"));
@@ -79,7 +77,6 @@ impl Intent {
     }
 
     /// Returns the effect of the step, if a person can ask for it by a command.
-    #[must_use]
     pub fn effect(&self) -> Option<Effect> {
         match self {
             Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),

@@ -22,14 +22,12 @@ pub struct Linked {
 
 impl State {
     /// Returns the work tree that the loop made for itself.
-    #[must_use]
     pub fn own_work_tree(&self) -> Option<PathBuf> {
         let own = self.linked.as_ref().map(|_| self.worktree.as_path());
         own.map(Path::to_owned)
     }
 
     /// Returns the short name of the branch from which the loop began, in whichever work tree that was.
-    #[must_use]
     pub fn begun_on(&self) -> Option<&String> {
         match &self.linked {
             Some(linked) => linked.branch.as_ref(),

@@ -23,7 +23,6 @@ pub struct ListNotes {
 
 impl ListNotes {
     /// Returns the notes of a loop that begins with a list of so many stories.
-    #[must_use]
     pub fn of_length(length: usize) -> Self {
         Self {
             length,
@@ -32,13 +31,11 @@ impl ListNotes {
     }
 
     /// Returns whether there is nothing to note.
-    #[must_use]
     pub fn has_nothing(&self) -> bool {
         *self == Self::default()
     }
 
     /// Returns whether attempts have added more stories than they may without the user.
-    #[must_use]
     pub fn has_grown_too_far(&self) -> bool {
         self.added.len() > self.length.max(ALWAYS)
     }
@@ -53,7 +50,6 @@ impl ListNotes {
     }
 
     /// Returns those of them that have no checkpoint.
-    #[must_use]
     pub fn by_list_alone(&self, progress: &Progress) -> Vec<String> {
         let has_checkpoint = |id: &&String| progress.completed.iter().any(|done| done.id == **id);
         let ids = self.by_list.iter().filter(|id| !has_checkpoint(id));

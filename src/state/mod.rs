@@ -93,7 +93,6 @@ pub enum Verdict {
 
 impl Verdict {
     /// Returns whether the attempt uses up one of the story's attempts.
-    #[must_use]
     pub fn counts(self) -> bool {
         matches!(
             self,
@@ -107,7 +106,6 @@ impl Verdict {
     }
 
     /// Returns the verdict in words.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -158,7 +156,6 @@ pub struct Current {
 
 impl Current {
     /// Returns the reason why the latest counted attempt failed, for people.
-    #[must_use]
     pub fn why(&self) -> Option<&str> {
         self.shown.as_deref().or(self.reason.as_deref())
     }
@@ -180,7 +177,6 @@ pub enum Ending {
 
 impl Ending {
     /// Returns its name in events.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Cleanup => "cleanup",
@@ -191,7 +187,6 @@ impl Ending {
     }
 
     /// Returns the command.
-    #[must_use]
     pub fn command(self) -> &'static str {
         match self {
             Self::Cleanup => "git ralph finish --cleanup",
@@ -213,7 +208,6 @@ pub struct Completed {
 
 impl Completed {
     /// Returns the entry for a story with a new checkpoint.
-    #[must_use]
     pub fn of(story: &Story) -> Self {
         Self {
             id: story.id.clone(),
@@ -293,7 +287,6 @@ pub struct RunningGate {
 
 impl RunningGate {
     /// Returns the entry of a gate that begins now.
-    #[must_use]
     pub fn begins(command: &str) -> Self {
         Self {
             command: command.to_owned(),
@@ -303,7 +296,6 @@ impl RunningGate {
     }
 
     /// Returns the entry of a reviewer of this name that begins now.
-    #[must_use]
     pub fn reviewer(name: &str) -> Self {
         Self {
             is_review: true,
@@ -312,7 +304,6 @@ impl RunningGate {
     }
 
     /// Returns the words for one that runs before any attempt.
-    #[must_use]
     pub fn heading(&self) -> String {
         format!("gate before any work: {}", self.command)
     }
@@ -320,13 +311,11 @@ impl RunningGate {
 
 impl Running {
     /// Returns the gate that runs before any attempt.
-    #[must_use]
     pub fn gate(&self) -> Option<&RunningGate> {
         self.gate.as_ref()
     }
 
     /// Returns the entry for gates that run before any attempt.
-    #[must_use]
     pub fn gates(run: &str) -> Self {
         Self {
             run: run.to_owned(),
@@ -459,19 +448,16 @@ pub struct State {
 
 impl State {
     /// Returns whether this is a state of the same loop. Two that begin in the same second can have the same first commit.
-    #[must_use]
     pub fn is_same_loop(&self, other: &Self) -> bool {
         self.before.initial == other.before.initial && self.started == other.started
     }
 
     /// Returns whether the loop is not closed yet.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.progress.phase != Phase::Finished
     }
 
     /// Returns the question that a living process asks a person.
-    #[must_use]
     pub fn asked(&self) -> Option<&AwaitingChoice> {
         self.awaiting_choice
             .as_ref()
@@ -479,7 +465,6 @@ impl State {
     }
 
     /// Returns a name of the loop's origin for messages: the branch, or the commit if HEAD was detached.
-    #[must_use]
     pub fn original_name(&self) -> String {
         match (&self.original_branch, &self.original_head) {
             (Some(branch), _) => branch.clone(),

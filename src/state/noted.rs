@@ -21,13 +21,11 @@ pub struct Noted {
 }
 
 /// Returns the loop's own work tree, if it exists.
-#[must_use]
 pub fn work_tree_of(state: &State) -> Option<RepoLayout> {
     RepoLayout::of_work_tree(state.worktree.as_path())
 }
 
 /// Returns the number of commits that git's hooks have noted, if the branch still has the tip that they noted.
-#[must_use]
 pub fn commits(state: &State) -> usize {
     let (Some(noted), Some(layout)) = (&state.noted, work_tree_of(state)) else {
         return 0;
@@ -40,7 +38,6 @@ pub fn commits(state: &State) -> usize {
 }
 
 /// Returns the position of HEAD in the loop's work tree, if it is not on the loop's branch.
-#[must_use]
 pub fn away(state: &State) -> Option<String> {
     let own = state.loop_head().branch;
     match work_tree_of(state)?.head().target() {
@@ -53,7 +50,6 @@ pub fn away(state: &State) -> Option<String> {
 }
 
 /// Shortens HEAD for messages: to the branch's short name, or to the beginning of an object id.
-#[must_use]
 pub fn shown(head: &str) -> String {
     match head.strip_prefix("refs/") {
         Some(_) => short_branch(head).to_owned(),

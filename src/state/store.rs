@@ -52,7 +52,6 @@ const MOST_AT_A_GLANCE: u64 = 1 << 20;
 
 impl Store {
     /// Returns the files of `change` in the repository with this common git directory.
-    #[must_use]
     pub fn new(common_dir: &Path, change: &Change) -> Self {
         Self {
             root: common_dir.join("ralph"),
@@ -61,51 +60,41 @@ impl Store {
     }
 
     /// Returns the door through which the loop's files are changed: that of git's directory.
-    #[must_use]
     pub fn door(&self) -> Below {
         door_above(&self.root)
     }
 
     /// Returns the path of the state file.
-    #[must_use]
     pub fn state_file(&self) -> PathBuf {
         self.root.join(format!("{}.toml", self.change))
     }
 
     /// Returns the loop's own directory.
-    #[must_use]
     pub fn dir(&self) -> PathBuf {
         self.root.join(self.change.as_str())
     }
 
     /// Returns the path of a file in the loop's own directory.
-    #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir().join(name)
     }
 
     /// Returns the path of the log with an attempt's output.
-    #[must_use]
     pub fn attempt_log(&self, story: &str, attempt: u32) -> PathBuf {
         self.file(&format!("attempts/{}.{attempt}.log", ref_component(story)))
     }
 
     /// Returns the path of the file with an attempt's prompt.
-    #[must_use]
     pub fn attempt_prompt(&self, story: &str, attempt: u32) -> PathBuf {
         self.file(&format!("attempts/{}.{attempt}.prompt.md", ref_component(story)))
     }
 
     /// Returns the path of the log with the output of the gates that run before any attempt.
-    #[must_use]
     pub fn gates_log(&self) -> PathBuf {
         self.file("gates-at-start.log")
     }
 
     /// Creates the loop's directories, accessible only to the user.
-    ///
-    /// # Errors
-    /// If one cannot be made.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;
         // An attempt whose git-ralph was killed may have put links or pipes here, which lead elsewhere or block.
@@ -133,7 +122,6 @@ impl Store {
     }
 
     /// Returns the path of the file whose `flock` is held for a whole step.
-    #[must_use]
     pub fn lock_path(&self) -> PathBuf {
         self.root.join(format!("{}.lock", self.change))
     }
@@ -188,9 +176,6 @@ impl Store {
     }
 
     /// Reads the state; returns `None` if there is no such loop.
-    ///
-    /// # Errors
-    /// If the file cannot be read, is damaged, or was written by a newer program.
     pub fn load(&self) -> Result<Option<State>, StateError> {
         let path = self.state_file();
         let text = match read_regular_text(&path, Links::Refused, MOST) {
@@ -212,9 +197,6 @@ impl Store {
     }
 
     /// Reads the state of a live loop; recognises a closed one by one line of its file, without parsing the rest.
-    ///
-    /// # Errors
-    /// As [`Store::load`].
     pub fn load_live(&self) -> Result<Option<State>, StateError> {
         let is_closed = |text: &[u8]| {
             let mut lines = text.split(|byte| *byte == b'\n');
@@ -232,29 +214,23 @@ impl Store {
     }
 
     /// Returns whether a process holds the lock now.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         let file = open_regular(&self.lock_path(), Links::Refused);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Returns the process that holds the lock, or held it last; `None` if that is unknown.
-    #[must_use]
     pub fn holder(&self) -> Option<i32> {
         process_of(&read_holder(&self.lock_path()).ok()?)
     }
 
     /// Returns whether the process that holds the lock, or held it last, is certainly gone.
-    #[must_use]
     pub fn holder_is_gone(&self) -> bool {
         // From within a box its process is not seen, but its lock is.
         read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder)) && !self.is_held()
     }
 
     /// Asks the process that holds the loop to end between two attempts.
-    ///
-    /// # Errors
-    /// If the request cannot be written.
     pub fn ask_to_stop(&self, holder: i32) -> Result<(), StateError> {
         Ok(self
             .door()
@@ -263,7 +239,6 @@ impl Store {
 
     /// Returns whether this process was asked to end between two attempts. A request to another process, which has
     /// ended since, does not count.
-    #[must_use]
     pub fn is_asked_to_stop(&self) -> bool {
         let asked = read_holder(&self.file(STOP)).ok();
         asked.and_then(|asked| process_of(&asked)) == i32::try_from(std::process::id()).ok()
@@ -279,9 +254,6 @@ impl Store {
     }
 
     /// Saves the state where less is enough.
-    ///
-    /// # Errors
-    /// As [`Store::save`].
     pub fn save_for(&self, state: &State, durability: Durability) -> Result<(), StateError> {
         let path = self.state_file();
         let text = state.text().map_err(|error| StateError::Damaged {
@@ -299,9 +271,6 @@ impl Store {
 }
 
 /// Returns the changes that have a state file, sorted.
-///
-/// # Errors
-/// If the directory is there but cannot be read.
 pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     let root = common_dir.join("ralph");
     // What hides the loops is not taken for none.
@@ -372,9 +341,6 @@ fn clear_root(root: &Path) -> Result<(), FileError> {
 }
 
 /// Makes the directory of all loops, unless it is there.
-///
-/// # Errors
-/// If it cannot be made.
 pub fn make_root(common_dir: &Path) -> Result<(), FileError> {
     share_root(&common_dir.join("ralph"))
 }
@@ -406,9 +372,6 @@ struct VersionOnly {
 }
 
 /// Reads the text of a state that another machine wrote.
-///
-/// # Errors
-/// The reason why it is none, or none that this program knows.
 pub fn from_elsewhere(text: &str) -> Result<State, String> {
     parse(text, Path::new("state.toml")).map_err(|error| error.to_string())
 }

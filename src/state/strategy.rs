@@ -13,7 +13,6 @@ const INDEX: &str = "loop.index";
 
 impl Strategy {
     /// Returns the full name of the ref on which the checkpoints of `change` hang.
-    #[must_use]
     pub fn tip_ref(self, change: &Change) -> String {
         match self {
             Self::Branch => change.branch_ref(),
@@ -22,7 +21,6 @@ impl Strategy {
     }
 
     /// Returns the version of the state's format: a program that does not know the strategy must refuse it.
-    #[must_use]
     pub fn version(self) -> u32 {
         match self {
             Self::Branch => 1,
@@ -31,13 +29,11 @@ impl Strategy {
     }
 
     /// Returns the loop's own index in its directory `dir`; `None` if the index of the work tree is the loop's.
-    #[must_use]
     pub fn loop_index(self, dir: &Path) -> Option<PathBuf> {
         (self == Self::Stash).then(|| dir.join(INDEX))
     }
 
     /// Returns the short name of the branch on which HEAD is during a loop that begins at `head`.
-    #[must_use]
     pub fn branch(self, change: &Change, head: &Head) -> String {
         match self {
             Self::Branch => change.branch(),
@@ -51,13 +47,11 @@ impl Strategy {
 
 impl State {
     /// Returns the full name of the ref on which the checkpoints hang.
-    #[must_use]
     pub fn tip_ref(&self) -> String {
         self.strategy.tip_ref(&self.change)
     }
 
     /// Returns HEAD as it must be between attempts.
-    #[must_use]
     pub fn loop_head(&self) -> Head {
         match self.strategy {
             Strategy::Branch => Head {
@@ -75,7 +69,6 @@ impl State {
     }
 
     /// Returns HEAD as it was before the loop.
-    #[must_use]
     pub fn original_place(&self) -> Head {
         let branch = self.original_branch.as_ref();
         Head {
@@ -85,7 +78,6 @@ impl State {
     }
 
     /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.
-    #[must_use]
     pub fn is_place(&self, head: &Head) -> bool {
         let own = self.loop_head();
         head.branch == own.branch && (own.branch.is_some() || head.oid == own.oid)

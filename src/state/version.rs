@@ -12,9 +12,6 @@ pub const VERSION: u32 = 3;
 
 impl State {
     /// Returns the state as it is written to a file, with the version that it needs.
-    ///
-    /// # Errors
-    /// If it cannot be written as TOML.
     pub fn text(&self) -> Result<String, toml::ser::Error> {
         let state = Self {
             version: self.needed_version(),

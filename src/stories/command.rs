@@ -51,9 +51,6 @@ pub enum News {
 
 impl Commands {
     /// Runs the command for this event of `story`, if there is one; `env` is added to its environment.
-    ///
-    /// # Errors
-    /// If the command fails.
     pub async fn tell(
         &self,
         top: &Path,
@@ -79,9 +76,6 @@ impl Commands {
 }
 
 /// Lists the stories with the commands, in the order in which they are to be worked on.
-///
-/// # Errors
-/// If the command fails or prints something else.
 pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, SourceError> {
     let key = "ralph.storiesCommand";
     let bytes = run(top, commands, (key, &commands.stories), &[], Vec::new()).await?;

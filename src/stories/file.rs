@@ -16,9 +16,6 @@ use crate::fs::{Below, may_exist, seen_in, target_of};
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Reads the regular file at `path`, which messages call `shown`.
-///
-/// # Errors
-/// If the file is missing, a directory, not a regular file, too large or unreadable.
 pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
     let found = target_of(path).map_err(|error| read_error(shown, error.source))?;
     let metadata = found.ok_or_else(|| read_error(shown, ErrorKind::NotFound.into()))?;
@@ -56,10 +53,6 @@ pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
 /// Replaces the content of the file at `path`, in which there is no symlink, below a directory.
 ///
 /// The mode stays. The result is read back and compared.
-///
-/// # Errors
-/// If the new file cannot be written beside the old one or cannot take its place, or if something else wrote the file
-/// in the same moment.
 pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
     write_beside_and_rename(door, path, bytes).map_err(|cause| SourceError::Unwritable {
         path: shown.to_owned(),

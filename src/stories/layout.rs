@@ -73,20 +73,17 @@ const LAYOUTS: &[Layout] = &[
 ];
 
 /// Returns the changes of the repository at `top` that have a list of stories in a known place, sorted.
-#[must_use]
 pub fn changes(top: &Path) -> Vec<String> {
     let layouts: Vec<&Layout> = LAYOUTS.iter().collect();
     known_changes(top, &layouts, &prd::found(top))
 }
 
 /// Returns the `prd.json` files of the repository at `top` that belong to no change, and why.
-#[must_use]
 pub fn passed_over(top: &Path) -> Vec<String> {
     prd::found(top).iter().filter_map(prd::Found::why_not).collect()
 }
 
 /// Returns the error for a repository without a list in a known place, where no change is named.
-#[must_use]
 pub fn none_found(top: &Path) -> SourceError {
     let looked_for = LAYOUTS.iter().map(|layout| (layout.path)(top, "<change>"));
     let others = [prd::places("<change>"), dated::place_of_plan("<change>")];
@@ -101,9 +98,6 @@ pub fn none_found(top: &Path) -> SourceError {
 ///
 /// A given path need not exist. Without one, the known layouts are tried, or only those of the adapter if one
 /// was given. `change` must be a valid change name.
-///
-/// # Errors
-/// If the adapter is unknown, the command adapter has no command, or there is no list for `change`, or more than one.
 pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
     let adapter = wanted.adapter.as_deref().map(Adapter::named).transpose()?;
     match (&wanted.stories, adapter) {
@@ -122,9 +116,6 @@ pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, Sour
 }
 
 /// Returns a list given by `--stories`, relative to the directory `below_top`, with its path from the top.
-///
-/// # Errors
-/// If there is such a list only from the top.
 pub fn from_directory(top: &Path, below_top: &Path, spec: &str) -> Result<String, SourceError> {
     let (path, _) = Grouping::split(spec);
     if below_top == Path::new("") || Path::new(path).is_absolute() {

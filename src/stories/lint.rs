@@ -72,7 +72,6 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
 }
 
 /// Returns the warning about a dependency that no list has: a tracker may leave out what is closed.
-#[must_use]
 pub fn not_listed(story: &str, missing: &str) -> String {
     format!("story {story} depends on '{missing}', which is not in the list: it is taken as complete")
 }

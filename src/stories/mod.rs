@@ -28,7 +28,7 @@ mod source;
 use serde::{Deserialize, Serialize};
 
 pub use self::command::{Commands, News};
-pub use self::contains::{Additions, Kept};
+pub use self::contains::Additions;
 pub use self::error::SourceError;
 pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve};
 pub use self::lint::not_listed;
@@ -115,7 +115,6 @@ impl Adapter {
     pub const ALL: [Self; 4] = [Self::Openspec, Self::Markdown, Self::Prd, Self::Command];
 
     /// Returns the name that a user writes and a script reads.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Openspec => "openspec",
@@ -126,7 +125,6 @@ impl Adapter {
     }
 
     /// Describes the source of the stories, in a few words.
-    #[must_use]
     pub const fn means(self) -> &'static str {
         match self {
             Self::Openspec => "tasks.md of an openspec change",

@@ -22,7 +22,6 @@ const TASKS: &str = "tasks.md";
 const DATE: usize = 11;
 
 /// Returns the path of the story file of `change`, relative to the top of the repository; it need not exist.
-#[must_use]
 pub fn tasks_path(top: &Path, change: &str) -> String {
     in_directory(top, &format!("{CHANGES}/{change}"))
 }
@@ -30,7 +29,6 @@ pub fn tasks_path(top: &Path, change: &str) -> String {
 /// Returns the changes of the repository at `top` that have a story file, sorted.
 ///
 /// Names that are not UTF-8 and files that cannot be read are left out.
-#[must_use]
 pub fn changes(top: &Path) -> Vec<String> {
     directories(&top.join(CHANGES))
         .into_iter()
@@ -39,7 +37,6 @@ pub fn changes(top: &Path) -> Vec<String> {
 }
 
 /// Returns the story files of archived changes that are called `change`, with or without their date.
-#[must_use]
 pub fn archived(top: &Path, change: &str) -> Vec<String> {
     let archive = format!("{CHANGES}/{ARCHIVE}");
     directories(&top.join(&archive))
@@ -51,7 +48,6 @@ pub fn archived(top: &Path, change: &str) -> Vec<String> {
 }
 
 /// Finds the story file at `path` after its change was archived: the latest of its name.
-#[must_use]
 pub fn moved(top: &Path, path: &str) -> Option<String> {
     let (root, change) = split(path)?;
     let moved = archived(&top.join(root), change).pop()?;
@@ -59,7 +55,6 @@ pub fn moved(top: &Path, path: &str) -> Option<String> {
 }
 
 /// Returns the story file of `change` in the `OpenSpec` that is nearest above a directory below the top.
-#[must_use]
 pub fn nearest(top: &Path, below_top: &Path, change: &str) -> Option<String> {
     let above = below_top.ancestors().filter(|dir| *dir != Path::new(""));
     let root = above
@@ -71,7 +66,6 @@ pub fn nearest(top: &Path, below_top: &Path, change: &str) -> Option<String> {
 }
 
 /// Returns whether a path is that of a file of a change.
-#[must_use]
 pub fn is_of_change(path: &str) -> bool {
     split(path).is_some()
 }
@@ -94,7 +88,6 @@ fn split(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Describes the file that the schema of `change` tracks and the files that match it, if it is not one plain file.
-#[must_use]
 pub fn several(top: &Path, change: &str) -> Option<String> {
     let dir = format!("{CHANGES}/{change}");
     let pattern = tracked(top, &dir).filter(|path| !is_plain(path))?;

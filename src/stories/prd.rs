@@ -86,9 +86,6 @@ fn change_of(branch: &str) -> &str {
 }
 
 /// Reads the stories of a file, in the order in which they are to be worked on.
-///
-/// # Errors
-/// If the file is not such a list; the line and column are given if the JSON itself is broken.
 pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
     let malformed = |cause| SourceError::Malformed {
         path: shown.to_owned(),
@@ -128,9 +125,6 @@ fn records(text: &str) -> Result<(Records, Beside<'_>), String> {
 }
 
 /// Returns what a file says.
-///
-/// # Errors
-/// As [`parse`].
 pub(super) fn view(bytes: &[u8], shown: &str) -> Result<View, SourceError> {
     let malformed = |cause| SourceError::Malformed {
         path: shown.to_owned(),
@@ -156,9 +150,6 @@ pub(super) fn view(bytes: &[u8], shown: &str) -> Result<View, SourceError> {
 }
 
 /// Returns the file with the story at `index` of `records`, which were parsed from it, marked as done.
-///
-/// # Errors
-/// If the mark would change anything else.
 pub(super) fn mark(
     bytes: &[u8],
     records: &Records,

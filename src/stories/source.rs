@@ -58,7 +58,6 @@ impl Source {
     /// list the stories.
     ///
     /// The file of an openspec change that has been archived since is found in the archive.
-    #[must_use]
     pub fn file(&self, top: &Path) -> Option<Cow<'_, str>> {
         if self.is_by_command() {
             return None;
@@ -73,23 +72,17 @@ impl Source {
     }
 
     /// Returns whether commands list the stories.
-    #[must_use]
     pub fn is_by_command(&self) -> bool {
         self.adapter == Adapter::Command
     }
 
     /// Returns whether the source itself can be told that a story is done.
-    #[must_use]
     pub fn takes_marks(&self) -> bool {
         let with = |commands: &Commands| commands.done.is_some();
         !self.is_by_command() || self.commands.as_ref().is_some_and(with)
     }
 
     /// Reads the stories.
-    ///
-    /// # Errors
-    /// If the file is missing, a directory, not a regular file, larger than 16 MiB, unreadable or no list of stories,
-    /// or if the command fails.
     pub async fn list(&self, top: &Path) -> Result<Listing, SourceError> {
         match &self.commands {
             Some(commands) => {
@@ -101,18 +94,12 @@ impl Source {
     }
 
     /// Reads the stories from their file, and runs nothing.
-    ///
-    /// # Errors
-    /// As [`Source::list`], and if commands list the stories.
     pub fn list_in_file(&self, top: &Path) -> Result<Listing, SourceError> {
         let path = self.file(top).ok_or(SourceError::NoCommand)?;
         self.list_in(&file::read(&top.join(&*path), &path)?)
     }
 
     /// Returns the stories that the file would list if it held these bytes.
-    ///
-    /// # Errors
-    /// If they are no list of stories.
     pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
         Ok(match self.parse(bytes)? {
             Content::Plan(plan) => {
@@ -142,7 +129,6 @@ impl Source {
 
     /// Settles the list of an attempt at the story with this id: its bytes before, and those after it, or why there are
     /// none.
-    #[must_use]
     pub fn settle(
         &self,
         before: &[u8],
@@ -160,17 +146,11 @@ impl Source {
     }
 
     /// Reads the file.
-    ///
-    /// # Errors
-    /// If it is missing, or is no file that can be read.
     pub fn bytes(&self, top: &Path) -> Result<Vec<u8>, SourceError> {
         file::read(&self.target(top)?, &self.path)
     }
 
     /// Returns the path of the file that [`Source::mark_done`] edits: the path without symlinks.
-    ///
-    /// # Errors
-    /// If the file is missing or cannot be reached, or the path is relative and leads out of `top`.
     pub fn target(&self, top: &Path) -> Result<PathBuf, SourceError> {
         let canonical = |path: &Path| {
             path.canonicalize()
@@ -249,7 +229,6 @@ fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
 /// Finds the index of `story` in a newer list, by the first rule that matches exactly one story: id and
 /// title, id, title, the texts of its tasks. The texts come before the id when the story that has the id now
 /// shares none of them.
-#[must_use]
 pub fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
     let same_id = |other: &Story| other.id == story.id;
     let same_title = |other: &Story| other.title == story.title;

@@ -62,7 +62,6 @@ pub(super) fn time(seconds: f64) -> String {
 }
 
 /// Says how many stories are complete, and which are skipped.
-#[must_use]
 pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
     let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
     if !skipped.is_empty() {

@@ -36,7 +36,6 @@ pub enum Choice {
 
 impl Choice {
     /// Returns the word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Retry => "retry",
@@ -117,7 +116,7 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
         screen.say(&format!("{:3}  {name}\n", at + 1));
     }
     screen.say(&format!("{question} [1-{}]: ", names.len()));
-    let mut interrupted = stop.from_now();
+    let mut interrupted = stop.renewed();
     let answer = tokio::select! {
         answer = read_line(|| false) => answer,
         _ = interrupted.asked(1) => None,

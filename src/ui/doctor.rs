@@ -13,7 +13,6 @@ use crate::settings::BoxMode;
 use crate::state::Phase;
 
 /// Formats `git ralph doctor` for a terminal with so many columns.
-#[must_use]
 pub fn table(found: &Examination, columns: Option<usize>) -> String {
     let mut text = match found.problems.len() {
         0 => format!("{}\n", green("nothing has to be repaired")),
@@ -167,7 +166,6 @@ fn agents(text: &mut String, agents: &[KnownAgent]) {
     }
 }
 /// Formats what was tried out on a remote.
-#[must_use]
 pub fn remote(findings: &Findings) -> String {
     let mut text = format!("{}, refs below {}\n", findings.remote, findings.refs);
     for trial in &findings.trials {

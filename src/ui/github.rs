@@ -12,25 +12,21 @@ use crate::fs::append_named;
 pub const END_GROUP: &str = "::endgroup::\n";
 
 /// Returns true if this runs in a workflow.
-#[must_use]
 pub fn is_there() -> bool {
     env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
 }
 
 /// Begins a group of lines under this title.
-#[must_use]
 pub fn group(title: &str) -> String {
     format!("::group::{}\n", escaped(title))
 }
 
 /// Marks the job with an error.
-#[must_use]
 pub fn error(message: &str) -> String {
     format!("::error title=git ralph::{}\n", escaped(message))
 }
 
 /// Marks the job with a warning.
-#[must_use]
 pub fn warning(message: &str) -> String {
     format!("::warning title=git ralph::{}\n", escaped(message))
 }
@@ -50,20 +46,17 @@ impl Default for Pause {
 
 impl Pause {
     /// Returns the line that begins it.
-    #[must_use]
     pub fn begin(&self) -> String {
         format!("::stop-commands::{}\n", self.token)
     }
 
     /// Returns the line that ends it.
-    #[must_use]
     pub fn end(&self) -> String {
         format!("::{}::\n", self.token)
     }
 }
 
 /// Returns a text in which the log of a workflow finds no command; elsewhere the text is unchanged.
-#[must_use]
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if is_there() && (text.contains("::") || text.contains("##[")) {
         Cow::Owned(inert(text))
@@ -93,15 +86,11 @@ fn page() -> Option<PathBuf> {
 }
 
 /// Returns whether a page is shown for the job.
-#[must_use]
 pub fn has_page() -> bool {
     page().is_some()
 }
 
 /// Adds to the page that is shown for the job; does nothing if there is none.
-///
-/// # Errors
-/// If the file that the workflow names cannot be written.
 pub fn summarise(markdown: &str) -> io::Result<()> {
     let Some(path) = page() else {
         return Ok(());

@@ -12,7 +12,6 @@ use crate::names::{OUTPUT, counted, dollars, heading};
 use crate::state::Verdict;
 
 /// Formats `git ralph log` for a terminal with so many columns.
-#[must_use]
 pub fn table(log: &Log, columns: Option<usize>) -> String {
     let mut text = String::new();
     let mut shown = None;

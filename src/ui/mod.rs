@@ -53,6 +53,10 @@ pub struct Screen {
     pub colour: Option<Colour>,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "only a command that was given the screen uses it"
+)]
 impl Screen {
     /// Sets the colours that the command line, the environment and git's settings want, from here on.
     pub fn settle_colours(self, configured: Option<Colour>) {
@@ -81,7 +85,6 @@ impl Screen {
     }
 
     /// Returns the columns of the terminal that shows answers; `None` if there is none.
-    #[must_use]
     pub fn columns(self) -> Option<usize> {
         width::columns(io::stdout())
     }
@@ -148,7 +151,6 @@ impl Screen {
     }
 
     /// Returns true if a person can be asked.
-    #[must_use]
     pub fn can_ask(self) -> bool {
         io::stdin().is_terminal()
     }
@@ -174,7 +176,6 @@ pub struct Printer {
 
 impl Printer {
     /// Makes a printer; `raw` keeps every byte where a program reads it.
-    #[must_use]
     pub fn new(raw: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let exactly = raw && !is_terminal;
@@ -235,7 +236,6 @@ pub fn set_subject(change: &Change) {
 }
 
 /// Returns the change that an error is about, if it is known.
-#[must_use]
 pub fn subject() -> Option<String> {
     SUBJECT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -244,7 +244,6 @@ pub fn subject() -> Option<String> {
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Returns the error if an answer could not be printed. A reader that has gone away is no error.
-#[must_use]
 pub fn lost_answer() -> Option<io::Error> {
     let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
     lost.take()

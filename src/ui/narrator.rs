@@ -31,7 +31,6 @@ pub struct Narrator {
 
 impl Narrator {
     /// Makes a narrator for a screen.
-    #[must_use]
     pub fn new(screen: Screen) -> Self {
         Self {
             screen,
@@ -47,7 +46,6 @@ impl Narrator {
     }
 
     /// Returns the screen that the words go to.
-    #[must_use]
     pub fn screen(&self) -> Screen {
         self.screen
     }

@@ -17,7 +17,6 @@ use crate::async_cmd::{self, Command, find_program};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Shows a page on the terminal with `man`. Returns only if that cannot be begun.
-#[must_use]
 pub fn man(page: &str) -> io::Error {
     take_over("man", &["-l", "-"], page)
 }
@@ -50,9 +49,6 @@ pub async fn name(dir: &Path) -> String {
 }
 
 /// Shows a text on the terminal with the pager that git would use in `dir`, and comes back.
-///
-/// # Errors
-/// If the pager cannot be started.
 pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
     let pager = name(dir).await;
     let file = unnamed(&shown(text, styles(anstream::stdout().current_choice())))?;
@@ -61,9 +57,6 @@ pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Shows the difference of two states on the terminal with git's pager, and comes back.
-///
-/// # Errors
-/// If git cannot be started.
 pub async fn show_diff_and_return(top: &Path, from: &str, to: &str) -> io::Result<()> {
     let (top, from, to) = (top.to_owned(), from.to_owned(), to.to_owned());
     let show = move || show_git(&top, &["diff", &from, &to, "--"]);

@@ -9,7 +9,6 @@ use crate::names::id_and_title;
 use crate::settings::{BoxMode, Mark, NoSignal};
 
 /// Formats `git ralph start --dry-run` for a terminal with so many columns.
-#[must_use]
 pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     let mut text = stories::table(&preview.stories, columns);
     let settings = &preview.settings;

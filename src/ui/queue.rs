@@ -7,7 +7,6 @@ use crate::names::counted;
 use crate::remote::queue::{Entry, Queue};
 
 /// Formats `git ralph queue` for a terminal.
-#[must_use]
 pub fn of(queue: &Queue) -> String {
     if queue.changes.is_empty() {
         return "no change was found\n".to_owned();
@@ -51,7 +50,6 @@ fn note(entry: &Entry) -> Option<String> {
 
 /// Formats what was seen of a loop on a remote at a time, for `git ralph watch --remote`. A holder's last sign is by its own
 /// clock.
-#[must_use]
 pub fn seen(time: &str, entry: &Entry) -> String {
     let mut notes: Vec<String> = note(entry).into_iter().collect();
     if let (Some(_), Some(renewed)) = (&entry.holder, entry.renewed) {

@@ -76,7 +76,6 @@ pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
 }
 
 /// Returns a text that a terminal can show, without styles.
-#[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     shown(text, Styles::LeftOut)
 }

@@ -17,7 +17,6 @@ use crate::settings::Strategy;
 use crate::state::Phase;
 
 /// Formats `git ralph status` of one loop for a terminal with so many columns.
-#[must_use]
 pub fn table(status: &Status, columns: Option<usize>) -> String {
     let mut text = place(status);
     text.push_str(&progress(status));

@@ -7,7 +7,6 @@ use super::width::hang;
 use crate::inspect::stories::Stories;
 
 /// Formats `git ralph stories` for a terminal with so many columns.
-#[must_use]
 pub fn table(stories: &Stories, columns: Option<usize>) -> String {
     let mut text = String::new();
     let first = format!(
@@ -65,7 +64,6 @@ pub fn table(stories: &Stories, columns: Option<usize>) -> String {
 }
 
 /// Formats the warnings of a story list.
-#[must_use]
 pub fn warnings(stories: &Stories) -> String {
     stories
         .warnings

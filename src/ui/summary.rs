@@ -12,7 +12,6 @@ use crate::names::{counted, heading};
 use crate::state::Phase;
 
 /// Returns the summary of a loop at the end of a run; `stopped` says why it ended, if no story does.
-#[must_use]
 pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let status = &summary.status;
     let mut text = String::from("\n");
@@ -79,7 +78,6 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
 }
 
 /// Returns the commands that can be typed next, in the manner of `git status`.
-#[must_use]
 pub fn next(steps: &[NextStep]) -> String {
     let mut text = String::new();
     for step in steps {

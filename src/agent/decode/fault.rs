@@ -231,7 +231,6 @@ impl Fault {
 
     /// Makes a fault from the agent's name for the error, the HTTP status and the error's text, as far as they are
     /// known.
-    #[must_use]
     pub fn new(name: Option<&str>, status: Option<u16>, message: &str) -> Self {
         let lower = message.to_lowercase();
         Self {

@@ -39,7 +39,6 @@ pub enum Format {
 
 impl Format {
     /// Returns whether its agent never says what an attempt cost.
-    #[must_use]
     pub const fn tells_no_cost(self) -> bool {
         matches!(
             self,
@@ -65,7 +64,6 @@ impl Format {
     ];
 
     /// Returns the name in settings.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

@@ -103,13 +103,11 @@ impl Stage {
 
 impl Decoder {
     /// Makes a decoder of the answer to `prompt`, printed in `format`.
-    #[must_use]
     pub fn new(format: Format, prompt: &str) -> Self {
         Self::of(Tag::PROMISE, format, prompt)
     }
 
     /// Makes a decoder of the answer to `prompt`, which is in this tag and printed in `format`.
-    #[must_use]
     pub fn of(tag: Tag, format: Format, prompt: &str) -> Self {
         let mut decoder = Self {
             format,
@@ -125,7 +123,6 @@ impl Decoder {
     }
 
     /// Sets the format that the detection expects: its first line may come after others.
-    #[must_use]
     pub fn likely(mut self, format: Option<Format>) -> Self {
         if let Stage::Undecided(detection) = &mut self.stage {
             detection.likely = format;
@@ -142,7 +139,6 @@ impl Decoder {
     }
 
     /// Returns the format, as far as it is known.
-    #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
@@ -192,7 +188,6 @@ impl Decoder {
     }
 
     /// Returns the model, and what has been used so far.
-    #[must_use]
     pub fn usage(&self) -> Usage {
         Usage {
             model: self.report.model.clone(),
@@ -203,7 +198,6 @@ impl Decoder {
     }
 
     /// Ends the stream and returns the report.
-    #[must_use]
     pub fn finish(mut self) -> Report {
         if let Stage::Undecided(detection) = &mut self.stage {
             let found = detection.finish();

@@ -86,13 +86,12 @@ pub struct PromiseScanner {
 
 impl PromiseScanner {
     /// Listens to the answer to `prompt`.
-    #[must_use]
+    #[cfg(test)]
     pub fn new(prompt: &str) -> Self {
         Self::of(Tag::PROMISE, prompt)
     }
 
     /// Listens to the answer to `prompt`, which is in this tag.
-    #[must_use]
     pub fn of(tag: Tag, prompt: &str) -> Self {
         Self {
             prompt: PromptLines::new(tag, prompt),
@@ -126,7 +125,6 @@ impl PromiseScanner {
     }
 
     /// Ends the message and returns its result.
-    #[must_use]
     pub fn finish(mut self) -> Heard {
         self.message.end();
         self.scan(true);
@@ -423,7 +421,6 @@ impl Message {
 }
 
 /// Returns the text that a terminal would show, as plain text.
-#[must_use]
 pub(super) fn plain_text(bytes: &[u8]) -> String {
     let (mut filter, mut plain) = (PlainFilter::default(), Vec::new());
     filter.take(bytes, &mut plain);

@@ -20,13 +20,11 @@ pub struct Nonce([u8; NONCE]);
 
 impl Nonce {
     /// Makes a new one.
-    #[must_use]
     pub fn random() -> Self {
         Self(std::array::from_fn(|_| fastrand::choice(SIGNS).unwrap_or(b'x')))
     }
 
     /// Returns its text.
-    #[must_use]
     pub fn text(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or_default()
     }
@@ -71,7 +69,6 @@ impl Tag {
     };
 
     /// Returns the verdict about work, with the nonce of its prompt.
-    #[must_use]
     pub fn verdict(nonce: Nonce) -> Self {
         Self {
             nonce: Some(nonce),
@@ -80,7 +77,6 @@ impl Tag {
     }
 
     /// Returns the tags with its two words.
-    #[must_use]
     pub fn forms(&self) -> [String; 2] {
         let nonce = self
             .nonce

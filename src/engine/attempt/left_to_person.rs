@@ -12,9 +12,6 @@ use crate::stories::Story;
 
 /// Records the refusal, takes back the marks that were made since the person spoke, and ends the attempt. Returns the
 /// signal that ended the gates.
-///
-/// # Errors
-/// Always the refusal, except after a signal; or if something cannot be written.
 pub(super) async fn leave(
     open: &mut Loop<'_>,
     story: &Story,

@@ -25,9 +25,6 @@ const AT_ONCE: f64 = 10.0;
 
 /// Returns whether the last two attempts at this story ended at once with an error and the same words, without a promise
 /// and without any change: another would end so too.
-///
-/// # Errors
-/// If the events cannot be read.
 pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error> {
     let attempts = log::attempts(&open.file("events.jsonl"))?;
     let [.., before, last] = attempts.as_slice() else {

@@ -196,7 +196,6 @@ fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
 }
 
 /// Returns the words about a step that a limit ended.
-#[must_use]
 pub fn at_limit(limit: &str) -> String {
     format!("stopped at a limit: {limit}")
 }
@@ -205,7 +204,6 @@ pub fn at_limit(limit: &str) -> String {
 pub const BY_REQUEST: &str = "stopped by git ralph stop";
 
 /// Returns the words about a step that a signal ended.
-#[must_use]
 pub fn by_signal(signal: i32) -> String {
     format!("stopped by {}", signal::name(signal))
 }
@@ -242,13 +240,11 @@ fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<()
 }
 
 /// Chooses the agent of a step or of a new loop: the given command, else the agent of the settings.
-#[must_use]
 pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<Agent> {
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
 /// Chooses the agent that stands in for one that cannot work, if the settings name one.
-#[must_use]
 pub(crate) fn stand_in(settings: &Settings, top: &Path) -> Option<Agent> {
     let name = settings.fallback_agent.as_deref()?;
     Agent::choose(&[], Some(name), &settings.agents, top)
@@ -343,7 +339,6 @@ pub(crate) async fn choose_story(
 }
 
 /// Chooses the agent of the next attempt at a story: a retry can have one of its own.
-#[must_use]
 pub fn usual_agent(
     state: &State,
     story: &Story,

@@ -10,9 +10,6 @@ use crate::state::{StateError, Store, changes};
 
 /// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
 /// checkpoint while another loop runs. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
-///
-/// # Errors
-/// If git cannot compare or move refs.
 pub(super) async fn put_branch_back(open: &mut Loop<'_>) -> Result<(), Error> {
     let tip = open.position().await?.tip;
     if contains_checkpoint(open, tip.as_ref()).await? || !is_another_running(open)? {

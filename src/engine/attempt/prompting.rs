@@ -16,9 +16,6 @@ use crate::state::{Given, Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
 
 /// Renders the prompt of the next attempt at `story` of this listing.
-///
-/// # Errors
-/// If the template is invalid.
 pub fn prompt_text(
     open: &Loop<'_>,
     listing: &Listing,
@@ -75,9 +72,6 @@ pub fn prompt_text(
 }
 
 /// Renders the prompt that the first attempt at `story` would get in a loop that has not begun. Changes nothing.
-///
-/// # Errors
-/// If the template is invalid.
 pub fn first_prompt(
     context: &Context<'_>,
     change: &Change,
@@ -129,9 +123,6 @@ fn below(top: &Path, path: &Path) -> String {
 }
 
 /// Records that the prompt about `story` was shown, for the session that receives it.
-///
-/// # Errors
-/// If the state cannot be saved.
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
     open.state.prompted = Some(Given {
         story: story.id.clone(),

@@ -102,7 +102,6 @@ fn first_line(text: &str) -> &str {
 
 impl AttemptRefusal {
     /// Returns whether another agent could make the attempt.
-    #[must_use]
     pub fn is_about_agent(&self) -> bool {
         match self {
             Self::AgentMissing { .. } | Self::AgentNotExecutable(_) => true,

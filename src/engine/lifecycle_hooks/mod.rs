@@ -24,7 +24,7 @@ use crate::stories::{Listing, Story};
 
 use refusal::HookRefused;
 use run::{Call, LOG, Said};
-pub use table::{Hook, Row, TABLE};
+pub use table::{Hook, TABLE};
 
 /// Runs `ralph-pre-attempt`. Returns whether it ran; the inner error is the signal that asked git-ralph to stop.
 pub(super) async fn before_attempt(

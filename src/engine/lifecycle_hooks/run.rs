@@ -178,7 +178,7 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
 
 async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
     // The signal that stopped the attempt must not stop its hooks; only a further signal does.
-    let stop = open.context.stop.from_now();
+    let stop = open.context.stop.renewed();
     let passed = run_command(open, job, log, stop).await?;
     open.context.configuration.hooks = None;
     if !matches!(passed, Passed::Yes) {

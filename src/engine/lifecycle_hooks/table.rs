@@ -105,7 +105,6 @@ pub const TABLE: &[Row] = &[
 
 impl Hook {
     /// Returns its name, as git finds it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::PreAttempt => "ralph-pre-attempt",
@@ -119,7 +118,6 @@ impl Hook {
     }
 
     /// Returns the hook that is called about an event after it has happened.
-    #[must_use]
     pub const fn after(what: &What) -> Option<Self> {
         match what {
             What::AttemptEnded(_) => Some(Self::PostAttempt),

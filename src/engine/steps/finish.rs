@@ -40,9 +40,6 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
 
 /// Does the same; the work of a loop with a work tree of its own goes `into` this one, else into the one that has the
 /// branch checked out on which the loop began.
-///
-/// # Errors
-/// As [`finish`]; also if the loop has no work tree of its own.
 pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Result<(), Error> {
     open.require_live()?;
     let has_own = open.state.linked.is_some();
@@ -71,9 +68,6 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
 
 /// Closes a loop here that a remote has, so that another can begin in this work tree. Its commits stay on its branch, and
 /// no hook runs: the loop has not come to its end.
-///
-/// # Errors
-/// If the work tree has changes that no checkpoint has.
 pub async fn set_aside(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     refuse_uncommitted(&open.context).await?;
@@ -119,9 +113,6 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.
-///
-/// # Errors
-/// The error with which it would fail.
 pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     if open.state.linked.is_some() {

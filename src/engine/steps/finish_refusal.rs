@@ -96,7 +96,6 @@ fn nowhere(branch: Option<&str>) -> String {
 impl FinishRefusal {
     /// Refuses to finish a loop again in the other way than it `was` finished, with the commands that do it. `keeps` is true for `--keep`. Returns `None` if it
     /// was not, or git has no commands for it.
-    #[must_use]
     pub fn of_other_way(state: &State, was: Ending, keeps: bool) -> Option<Self> {
         let has_commands = state.strategy.is_branch() && state.linked.is_none();
         let head = state.original_head.as_ref().filter(|_| has_commands)?;

@@ -167,9 +167,6 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
 /// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps
 /// (files that git ignores, the directories of nested repositories) is moved to the trash. A work tree that was changed
 /// since stays, and so does one that cannot be removed; that is told.
-///
-/// # Errors
-/// If the state cannot be saved.
 pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(linked) = open.state.linked.clone().filter(|linked| linked.leaving) else {
         return Ok(());

@@ -16,9 +16,6 @@ use crate::state::Verdict;
 use crate::stories::{Listing, Story};
 
 /// Accepts the work tree as the finished story, because a person or a driver says so.
-///
-/// # Errors
-/// As [`attempt`](crate::engine::attempt()).
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_unfit(open).await?;
     held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
@@ -30,9 +27,6 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
 }
 
 /// Counts the story as failed, because a person or a driver says so: keeps its work, and undoes it.
-///
-/// # Errors
-/// As [`attempt`](crate::engine::attempt()).
 pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
     let settings = open.settings();
     let (listing, story, begun) = begin(open, &settings).await?;
@@ -91,9 +85,6 @@ pub(crate) async fn conclude_by_hand(
 }
 
 /// Goes back to the checkpoint without a new attempt; returns whether there was anything to undo.
-///
-/// # Errors
-/// If git fails, or the work tree keeps changing.
 pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     open.require_live()?;
     forget_record(open)?;
@@ -132,9 +123,6 @@ pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Skips a story, or stops skipping it; returns the story's id.
-///
-/// # Errors
-/// If there is no such story.
 pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Result<String, Error> {
     let listing = read_list(open).await?;
     let skipped = &open.state.progress.skipped;

@@ -10,10 +10,6 @@ use crate::git::operations_in_progress;
 
 /// Brings the loop to its checkpoint before an attempt: its branch is checked out, and the work tree matches it. One
 /// scan of the work tree, none if this process has just made the checkpoint or gone back to it.
-///
-/// # Errors
-/// If a person is needed: HEAD is elsewhere, a git operation is in progress, a submodule is dirty, or the branch has
-/// lost its checkpoint.
 pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
     if open.view.at_checkpoint {
         return Ok(());

@@ -75,9 +75,6 @@ pub struct Found {
 }
 
 /// Makes all the checks of `start`. `refs` are all refs, if they are known.
-///
-/// # Errors
-/// Everything that `start` refuses.
 pub(super) async fn check(
     context: &Context<'_>,
     change: &Change,

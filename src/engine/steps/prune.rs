@@ -21,9 +21,6 @@ const AGING: [&str; 2] = ["attempts", "trash"];
 const ANCHORED: u64 = 0;
 
 /// Prunes one finished loop, or all of them; returns how many refs and files were removed.
-///
-/// # Errors
-/// If the loop is live, or something cannot be removed.
 pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result<usize, Error> {
     let Some(age) = context.configuration.settings.keep_attempts.map(to_std) else {
         return Ok(0);
@@ -102,9 +99,6 @@ fn tell_removed(context: &mut Context<'_>, change: &Change, what: &str) {
 }
 
 /// Lists the refs of a finished loop that are older than `age`.
-///
-/// # Errors
-/// If git cannot list them.
 pub(crate) async fn outdated(git: &Git, change: &Change, age: Duration) -> Result<Vec<RefInfo>, GitError> {
     let prefix = change.ralph_ref("");
     let refs = git.refs_with_dates(prefix.trim_end_matches('/')).await?;

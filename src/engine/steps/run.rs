@@ -31,7 +31,6 @@ pub enum Stopped {
 
 impl Stopped {
     /// Returns the exit code if nobody chooses how to finish.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::Complete => Exit::Done,
@@ -67,9 +66,6 @@ pub struct Driver {
 
 impl Driver {
     /// Begins to drive a loop, which may allow a story more retries than before.
-    ///
-    /// # Errors
-    /// If the loop is closed.
     pub fn new(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Self, Error> {
         open.advance(|progress| progress.limit(options.settings.max_retries))?;
         Ok(Self {

@@ -19,9 +19,6 @@ pub(super) struct Saved {
 impl Saved {
     /// Counts what was not committed: the paths that differ between HEAD and the index, between the index and the work
     /// tree, and the stash entries.
-    ///
-    /// # Errors
-    /// If the log of the stash cannot be read.
     pub fn of(repo: &Repo, staged: &[(u8, Vec<u8>)], unstaged: &[(u8, Vec<u8>)]) -> Result<Self, FileError> {
         let log = read_if_there(&repo.common_dir.join("logs/refs/stash"))?.unwrap_or_default();
         let stashed = log
@@ -56,9 +53,6 @@ impl Saved {
 }
 
 /// Lists the differences between HEAD and the tree of the index. If there certainly are none, git is not asked.
-///
-/// # Errors
-/// If git fails.
 pub(super) async fn staged_changes(
     repo: &Repo,
     head: &Oid,

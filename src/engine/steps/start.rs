@@ -96,9 +96,6 @@ fn tell(open: &mut Loop<'_>, options: &StartOptions, found: &Found, saved: &Save
 
 /// Makes all the checks of `start` and changes nothing; returns `None` if the loop is live already. `refs` are all refs,
 /// if they are known.
-///
-/// # Errors
-/// Everything that `start` refuses.
 pub async fn preview(
     context: &Context<'_>,
     change: &Change,

@@ -17,9 +17,6 @@ pub(crate) struct Edits {
 }
 
 /// Finds the files that are neither as before a step that was cut off, nor as after it. One scan of the work tree.
-///
-/// # Errors
-/// If git cannot read the work tree.
 pub(crate) async fn since_cut_off(open: &mut Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
     let Some([from, to]) = trees(open, intent).await? else {
         return Ok(None);
@@ -49,9 +46,6 @@ pub(crate) async fn since_cut_off(open: &mut Loop<'_>, intent: &Intent) -> Resul
 }
 
 /// Keeps edits by a ref, and names them.
-///
-/// # Errors
-/// If git cannot make the ref.
 pub(crate) async fn keep(open: &mut Loop<'_>, edits: Edits) -> Result<(), Error> {
     let message = "files as they were when a step that was cut off was completed";
     let repo = &open.context.repo;

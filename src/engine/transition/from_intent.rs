@@ -39,9 +39,6 @@ struct End {
 
 impl Transition {
     /// Reads the transition; scans the work tree if the step needs to know it and the command does not.
-    ///
-    /// # Errors
-    /// If git cannot read what the step needs.
     pub async fn of(
         open: &mut Loop<'_>,
         intent: Intent,

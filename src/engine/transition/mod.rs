@@ -42,17 +42,11 @@ pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> R
 }
 
 /// Puts back the judged tree, HEAD and index after gates ran with other tests, or after a reviewer.
-///
-/// # Errors
-/// As [`take`].
 pub(super) async fn put_back(open: &mut Loop<'_>, judged: HeldTests) -> Result<(), Error> {
     take(open, Intent::PutBack(judged), Known::default()).await
 }
 
 /// Makes a step that the state already has, and emits its events.
-///
-/// # Errors
-/// As [`take`].
 pub(super) async fn apply(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
     for event in make(open, intent, known).await? {
         open.emit(event);
@@ -61,9 +55,6 @@ pub(super) async fn apply(open: &mut Loop<'_>, intent: Intent, known: Known) -> 
 }
 
 /// Makes a step that the state already has, and returns its events.
-///
-/// # Errors
-/// As [`take`].
 pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) -> Result<Vec<What>, Error> {
     let position = match known.position.take() {
         Some(position) => position,

@@ -17,9 +17,6 @@ use std::io::Write;
 pub(crate) const ORIGINAL_INDEX: &str = "original.index";
 
 /// Returns the tip of the original branch; `None` if it has no commit yet.
-///
-/// # Errors
-/// If it is gone, damaged, checked out elsewhere, or got its first commit meanwhile.
 pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
     let Some(branch) = &state.original_branch else {
         return Ok(state.original_head.clone());

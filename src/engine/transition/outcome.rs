@@ -57,9 +57,6 @@ pub(super) struct Told {
 
 impl Outcome {
     /// Puts it into the state; the caller saves.
-    ///
-    /// # Errors
-    /// If git or a file refuses.
     pub async fn enter(self, open: &mut Loop<'_>, left: Left, why: &str) -> Result<Told, Error> {
         let mut advise_on = None;
         let events = match self {
@@ -92,9 +89,6 @@ impl Outcome {
 
 impl Told {
     /// Returns the events, advice included.
-    ///
-    /// # Errors
-    /// If git cannot say what the advice is about.
     pub async fn events(self, open: &Loop<'_>) -> Result<Vec<What>, Error> {
         let mut events = self.events;
         if let Some(HeadOn(on)) = self.advise_on {

@@ -16,7 +16,6 @@ pub struct PublicText(Vec<(String, String)>);
 
 impl PublicText {
     /// Returns one that knows the command lines of a loop, and where it is.
-    #[must_use]
     pub fn of_loop(context: &Context<'_>, state: &State, events: &[u8]) -> Self {
         let settings = context.configuration.of_loop(&state.settings);
         let kept = &state.settings.options;
@@ -65,7 +64,6 @@ impl PublicText {
     }
 
     /// Returns a text without them.
-    #[must_use]
     pub fn of(&self, text: &str) -> String {
         let replace = |text: String, (name, taken): &(String, String)| text.replace(taken.as_str(), name);
         self.0.iter().fold(text.to_owned(), replace)

@@ -53,9 +53,6 @@ pub struct Examination {
 }
 
 /// Examines everything.
-///
-/// # Errors
-/// If the configuration cannot be read.
 pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let mut notes = Notes::default();
     let asked = agents::ask(dir);

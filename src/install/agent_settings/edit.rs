@@ -37,9 +37,6 @@ pub type Empties = BTreeMap<String, String>;
 
 /// Adds the missing hooks. Returns the text, and the added hooks; records in `empties` what cannot be seen in the text
 /// afterwards.
-///
-/// # Errors
-/// A message, if the text is no valid settings file of an agent.
 pub fn add<'w>(
     text: &str,
     wanted: &'w [Wanted],
@@ -108,9 +105,6 @@ fn add_one(text: &str, hook: &Wanted, empties: &mut Empties) -> Result<Option<St
 }
 
 /// Returns the hooks that are present.
-///
-/// # Errors
-/// As [`add`].
 pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, String> {
     let mut found = Vec::new();
     if text.trim().is_empty() {
@@ -136,9 +130,6 @@ pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, 
 
 /// Removes hooks, wherever they are in their lists by now, with objects and lists that were made for them and are empty
 /// again. Returns the text, and the removed hooks.
-///
-/// # Errors
-/// As [`add`].
 pub fn remove<'w>(
     text: &str,
     wanted: &'w [Wanted],
@@ -158,7 +149,6 @@ pub fn remove<'w>(
 }
 
 /// Returns whether only an object without members is left.
-#[must_use]
 pub fn is_bare(text: &str) -> bool {
     let bare: String = text.split_whitespace().collect();
     bare == "{}" || bare.is_empty()

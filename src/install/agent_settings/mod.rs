@@ -108,7 +108,6 @@ pub const ALL: &[Agent] = &[
 ];
 
 /// Returns the agent of this name.
-#[must_use]
 pub fn named(name: &str) -> Option<&'static Agent> {
     ALL.iter().find(|agent| agent.name == name)
 }
@@ -139,7 +138,6 @@ pub enum Standing {
 
 impl Agent {
     /// Returns settings that contain only the hooks.
-    #[must_use]
     pub fn settings(&self) -> String {
         let events = self
             .hooks
@@ -150,9 +148,6 @@ impl Agent {
     }
 
     /// Returns the path of the settings: the user's, or those of the project with this top directory.
-    ///
-    /// # Errors
-    /// If the user's directory is unknown.
     pub fn file(&self, project: Option<&Path>) -> Result<PathBuf, SettingsFileError> {
         if let Some(top) = project {
             return Ok(top.join(self.project));
@@ -209,9 +204,6 @@ impl Agent {
     }
 
     /// Removes the hooks from a file.
-    ///
-    /// # Errors
-    /// As [`Agent::install`].
     pub fn uninstall(&'static self, path: &Path) -> Result<Changed, SettingsFileError> {
         let target = target(path)?;
         let mut receipts = Receipts::load()?;
@@ -248,9 +240,6 @@ impl Agent {
     }
 
     /// Returns the status of the hooks in a file.
-    ///
-    /// # Errors
-    /// If the file cannot be read or parsed.
     pub fn standing(&'static self, path: &Path) -> Result<Standing, SettingsFileError> {
         let target = target(path)?;
         let known = Receipts::load()?.of(&target).is_some();

@@ -35,9 +35,6 @@ pub enum Outcome {
 }
 
 /// Returns the `share` directory: `<prefix>/share`, or that of the user (`XDG_DATA_HOME`, else `~/.local/share`).
-///
-/// # Errors
-/// If there is no home directory, or a relative prefix and no current directory.
 pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(prefix) = prefix {
         let absolute = std::path::absolute(prefix).map_err(|error| file_error("find", prefix, error))?;

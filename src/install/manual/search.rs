@@ -27,7 +27,6 @@ pub async fn manual() -> Option<Option<PathBuf>> {
 }
 
 /// Returns whether the user works with this shell: it is the login shell, or has a start file.
-#[must_use]
 pub fn is_used(shell: &str) -> bool {
     let login = env::var_os("SHELL").unwrap_or_else(|| "bash".into());
     if Path::new(&login).file_name() == Some(OsStr::new(shell)) {

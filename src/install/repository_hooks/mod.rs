@@ -416,9 +416,6 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
 }
 
 /// Reports the status of the hooks, and changes to them by other programs.
-///
-/// # Errors
-/// If git cannot read its configuration.
 pub async fn report(repo: &Repo) -> Result<Report, Error> {
     let dir = our_directory(repo);
     let hooks = repo.common_dir.join("hooks");

@@ -41,9 +41,6 @@ impl Savepoint {
     /// Goes back to this state: submodules, files, index, and what git does not store. `now` is the work tree if the
     /// working index was just read from it. Removed files go to the directory `trash`; the content of submodules is
     /// kept under the ref `kept`. Paths that could not be restored are reported.
-    ///
-    /// # Errors
-    /// If the work tree keeps changing, or something cannot be restored. A second call continues.
     pub async fn go_to(
         &self,
         site: Site<'_>,

@@ -31,9 +31,6 @@ fn real_index(site: Site<'_>) -> PathBuf {
 impl Savepoint {
     /// Records what git does not store of the work tree that the working index was just read from: the index itself,
     /// permissions, and bytes that a filter changes. One `lstat` for each file.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
     pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
         let (repo, work) = (site.repo, site.work_index());
         repo.copy_index(&work, &site.file("judged.index"))?;
@@ -50,9 +47,6 @@ impl Savepoint {
     /// Changes the work tree, which the working index was just read from, from the tree `judged` to `held`. The files
     /// `put_back` get the bytes and permissions that they had at this savepoint. Returns git's words if something that it
     /// does not know is in the way: then nothing has changed.
-    ///
-    /// # Errors
-    /// If a file cannot be read or written.
     pub async fn hold(
         &self,
         site: Site<'_>,
@@ -88,9 +82,6 @@ impl Savepoint {
     /// `missing` are the differences, as [`Git::diff_trees`](crate::git::Git::diff_trees) lists them. A file that is in its
     /// place, and that a rule hides, keeps its content. What stands in the place of another goes to the directory `trash`.
     /// Returns the tree with these files.
-    ///
-    /// # Errors
-    /// If a file changes meanwhile, or cannot be written.
     pub async fn bring_back(
         &self,
         site: Site<'_>,
@@ -131,9 +122,6 @@ impl Savepoint {
     }
 
     /// Puts this state back exactly. What is in the way goes into the directory `trash`.
-    ///
-    /// # Errors
-    /// If the work tree keeps changing, or something cannot be restored. A second call continues.
     pub async fn put_back_judged(&self, site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
         let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
         // Before the files: it decides which of them are tracked.
@@ -192,9 +180,6 @@ impl Savepoint {
     }
 
     /// Forgets what was recorded of the work that was judged.
-    ///
-    /// # Errors
-    /// If it cannot be removed.
     pub fn forget_judged(site: Site<'_>) -> Result<(), ProtectError> {
         site.repo.discard_index(&site.file("judged.index"))?;
         site.repo.discard_index(&real_index(site))?;

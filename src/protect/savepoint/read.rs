@@ -15,9 +15,6 @@ use crate::protect::{ProtectError, Site, control_files, gate_files, ignored_file
 impl Savepoint {
     /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` means
     /// only that they may differ. One `lstat` for each file and one scan.
-    ///
-    /// # Errors
-    /// If git cannot read the work tree.
     pub async fn is_as_left(&self, site: Site<'_>) -> Result<bool, ProtectError> {
         let (repo, saved, tree) = (site.repo.clone(), self.index(site), self.tree.clone());
         let looked = tokio::task::spawn_blocking(move || is_untouched_since(&repo, &saved, &tree));
@@ -29,9 +26,6 @@ impl Savepoint {
     /// Makes the private index that a step works with: a copy of the real one without flags that hide files, and without
     /// the times of files that git may take for unchanged although they were written. One `lstat` for each file that was
     /// touched in the second of the savepoint or later.
-    ///
-    /// # Errors
-    /// If git cannot make it.
     pub async fn working_index(
         &self,
         site: Site<'_>,
@@ -64,9 +58,6 @@ impl Savepoint {
     }
 
     /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
-    ///
-    /// # Errors
-    /// If git cannot find out.
     pub async fn dirty_submodule(
         &self,
         site: Site<'_>,
@@ -81,9 +72,6 @@ impl Savepoint {
     }
 
     /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
-    ///
-    /// # Errors
-    /// If something can be neither read nor stored.
     pub async fn read(
         &self,
         site: Site<'_>,
@@ -102,9 +90,6 @@ impl Savepoint {
     }
 
     /// Puts the working index in place of the real one.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub async fn install_working_index(site: Site<'_>) -> Result<(), ProtectError> {
         let work = site.work_index();
         if is_there(&work)? {

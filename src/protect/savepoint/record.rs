@@ -16,26 +16,17 @@ use crate::protect::{ProtectError, Site, inner_repositories, scan, submodules};
 impl Savepoint {
     /// Records what git does not store when a loop begins. `index` is the user's, with the flags `entries`; this does
     /// not wait until the work tree has been read. One scan of the directories and one `lstat` for each file.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
     pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
         scan::begin(site, index, entries).await?;
         inner_repositories::record(site, Moment::Start, index)
     }
 
     /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
-    ///
-    /// # Errors
-    /// If a file cannot be read or copied.
     pub async fn begin_exact_bytes(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         ExactBytes::begin(site, index).await
     }
 
     /// Records indexes and submodules when the first checkpoint is made, with its index in place.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
     pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
         self.remember_index(site)?;
         site.repo
@@ -45,9 +36,6 @@ impl Savepoint {
 
     /// Records the paths that a story touched, with the index of its checkpoint in place; `since` is the beginning of
     /// the loop.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
     pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let repo = site.repo;
         let index = repo.index();
@@ -68,9 +56,6 @@ impl Savepoint {
 
     /// Records permissions and exact bytes of paths that a person touched since the checkpoint in a way that git would
     /// not see: an attempt must not take that along. The working index describes the work tree.
-    ///
-    /// # Errors
-    /// If something cannot be read or written.
     pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let work = site.work_index();
         let (known, now) = (self.read_index(site)?, site.repo.read_index_or_none(&work)?);

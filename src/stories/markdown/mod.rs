@@ -53,13 +53,11 @@ pub struct Plan {
 
 impl Plan {
     /// Parses any bytes; those that are not UTF-8 are unreadable text.
-    #[must_use]
     pub fn parse(bytes: &[u8], grouping: Grouping) -> Self {
         Self::read(bytes, grouping, false)
     }
 
     /// Parses the list of a tool that counts every line with a box, in code too.
-    #[must_use]
     pub fn parse_for_openspec(bytes: &[u8], grouping: Grouping) -> Self {
         Self::read(bytes, grouping, true)
     }

@@ -28,18 +28,12 @@ pub struct Spoiled {
 }
 
 /// Ticks every open box of the story at `index` of `plan`, which was parsed from `bytes`.
-///
-/// # Errors
-/// If a box would not be the same one with a tick: the first such box.
 pub fn tick(bytes: &[u8], plan: &Plan, index: usize) -> Result<Ticked, Spoiled> {
     let members = plan.members.get(index).cloned().unwrap_or_default();
     tick_boxes(bytes, plan, members)
 }
 
 /// Ticks every open box of `plan`, which was parsed from `bytes`.
-///
-/// # Errors
-/// As [`tick`].
 pub(super) fn tick_all(bytes: &[u8], plan: &Plan) -> Result<Ticked, Spoiled> {
     tick_boxes(bytes, plan, 0..plan.boxes.len())
 }

@@ -14,7 +14,6 @@ use crate::ui::shown::plain;
 const LONGEST: usize = 10_000;
 
 /// Returns the reports as a JUnit document.
-#[must_use]
 pub fn junit(reports: &[Report]) -> String {
     let mut document = Document::new("git-ralph");
     for report in reports {

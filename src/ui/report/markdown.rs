@@ -53,7 +53,6 @@ enum Brevity {
 }
 
 /// Returns the reports as Markdown of at most `limit` characters.
-#[must_use]
 pub fn markdown(reports: &[Report], limit: usize) -> String {
     let all = |brevity| {
         let texts = reports.iter().map(|report| one(report, brevity));

@@ -34,7 +34,6 @@ pub struct Progress(Live);
 
 impl Progress {
     /// Creates the line without showing it.
-    #[must_use]
     pub fn new(screen: Screen) -> Self {
         Self(Live::new(!screen.quiet && !screen.verbose))
     }

@@ -42,7 +42,6 @@ pub struct Options {
 }
 
 /// Returns the reports as a page.
-#[must_use]
 pub fn page(reports: &[Report], options: Options) -> String {
     let pages = LIMITS.iter().map(|limits| page_within(reports, options, *limits));
     let mut pages = pages.skip_while(|page| page.len() > MOST);

@@ -89,9 +89,6 @@ impl Page {
 /// Lets a person choose on the whole screen: by a letter, and by Enter after the screen has shown what it chooses, unless
 /// the choice only shows something. Enter alone, `q`, Esc and Ctrl-C are [`Choice::Quit`], and so is an answer that
 /// `is_closed` forestalls. What was typed before the question is on the screen is no answer.
-///
-/// # Errors
-/// If the terminal cannot be used.
 pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
     let mut screen = Screen::take()?;
     let possible = possible(page);

@@ -62,9 +62,6 @@ pub struct ViewThread {
 
 impl ViewThread {
     /// Begins the view; `after` is called once a person has left it.
-    ///
-    /// # Errors
-    /// If there can be no thread.
     pub fn begin(setup: Setup, after: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         Self::spawn(move |closing| {
             let left = run(setup, closing)?;
@@ -102,9 +99,6 @@ impl Drop for ViewThread {
 }
 
 /// Shows the loops until a person leaves, or it is asked to close.
-///
-/// # Errors
-/// If the terminal cannot be used.
 pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
     let mut screen = Screen::take()?;
     let mut view = View::new(setup);
@@ -143,7 +137,6 @@ pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
 }
 
 /// Returns whether standard output has colours.
-#[must_use]
 pub fn has_colours() -> bool {
     anstream::stdout().current_choice() != anstream::ColorChoice::Never
 }

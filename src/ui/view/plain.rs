@@ -47,7 +47,6 @@ pub struct Told {
 
 impl PlainLoop {
     /// Begins to follow a loop.
-    #[must_use]
     pub fn new(follower: LoopFollower, idle: Option<SignedDuration>) -> Self {
         Self {
             follower,

@@ -26,7 +26,6 @@ use crate::ui::hold;
 const LEAST: (u16, u16) = (20, 4);
 
 /// Returns true if a person looks at standard output and can type, on a terminal that can draw.
-#[must_use]
 pub fn is_there() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
     let size = ratatui::crossterm::terminal::size();
@@ -38,9 +37,6 @@ pub fn is_there() -> bool {
 const WITHIN_SEQUENCE: Duration = Duration::from_millis(50);
 
 /// Waits until something was typed, or the terminal has another size; returns false if nothing has happened in this time.
-///
-/// # Errors
-/// If the terminal is gone: crossterm would read it for ever.
 pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
     let stdin = io::stdin();
     let mut found = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
@@ -62,9 +58,6 @@ pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
 ///
 /// The bytes of an arrow or of another key may come one by one, as over a slow line. What follows an Esc at once belongs
 /// to it: its letters are never taken as keys of their own, nor is a letter with Alt.
-///
-/// # Errors
-/// If the terminal cannot be read.
 pub(super) fn read_key() -> io::Result<Option<KeyEvent>> {
     let Event::Key(key) = event::read()? else {
         return Ok(None);
@@ -89,9 +82,6 @@ pub(super) fn read_key() -> io::Result<Option<KeyEvent>> {
 }
 
 /// Discards all that has been typed so far.
-///
-/// # Errors
-/// If the terminal cannot be read.
 pub(super) fn discard_typed() -> io::Result<()> {
     while is_typed_within(Duration::ZERO)? {
         event::read()?;

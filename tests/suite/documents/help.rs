@@ -1,8 +1,8 @@
 //! `git ralph help`: the embedded page, whatever is installed.
 
 use clap::CommandFactory;
-use git_ralph::commands::Cli;
-use git_ralph::commands::groups::GROUPS;
+use git_ralph::Cli;
+use git_ralph::tables::GROUPS;
 
 use crate::support::{Cmd, Sandbox};
 
@@ -39,7 +39,7 @@ fn the_page_is_what_man_makes_of_it() {
         "{}",
         output.stdout
     );
-    let first = git_ralph::install::manual::bundled::PAGES
+    let first = git_ralph::tables::PAGES
         .iter()
         .find(|(verb, _)| *verb == "next")
         .and_then(|(_, page)| page.lines().next());
@@ -82,7 +82,7 @@ fn on_a_terminal_man_shows_the_page() {
         return;
     };
     assert!(shown.starts_with("on a terminal: SYNOPSIS"), "{shown}");
-    let size = git_ralph::install::manual::bundled::PAGES[0].1.len().to_string();
+    let size = git_ralph::tables::PAGES[0].1.len().to_string();
     assert!(shown.contains(&size), "{shown}");
 }
 

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use git_ralph::install::manual::bundled;
+use git_ralph::tables::TOPICS;
 use snapbox::{Data, assert_data_eq};
 
 use crate::support::{Sandbox, console};
@@ -36,7 +36,7 @@ fn pages_are_those_of_their_sources() {
 fn every_command_and_topic_has_a_page_and_nothing_else_has() {
     let commands = generated::commands();
     let verbs = commands.iter().map(|(verb, _)| file_name(verb, 1));
-    let topics = bundled::TOPICS.iter().map(|(topic, _)| file_name(topic, 7));
+    let topics = TOPICS.iter().map(|(topic, _)| file_name(topic, 7));
     let mut wanted: Vec<String> = verbs.chain(topics).collect();
     wanted.sort();
     let rendered: Vec<String> = pages().into_iter().map(|(name, _)| name).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use git_ralph::install::manual::bundled;
+use git_ralph::tables::bundled_files;
 
 use super::source;
 use crate::support::{Sandbox, print};
@@ -23,14 +23,14 @@ fn make_installs_what_there_is_and_removes_it() {
         sandbox.cmd("make").args(words).dir(source()).run().exits(0)
     };
     make("install");
-    for (place, text) in bundled::files() {
+    for (place, text) in bundled_files() {
         let path = root.join("usr/share").join(&place);
         assert_eq!(fs::read_to_string(&path).unwrap(), text, "{}", path.display());
     }
     let version = sandbox.cmd(root.join("usr/bin/git-ralph").to_str().unwrap());
     let version = version.args(["--version"]).dir(&root).run().exits(0);
     assert!(version.stdout.contains(env!("CARGO_PKG_VERSION")));
-    assert_eq!(print::mtimes(&root).len(), bundled::files().len() + 1);
+    assert_eq!(print::mtimes(&root).len(), bundled_files().len() + 1);
     make("uninstall");
     assert_eq!(print::mtimes(&root).len(), 0);
 }
@@ -102,7 +102,7 @@ fn the_debian_package_has_all_that_an_installation_has() {
         }
     }
     assert!(placed.contains(Path::new("usr/bin/git-ralph")));
-    for (place, _) in bundled::files() {
+    for (place, _) in bundled_files() {
         // Debian's zsh looks elsewhere.
         let place = match place.strip_prefix("zsh/site-functions") {
             Ok(name) => Path::new("zsh/vendor-completions").join(name),

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use git_ralph::agent::presets;
-use git_ralph::commands::groups::GROUPS;
-use git_ralph::{exit, settings};
+use git_ralph::tables::GROUPS;
+use git_ralph::tables::PRESETS;
+use git_ralph::tables::{EXIT_CODES, SETTINGS};
 use snapbox::{Data, assert_data_eq};
 
 use super::picture;
@@ -16,7 +16,7 @@ use crate::support::{Sandbox, console, write_program};
 #[test]
 fn every_setting_is_listed() {
     let mut table = "| key | default | meaning |\n|---|---|---|\n".to_owned();
-    for (key, default, meaning) in settings::TABLE {
+    for (key, default, meaning) in SETTINGS {
         table.push_str(&row(&[&format!("`{key}`"), default, meaning]));
     }
     document::has_part("docs/settings.md", "settings", &table);
@@ -25,7 +25,7 @@ fn every_setting_is_listed() {
 #[test]
 fn every_exit_code_is_listed() {
     let mut table = "| code | meaning | what a script does |\n|---|---|---|\n".to_owned();
-    for (code, meaning, then) in exit::TABLE {
+    for (code, meaning, then) in EXIT_CODES {
         table.push_str(&row(&[code, meaning, then]));
     }
     document::has_part("docs/scripting.md", "exit codes", &table);
@@ -34,7 +34,7 @@ fn every_exit_code_is_listed() {
 #[test]
 fn every_agent_is_listed() {
     let mut table = "| name | command line | |\n|---|---|---|\n".to_owned();
-    for preset in presets::ALL {
+    for preset in PRESETS {
         let env = preset.env.iter().map(|(name, value)| format!("{name}={value} "));
         let line = format!("`{}{}`", env.collect::<String>(), preset.line());
         let note = match (preset.unasked, preset.tried) {

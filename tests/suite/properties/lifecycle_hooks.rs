@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use git_ralph::engine::lifecycle_hooks::TABLE;
+use git_ralph::tables::LIFECYCLE_HOOKS;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub fn noting(sandbox: &Sandbox) -> String {
 /// A sandbox where every hook notes that it ran.
 pub fn noted() -> Sandbox {
     let sandbox = Sandbox::new();
-    for row in TABLE {
+    for row in LIFECYCLE_HOOKS {
         sandbox.hook(row.name, &noting(&sandbox));
     }
     sandbox
@@ -106,7 +106,7 @@ fn a_hook_is_told_in_environment_and_event_file() {
     assert_eq!(names.len(), events.len());
     for (name, event) in names.iter().zip(&events) {
         let name = name.split(' ').next().unwrap();
-        let row = TABLE.iter().find(|row| row.name == name).unwrap();
+        let row = LIFECYCLE_HOOKS.iter().find(|row| row.name == name).unwrap();
         assert_eq!(event["event"], row.event, "{name}");
         assert_eq!(event["change"], CHANGE);
         let is_recorded = recorded
@@ -270,7 +270,7 @@ fn a_post_hook_that_leaves_the_branch_is_seen_by_the_next_step() {
 #[test]
 fn hooks_after_the_fact_only_warn() {
     let sandbox = Sandbox::new();
-    for row in TABLE.iter().filter(|row| row.name.contains("-post-")) {
+    for row in LIFECYCLE_HOOKS.iter().filter(|row| row.name.contains("-post-")) {
         sandbox.hook(row.name, "exit 3");
     }
     sandbox.start();

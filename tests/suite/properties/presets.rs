@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use git_ralph::agent::presets;
+use git_ralph::tables::PRESETS;
 
 use crate::support::{CHANGE, Sandbox};
 
@@ -118,7 +118,7 @@ fn a_version_may_be_told_on_stderr() {
 fn a_name_without_its_program_is_refused_at_start() {
     let sandbox = Sandbox::new();
     let before = sandbox.print();
-    for preset in presets::ALL {
+    for preset in PRESETS {
         sandbox
             .ralph(&["start", CHANGE, "--agent", preset.name])
             .exits(1)

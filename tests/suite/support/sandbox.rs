@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use assert_fs::TempDir;
-use git_ralph::agent::presets;
+use git_ralph::tables::PRESETS;
 
 use super::boxes;
 use super::copy::Copy;
@@ -421,11 +421,8 @@ fn path() -> std::ffi::OsString {
 
 /// The directory, or one with links to all that is in it but real agents: no test may start one of those.
 fn without_agents(dir: PathBuf) -> PathBuf {
-    let is_agent = |name: &str| presets::ALL.iter().any(|preset| preset.program == name);
-    if !presets::ALL
-        .iter()
-        .any(|preset| dir.join(preset.program).exists())
-    {
+    let is_agent = |name: &str| PRESETS.iter().any(|preset| preset.program == name);
+    if !PRESETS.iter().any(|preset| dir.join(preset.program).exists()) {
         return dir;
     }
     let name = dir.to_string_lossy().replace('/', "+");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use git_ralph::agent::presets;
+use git_ralph::tables::PRESETS;
 use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
@@ -12,7 +12,7 @@ use crate::support::{CHANGE, Sandbox, working_git, write_program};
 fn without_an_agent_something_needs_mending() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["doctor"]).exits(1);
-    for preset in presets::ALL {
+    for preset in PRESETS {
         assert!(output.stdout.contains(preset.name), "{}", output.stdout);
     }
     assert!(
@@ -36,7 +36,7 @@ fn it_shows_the_agent_that_would_be_used_and_works_anywhere() {
     sandbox.configure("ralph.agent", "sh ./claude --dangerously-skip-permissions");
     let output = sandbox.ralph(&["doctor", "--json"]).exits(0).json();
     assert_eq!(output["agent"]["unasked"], "--dangerously-skip-permissions");
-    assert_eq!(output["agents"].as_array().unwrap().len(), presets::ALL.len());
+    assert_eq!(output["agents"].as_array().unwrap().len(), PRESETS.len());
     assert_eq!(output["agents"][0]["name"], "claude");
     assert_eq!(output["agents"][0]["installed"], false);
     assert!(output["git"].as_str().unwrap().starts_with("git version "));

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use git_ralph::install::manual::bundled;
+use git_ralph::tables::bundled_files;
 
 use crate::support::{Cmd, Output, Sandbox};
 
@@ -21,7 +21,7 @@ fn all_that_is_in_the_source_is_brought_along() {
         .filter(|path| path.is_file())
         .map(|path| fs::read_to_string(path).unwrap())
         .collect();
-    let mut brought: Vec<String> = bundled::files()
+    let mut brought: Vec<String> = bundled_files()
         .into_iter()
         .map(|(_, text)| text.to_owned())
         .collect();
@@ -31,7 +31,7 @@ fn all_that_is_in_the_source_is_brought_along() {
         wanted == brought,
         "what install brings is not what is in man/ and completions/"
     );
-    for (place, text) in bundled::files() {
+    for (place, text) in bundled_files() {
         let name = place.file_name().unwrap().to_str().unwrap();
         if name.ends_with(".1") || name.ends_with(".7") {
             assert_eq!(
@@ -51,7 +51,7 @@ fn each_path_is_told_once_and_nothing_is_written_twice() {
     told.sort();
     let there = place.files();
     assert_eq!(told, there.keys().cloned().collect::<Vec<_>>());
-    for (file, text) in bundled::files() {
+    for (file, text) in bundled_files() {
         let path = place.share.join(file);
         assert_eq!(there[&path], text, "{}", path.display());
         let mode = path.metadata().unwrap().permissions().mode();

@@ -51,9 +51,6 @@ pub(crate) async fn tell_unmatched(open: &mut Loop<'_>, settings: &Settings) -> 
 }
 
 /// Refuses `ralph.tests` that git does not understand. One process if there is any.
-///
-/// # Errors
-/// In git's own words.
 pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<(), Error> {
     if settings.tests.pathspecs.is_empty() {
         return Ok(());

@@ -63,9 +63,6 @@ pub enum Unanswered {
 
 /// Asks the reviewer of the settings about an attempt at a story: the latest one if no number is given, and that of the
 /// last checkpoint if no story is. Waits for a service that cannot answer now, as an attempt does.
-///
-/// # Errors
-/// If there is no reviewer or no such attempt, or the reviewer gives no verdict.
 pub async fn review(
     open: &mut Loop<'_>,
     settings: &Settings,

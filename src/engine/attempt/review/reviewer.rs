@@ -16,10 +16,6 @@ pub(crate) struct Reviewer {
 
 impl Reviewer {
     /// Returns the reviewer of the settings, if there is one.
-    ///
-    /// # Errors
-    /// If its program cannot be found, or its template cannot be read. `known` is the template if it was read before: an
-    /// attempt may have written to its file since.
     pub fn of(settings: &Settings, top: &Path, known: Option<Template>) -> Result<Option<Self>, Error> {
         let Some(agent) = agent(settings, top) else {
             return Ok(None);

@@ -58,9 +58,6 @@ pub(super) enum Ground {
 
 impl Ground {
     /// Moves the refs, and goes there.
-    ///
-    /// # Errors
-    /// If something cannot be moved or written.
     pub async fn reach(self, open: &mut Loop<'_>, way: Way<'_>, known: Known) -> Result<Left, Error> {
         match self {
             Self::Unmoved => {

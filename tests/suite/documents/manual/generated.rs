@@ -6,11 +6,11 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use clap_mangen::Man;
-use git_ralph::agent::presets::{self, Preset};
-use git_ralph::commands::Cli;
-use git_ralph::engine::lifecycle_hooks;
-use git_ralph::ui::view::keys;
-use git_ralph::{exit, prompt, settings};
+use git_ralph::Cli;
+use git_ralph::tables::KEYS;
+use git_ralph::tables::LIFECYCLE_HOOKS;
+use git_ralph::tables::{EXIT_CODES, PROMPT_VARIABLES, REVIEW_VARIABLES, SETTINGS};
+use git_ralph::tables::{PRESETS, Preset};
 use serde_json::Value;
 
 use super::roff::Page;
@@ -39,22 +39,22 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
         ),
         "settings" => {
             for key in &wanted {
-                let known = settings::TABLE.iter().any(|(known, ..)| known == key);
+                let known = SETTINGS.iter().any(|(known, ..)| known == key);
                 assert!(known, "there is no setting {key}");
             }
-            for (key, default, meaning) in settings::TABLE {
+            for (key, default, meaning) in SETTINGS {
                 if wanted.is_empty() || wanted.contains(key) {
                     page.item(key, &format!("{meaning} (default: {default})"));
                 }
             }
         }
         "keys" => {
-            for row in keys::TABLE {
+            for row in KEYS {
                 page.item(&row.keys.join(", "), row.words);
             }
         }
         "exit" => {
-            for (code, meaning, then) in exit::TABLE {
+            for (code, meaning, then) in EXIT_CODES {
                 if wanted.is_empty() {
                     page.item(code, &format!("{meaning}. What a script does: {then}."));
                 } else if wanted.contains(code) {
@@ -63,22 +63,22 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
             }
         }
         "agents" => {
-            for preset in presets::ALL {
+            for preset in PRESETS {
                 page.item(preset.name, &in_words(preset));
             }
         }
         "variables" => {
-            for (name, meaning) in prompt::VARIABLES {
+            for (name, meaning) in PROMPT_VARIABLES {
                 page.item(name, meaning);
             }
         }
         "review variables" => {
-            for (name, meaning) in prompt::review::VARIABLES {
+            for (name, meaning) in REVIEW_VARIABLES {
                 page.item(name, meaning);
             }
         }
         "hooks" => {
-            for row in lifecycle_hooks::TABLE {
+            for row in LIFECYCLE_HOOKS {
                 let story = if row.story { " and story" } else { "" };
                 let text = format!(
                     "Runs {}. Arguments: change{story}. Event: {}. When it fails: {}.",
