@@ -17,6 +17,8 @@ pub(crate) struct RepoLink {
     /// The git directories.
     dirs: [GitDir; 2],
     link: Link,
+    /// The directory of its objects, without which git finds no repository; `None` if it is not the usual one.
+    objects: Option<PathBuf>,
     since: SystemTime,
 }
 
@@ -87,7 +89,9 @@ pub(super) enum Link {
 impl RepoLink {
     /// Records the link before one of the agent's processes runs.
     pub fn of(repo: &Repo) -> Result<Self, FileError> {
+        let objects = repo.common_dir.join("objects");
         Ok(Self {
+            objects: is_there(&objects)?.then_some(objects),
             dirs: [GitDir::at(&repo.common_dir)?, GitDir::at(&repo.git_dir)?],
             link: Link::at(&repo.top.join(".git"))?,
             since: SystemTime::now(),
@@ -109,6 +113,11 @@ impl RepoLink {
         permissions::take_back(site, notices);
         for dir in &self.dirs {
             dir.put_back(site, notices)?;
+        }
+        if let Some(objects) = &self.objects
+            && !is_there(objects)?
+        {
+            return Err(ProtectError::RepositoryGone(objects.clone()));
         }
         own_directory::restore(site, notices)?;
         let top = &site.repo.top;

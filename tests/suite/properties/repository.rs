@@ -276,7 +276,7 @@ fn a_repository_that_was_moved_is_moved_back() {
 fn without_its_repository_nothing_is_touched() {
     let sandbox = Sandbox::new();
     sandbox.start();
-    let agent = sandbox.completing("echo x >x; cp -r .git moved; rm -rf .git");
+    let agent = sandbox.completing("echo x >x; cp -r .git moved; until rm -rf .git; do :; done");
     let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
     output.says("was moved, replaced or deleted").says("move it back");
     assert!(!sandbox.top.join(".git").exists());
@@ -286,6 +286,22 @@ fn without_its_repository_nothing_is_touched() {
     sandbox.is_at_checkpoint();
     let kept = "refs/ralph/add-login/attempts/1/1:x";
     assert_eq!(sandbox.git(&["show", kept]), "x");
+}
+
+#[test]
+fn next_touches_nothing_if_the_objects_are_gone() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo x >x; mv .git/objects moved");
+    let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
+    output
+        .says(".git/objects was moved, replaced or deleted")
+        .says("move it back");
+    assert_eq!(sandbox.read("x"), "x\n");
+    std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git/objects")).unwrap();
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:x"]), "x");
 }
 
 #[test]
