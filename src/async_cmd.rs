@@ -38,7 +38,7 @@ pub use self::readers::end_readers;
 /// The time that a child has to end once it was asked to, before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The time after which a child that has not ended is looked at, if somebody knows what it could wait for.
+/// The time after which a child that has not ended is looked at, if the caller knows what it could wait for.
 const SUSPICION: Duration = Duration::from_secs(2);
 
 /// Finds what a child waits for that never comes, in a directory.

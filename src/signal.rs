@@ -105,7 +105,7 @@ impl Stop {
         let times = self.before.saturating_add(times);
         match self.asked.wait_for(|asked| asked.times >= times).await {
             Ok(asked) => asked.first,
-            // Every listener is gone: nobody will ever ask.
+            // Every listener is gone: no one is left to ask.
             Err(_) => std::future::pending().await,
         }
     }

@@ -1,4 +1,4 @@
-//! The bounds of a child that answers with what somebody else has made: the bytes that it may print, and the memory that it
+//! The bounds of a child that prints data of other people: the bytes that it may print, and the memory that it
 //! may take meanwhile.
 
 use std::fs::File;

@@ -36,7 +36,7 @@ pub enum CommandError {
         /// The bound.
         passed: Passed,
     },
-    /// It waited for something that nobody will ever write.
+    /// It waited for a pipe without a writer.
     #[error("{command} waits for {}, which is a pipe", path.display())]
     Waits {
         /// The command line.

@@ -13,7 +13,7 @@ use crate::git::RepoLayout;
 use crate::sandbox::{self, Belongings, Site, Trouble, Walls};
 use crate::settings::{BoxMode, Settings};
 
-/// Whoever runs in the box.
+/// The kind of process in the box.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Inside<'a> {
     /// The agent of an attempt.

@@ -101,7 +101,7 @@ impl<'o> Context<'o> {
             (None, ..) => discover(dir).await,
         };
         if let Err(GitError::Failed { words, .. }) = &found {
-            match damaged::mend(dir, words, observer).await {
+            match damaged::repair(dir, words, observer).await {
                 Ok(()) => (found, configuration) = tokio::join!(discover(dir), Configuration::read(&here)),
                 Err(Error::Open(refusal)) => return Err(no_work_tree(&here, refusal).await.into()),
                 Err(error) => return Err(error),

@@ -15,7 +15,7 @@ use crate::state::{self, Phase, State, Store};
 /// # Errors
 /// If there is nothing to restore: [`OpenRefusal::Damaged`] if there is a repository around `dir`, else
 /// [`OpenRefusal::NoWorkTree`].
-pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<(), Error> {
+pub(super) async fn repair(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<(), Error> {
     let not_here = || OpenRefusal::NoWorkTree(words.trim().to_owned());
     let (top, layout) = git_directories(dir).ok_or_else(not_here)?;
     let live = live_loops(&top, &layout.common_dir);
@@ -37,11 +37,11 @@ pub(super) async fn mend(dir: &Path, words: &str, observer: &mut dyn Observer) -
             in_attempt: state.progress.phase == Phase::Running,
         };
         let mut told: Vec<String> = Vec::new();
-        let mended = own.mend(site, &site.trash().join("damaged"), &mut told).await?;
+        let repaired = own.repair(site, &site.trash().join("damaged"), &mut told).await?;
         for message in told {
             observer.event(&Event::now(state.change.as_str(), What::Notice { message }));
         }
-        if mended {
+        if repaired {
             return Ok(());
         }
     }

@@ -10,7 +10,7 @@ use crate::protect::StashList;
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
 
-/// The name of whoever runs inside the guard in an attempt.
+/// The label of the guarded process in messages.
 pub(crate) const AGENT: &str = "the agent";
 
 /// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they

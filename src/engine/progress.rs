@@ -14,7 +14,7 @@ pub enum Step {
     Next,
     /// `retry`: the story that failed.
     Retry,
-    /// `complete`, `fail` or an agent's own session: somebody else reports on the story.
+    /// `complete`, `fail` or an agent's own session, which report on the story.
     Manual,
 }
 

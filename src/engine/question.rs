@@ -1,4 +1,4 @@
-//! Asks a person. While somebody thinks, nobody holds the loop: every other command can go on with it, which answers the
+//! Asks the user. The loop is free until the answer: any other command can take its next step, which answers the
 //! question too.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// The looks after which a person is told that another process has the loop.
 const SHORT: u32 = 10;
 
-/// The end of a question that nobody has answered here.
+/// The end of a question that was not answered here.
 #[derive(Clone, Debug, Default)]
 pub struct Over(Arc<AtomicBool>);
 

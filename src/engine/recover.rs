@@ -62,14 +62,14 @@ async fn open_for<'o>(
 
 /// Prepares a loop that was just read for a step: completes what was cut off.
 pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<(), Error> {
-    // Whoever changes the loop answers what somebody else was asked.
+    // A command that changes the loop answers an open question.
     open.state.awaiting_choice = None;
     open.require_own_work_tree()?;
     let at_rest = open.state.intent.is_none() && open.state.running.is_none();
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.
     let was_cut_off = open.state.progress.phase == Phase::Running || open.state.running.is_some();
     if !was_cut_off || open.state.intent.is_some() {
-        mend_position(open).await?;
+        repair_position(open).await?;
     }
     if !was_cut_off {
         open.switch_off_foreign_filters().await?;
@@ -102,7 +102,7 @@ fn allow_retries(context: &Context<'_>, state: &mut State) {
 }
 
 /// Restores the loop's branch if it is damaged or points to another branch.
-async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
     let (site, state, mut recorder) = open.parts();
     if !state.is_live() {
         return Ok(());
@@ -116,7 +116,7 @@ async fn mend_position(open: &mut Loop<'_>) -> Result<(), Error> {
         in_attempt: state.progress.phase == Phase::Running,
     };
     if own
-        .mend(site, &site.trash().join("damaged"), &mut recorder)
+        .repair(site, &site.trash().join("damaged"), &mut recorder)
         .await?
     {
         open.context.head = open.context.repo.head().await?;
@@ -219,7 +219,7 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
     }
-    mend_position(open).await?;
+    repair_position(open).await?;
     open.switch_off_foreign_filters().await
 }
 
@@ -308,8 +308,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the end of the attempt that a killed git-ralph was in. Nobody saw when it ended: the time is up to the last that
-/// is known of it.
+/// Returns the end of the attempt that a killed git-ralph was in. The end is unknown: the time is up to the last known event.
 fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
     let now = Timestamp::now();
     let began = open.state.running.as_ref().map_or(now, |running| running.since);

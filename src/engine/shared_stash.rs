@@ -2,7 +2,7 @@
 //! verdict.
 //!
 //! Other work trees, other loops and people use the same list. An entry that came is the attempt's only if the guard saw
-//! it, or if it was made from this work tree. An entry that is gone is stored again where nobody else can have taken it;
+//! it, or if it was made from this work tree. An entry that is gone is stored again where no other process can have taken it;
 //! elsewhere git-ralph says how to have it back.
 
 use super::Loop;

@@ -2,7 +2,7 @@
 //! in the shape that `git stash -u` gives it, without touching index or work tree.
 //!
 //! An entry is known by its commit alone, never by its position or message. A ref keeps the commit, so that an entry that
-//! somebody dropped can be stored again. A loop without entries is not concerned by anything here.
+//! was dropped can be stored again. A loop without entries is not concerned by anything here.
 
 use std::collections::HashSet;
 
@@ -65,7 +65,7 @@ pub(crate) async fn drop_all(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Stores the loop's entries again that somebody has dropped, and reports them.
+/// Stores dropped entries of the loop again, and reports them.
 pub(crate) async fn keep_listed(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.save_points.is_empty() {
         return Ok(());

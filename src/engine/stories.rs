@@ -59,7 +59,7 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     }
 }
 
-/// Returns the warnings about those dependencies of a story that are taken as complete because nobody knows them.
+/// Returns the warnings about those dependencies of a story that are taken as complete because no list has them.
 pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<String> {
     let is_known =
         |id: &String| listing.gone.contains(id) || listing.stories.iter().any(|other| other.id == *id);
@@ -104,7 +104,7 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
     Ok(remembering(state, state.source.list(top).await?))
 }
 
-/// Reads the stories of a loop for somebody who looks at it.
+/// Reads the stories of a loop for display.
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
     let listing = listing_of(state, &repo.top).await;
     if listing.is_err() {

@@ -107,7 +107,7 @@ pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(),
     end_kept(open, watch, "").await
 }
 
-/// Does the same after processes that may only look: what they did to other refs is put back too where nobody else can
+/// Does the same after processes that may only look: what they did to other refs is put back too where no other process can
 /// have done it, and their values are kept under names that begin with `name`.
 pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &str) -> Result<(), Error> {
     let Some(watch) = watch else {

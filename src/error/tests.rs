@@ -54,7 +54,7 @@ fn messages_are_lower_case_and_end_without_a_stop() {
     }
 }
 
-/// Names that would do harm where somebody pastes them.
+/// Names that would do harm where they are pasted.
 const HOSTILE: &[&str] = &[
     "a b",
     "a;b",

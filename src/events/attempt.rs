@@ -80,7 +80,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Returns whether it is complete although nobody gave a word for it: gates or a reviewer decided (`ralph.noSignal`).
+    /// Returns whether it was accepted without a promise, by gates or a reviewer (`ralph.noSignal`).
     pub fn is_unpromised(&self) -> bool {
         let is_word = |basis: &Basis| matches!(basis, Basis::Promise | Basis::Person);
         !self.rests_on.is_empty() && !self.rests_on.iter().any(is_word)

@@ -303,7 +303,7 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
     },
-    /// The loop has come to its end, and nobody has chosen yet how to go on: a person is asked, or `git ralph finish` is
+    /// All stories are over, and no choice is made yet how to finish: the user is asked, or `git ralph finish` is
     /// left for later.
     AwaitingChoice {
         /// The possible choices, by their names.
@@ -363,7 +363,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// The limits of a command's attempts, for whoever shows them while they run.
+/// The limits of a command's attempts, for display while they run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watching {
     /// The top directory of the work tree.
@@ -398,7 +398,7 @@ pub trait Observer {
         self.activity(heading);
     }
 
-    /// Learns that the running process is asked to end, because somebody asked git-ralph to stop.
+    /// Learns that the running process is asked to end, because git-ralph was asked to stop.
     fn stopping(&mut self) {}
 
     /// Learns that another second of an attempt has passed.

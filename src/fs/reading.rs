@@ -46,7 +46,7 @@ pub fn has_same_bytes(one: &Path, other: &Path) -> Result<bool, FileError> {
     Ok(read(one)? == read(other)?)
 }
 
-/// Returns whether a file has several names: another may be outside, and somebody else's.
+/// Returns whether a file has several names: another may be outside, and another user's.
 pub fn has_other_names(found: &fs::Metadata) -> bool {
     found.is_file() && found.nlink() > 1
 }
@@ -66,7 +66,7 @@ pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
         Links::Refused => OFlag::O_NOFOLLOW,
         Links::Followed => OFlag::empty(),
     };
-    // Without O_NONBLOCK a pipe nobody writes to is waited for; a regular file does not care.
+    // Without O_NONBLOCK a pipe without a writer is waited for; a regular file does not care.
     let flags = no_links | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = OpenOptions::new()
         .read(true)

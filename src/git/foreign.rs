@@ -1,4 +1,4 @@
-//! Looks at objects that somebody else made, before anything of them is read or used.
+//! Checks objects of other people before anything of them is read or used.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const MOST_NAME: usize = 255;
 /// The longest path below a work tree that can be opened, in bytes.
 const MOST_PATH: usize = 3000;
 
-/// The bounds of a git that reads what somebody else made: a few small trees that name each other can have more paths than
+/// The bounds of a git that reads objects of other people: a few small trees that name each other can have more paths than
 /// any memory.
 pub(super) const FOREIGN: Bounds = Bounds {
     output: 512 << 20,

@@ -196,7 +196,7 @@ impl RepoLayout {
     }
 
     /// Returns whether the deletion of a ref at `old` only removes its own file after it was packed: the packed refs
-    /// contain it, and nobody is about to remove it from them.
+    /// contain it, and no process is about to remove it from them.
     pub fn is_only_unpacked(&self, name: &str, old: &str) -> bool {
         self.packed(name).as_deref() == Some(old) && !may_exist(&self.common_dir.join("packed-refs.lock"))
     }

@@ -34,11 +34,11 @@ impl Repo {
         self.commit(tree, parents.iter().copied(), &who, message).await
     }
 
-    /// Makes a commit that git-ralph signs as itself, whoever the user is.
+    /// Makes a commit with git-ralph as its author, whatever the user's identity.
     pub async fn own_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
         let who = match Signers::own().lines() {
             Some(lines) => lines,
-            None => nobody(),
+            None => git_ralph(),
         };
         self.commit(tree, parents.iter().copied(), &who, message).await
     }
@@ -47,12 +47,13 @@ impl Repo {
     /// name them. The same commits give the same object.
     pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
         let message = "everything that was named when the loop began";
-        self.commit(tree, commits, &nobody(), message).await
+        self.commit(tree, commits, &git_ralph(), message).await
     }
 
     /// Makes a temporary commit, only to be merged.
     pub(super) async fn made_up(&self, tree: &Oid, parents: &[Oid]) -> Result<Oid, GitError> {
-        self.commit(tree, parents, &nobody(), "made up for a merge").await
+        self.commit(tree, parents, &git_ralph(), "made up for a merge")
+            .await
     }
 
     async fn commit(
@@ -127,7 +128,7 @@ impl Repo {
 }
 
 /// Returns the lines of a commit whose author and time mean nothing.
-fn nobody() -> String {
+fn git_ralph() -> String {
     let who = "git-ralph <git-ralph@localhost> 0 +0000";
     format!("author {who}\ncommitter {who}\n")
 }
@@ -155,7 +156,7 @@ impl NewObject<'_> {
         let (dir, name) = hex.split_at(2);
         let dir = Path::new("objects").join(dir);
         let path = dir.join(name);
-        // A new time keeps `git gc` from removing an object that nothing names yet. One that a clone shares is made anew.
+        // A new time keeps `git gc` from removing an object that nothing names yet. One that a clone shares is written again.
         match door.touch(&path) {
             Ok(true) => return Ok(oid),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -205,7 +205,7 @@ const PASSING: [&str; 15] = [
     "no space",
 ];
 
-/// The words of a host about a ref that somebody else has moved meanwhile.
+/// The words of a host about a ref that has moved meanwhile.
 const ELSEWHERE: [&str; 4] = [
     "stale info",
     "incorrect old value",
@@ -236,8 +236,8 @@ const BROKEN_OFF: [&str; 18] = [
 ];
 
 /// Returns whether a git that only read from a remote did not come to its end for a reason that passes. What the host says
-/// itself is no such reason, and neither is a host that cannot be reached at all, knows no such repository or lets nobody
-/// in: a person can mend that.
+/// itself is no such reason, and neither is a host that cannot be reached at all, knows no such repository or denies
+/// access: the user can correct that.
 pub fn broke_off(words: &str) -> bool {
     let words = words.to_lowercase();
     let is_of_host = words

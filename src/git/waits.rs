@@ -1,5 +1,5 @@
 //! Knows which gits change nothing, and finds what a git would never come to the end of. Git opens whatever has the name of
-//! one of its files: the open of a pipe that nobody writes to never ends, and a device never comes to its end.
+//! one of its files: the open of a pipe without a writer never ends, and a device never comes to its end.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -109,7 +109,7 @@ pub(super) fn waited_for(dir: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Returns whether a process waits for somebody at the other end of this pipe.
+/// Returns whether a process waits for the other end of this pipe.
 fn is_waited_for(path: &Path) -> bool {
     #[expect(
         clippy::disallowed_methods,

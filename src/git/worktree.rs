@@ -116,7 +116,7 @@ impl Advise for WorkTreeError {
             Self::Unreadable(_) => hint("make it readable with chmod, or add it to .gitignore"),
             Self::Unstorable(_) => hint("move it away, or add it to .gitignore"),
             Self::Unconverted(_) => {
-                hint("mend .gitattributes; to see what it says of a file: git check-attr -a <file>")
+                hint("correct .gitattributes; to see what it says of a file: git check-attr -a <file>")
             }
         }
     }
@@ -157,7 +157,7 @@ impl Repo {
                 unstorable.extend(too_deep(&self.top));
             }
         }
-        // Nobody waits for the count: git takes as long to write the tree.
+        // The count costs no time: git takes as long to write the tree.
         let counting = Box::pin(async {
             match count {
                 Count::Lines => self.git.staged_size(base, index).await.ok(),

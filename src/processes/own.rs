@@ -1,5 +1,5 @@
 //! The children that git-ralph starts for itself and waits for. Such a child can run beside an attempt (a lease is renewed,
-//! the view reads something), and whoever looks for the attempt's processes has to leave it alone.
+//! the view reads something), and a search for the attempt's processes has to leave it alone.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -16,7 +16,7 @@ impl OwnChild {
         start: impl FnOnce() -> Result<T, E>,
         numbers: impl FnOnce(&T) -> Vec<u32>,
     ) -> Result<(T, Self), E> {
-        // Until it is noted, nobody looks.
+        // There is no search before it is noted.
         let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         let started = start()?;
         let numbers = numbers(&started)

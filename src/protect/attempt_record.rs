@@ -84,7 +84,7 @@ impl AttemptRecord<'_> {
         let top = &self.site.repo.top;
         if !may_exist(top) {
             Below::new(top).make_dir(top, 0o777)?;
-            notices.tell("the work tree was deleted; its directory is made anew".to_owned());
+            notices.tell("the work tree was deleted; its directory is recreated".to_owned());
         }
         let changed = self.repair_gits_files(held, notices).await?;
         let removed = locks::remove_stale(self.site, self.change).await?;
@@ -107,14 +107,14 @@ impl AttemptRecord<'_> {
     }
 
     /// Restores HEAD and the loop's branch if git cannot read them.
-    async fn mend_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    async fn repair_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let own = OwnPosition {
             head: &self.head,
             tip: &self.tip,
             checkpoint: &self.checkpoint.commit,
             in_attempt: true,
         };
-        own.mend(self.site, &self.control_trash(), notices).await
+        own.repair(self.site, &self.control_trash(), notices).await
     }
 
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
@@ -172,11 +172,11 @@ impl AttemptRecord<'_> {
             None => (ControlFiles::load(site)?, PutBackIn::default()),
         };
         let Some(before) = before else {
-            self.mend_position(notices).await?;
+            self.repair_position(notices).await?;
             return Ok(false);
         };
         let differed = before.put_back(site, ATTEMPT, &trash, notices).await?;
-        self.mend_position(notices).await?;
+        self.repair_position(notices).await?;
         before
             .settle(site, &self.checkpoint, &differed, ATTEMPT, notices)
             .await?;

@@ -90,7 +90,7 @@ impl ExactBytes {
         Ok(self.door.remove(&self.scratch)?)
     }
 
-    /// Records the bytes of all files anew; `index` describes the work tree.
+    /// Records the bytes of all files again; `index` describes the work tree.
     pub async fn record_all(&self, site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         self.forget()?;
         let file = site.repo.read_index_if_there(index)?;

@@ -390,7 +390,7 @@ pub(super) async fn leave_out(
     let taken = records.ignored_at_start(reading.added())?;
     let mut hidden = records.hidden_among(reading.added())?;
     if !hidden.is_empty() {
-        // Whoever adds a file to the index wants it to be committed.
+        // A file in the index is tracked, even if it is ignored.
         let file = site.repo.read_index_or_none(&site.repo.index())?;
         hidden.retain(|path| file.index().is_none_or(|index| index.find(path).is_none()));
     }

@@ -74,7 +74,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Returns the identity of a file; `None` if the file system has no birth time, and for a file with several hard
-    /// links: nobody could tell which of them was renamed.
+    /// links: it is not known which of them was renamed.
     pub fn of(found: &Metadata) -> Option<Self> {
         if !found.is_dir() && found.nlink() > 1 {
             return None;

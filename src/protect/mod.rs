@@ -12,7 +12,7 @@
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `story_list`, `users_index`.
 //!
-//! All of it takes the repository, the loop's own directory and somebody to report to. It knows neither the engine nor
+//! All of it takes the repository, the loop's own directory and a receiver of notices. It knows neither the engine nor
 //! the state of a loop.
 
 mod attempt_record;

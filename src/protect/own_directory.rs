@@ -38,7 +38,7 @@ pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), P
             names.join(", ")
         ));
     } else if made {
-        notices.tell("the loop's directory below .git was deleted; it is made anew".to_owned());
+        notices.tell("the loop's directory below .git was deleted; it is recreated".to_owned());
     }
     Ok(())
 }

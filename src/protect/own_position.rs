@@ -27,7 +27,7 @@ impl OwnPosition<'_> {
     /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
     /// returns whether one was. A HEAD that was elsewhere, according to its reflog, stays damaged: the files may not be
     /// those of the loop. The damaged files go to the directory `trash`.
-    pub async fn mend(
+    pub async fn repair(
         self,
         site: Site<'_>,
         trash: &Path,
@@ -41,7 +41,7 @@ impl OwnPosition<'_> {
         let branch = self.head.branch.as_deref();
         let logged = |name: &str| last_logged(&repo.common_dir.join("logs").join(name));
         let head_file = repo.git_dir.join("HEAD");
-        let mut mended = false;
+        let mut repaired = false;
         let is_damaged = match RefFile::read(&head_file) {
             RefFile::Missing | RefFile::Damaged => true,
             RefFile::Oid(oid) if Some(&oid) != self.head.oid.as_ref() => names_nothing(repo, &oid).await,
@@ -58,7 +58,7 @@ impl OwnPosition<'_> {
             set_aside(site, &head_file, trash)?;
             place.write(&site.door(&head_file), &head_file, repo.sharing.file_mode())?;
             notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
-            mended = true;
+            repaired = true;
         }
         let tip = (self.tip, Some(self.checkpoint));
         let of_head = branch.filter(|branch| *branch != self.tip);
@@ -87,9 +87,9 @@ impl OwnPosition<'_> {
                 at.short()
             ));
             RefFile::Oid(at).write(&site.door(&file), &file, repo.sharing.file_mode())?;
-            mended = true;
+            repaired = true;
         }
-        Ok(mended)
+        Ok(repaired)
     }
 
     fn place(&self) -> Option<RefFile> {

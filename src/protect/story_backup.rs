@@ -136,7 +136,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
         if !is_in_place {
             clear_place_of(site, &list)?;
         }
-        // A link of the user's stays one. Else the list is where it was, and whoever else has the file keeps it.
+        // A link of the user's stays one. Else the list is where it was, and other links to the file keep it.
         let place = source.target(top).ok().or_else(|| without_links(&list));
         let place = place.unwrap_or(list);
         door_to(site, &place).copy(&copy, &place)?;

@@ -1,4 +1,4 @@
-//! Tests a savepoint without a loop: a repository, a directory and somebody to report to are enough.
+//! Tests a savepoint without a loop: a repository, a directory and a receiver of notices are enough.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};

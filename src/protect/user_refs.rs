@@ -88,7 +88,7 @@ impl UserRefs {
         Ok(text.and_then(|text| toml::from_str(&text).ok()))
     }
 
-    /// Returns the changes since an earlier state of the refs, and which of them git cannot use: whoever writes a ref's
+    /// Returns the changes since an earlier state of the refs, and which of them git cannot use: a program that writes a ref's
     /// file can write anything.
     pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<Vec<RefChange>, GitError> {
         let mut changes = self.changes_since(before);
@@ -201,7 +201,7 @@ pub(crate) async fn put_back(
     let visited = git.head_history().await?;
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
-        // Somebody may work on other branches meanwhile: commits that this HEAD was never at belong to them.
+        // Other work trees may be at work on other branches: commits that this HEAD was never at belong to them.
         // What the guard saw chooses words alone: other processes can write its log.
         let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
         let ours = ours && !elsewhere.contains(&change.name);
@@ -276,7 +276,7 @@ impl RefChange {
         self.name.starts_with(BRANCHES) && self.is.as_ref().is_some_and(|is| !is_own(is))
     }
 
-    /// Returns whether nobody else may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
+    /// Returns whether only this loop may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
     /// used. Of the refs that keep work, only the loop's own are considered.
     pub fn is_put_back(&self) -> bool {
         self.is_broken || self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
@@ -294,7 +294,7 @@ impl RefChange {
         }
     }
 
-    /// Returns a message about its change while `who` ran: somebody else may have made it.
+    /// Returns a message about its change while `who` ran: another process may have made it.
     fn told(&self, who: &str) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),

@@ -10,7 +10,7 @@ use crate::git::Pushed;
 use crate::git::remote::Together;
 use crate::names::{Change, Oid};
 
-/// The reason why a branch with somebody else's commits stays.
+/// The reason why a branch with commits of other people stays.
 pub(super) const FOREIGN: &str = "it holds other commits";
 
 /// The number of attempts to move it.
@@ -61,7 +61,7 @@ impl BranchCopy {
     }
 
     /// Pushes a state and moves the branch to its checkpoint, both or none, in one push; returns whether the remote has both.
-    /// Does nothing if the branch is there already, if somebody else may have moved it, or if the remote did not do this before.
+    /// Does nothing if the branch is there already, if another process may have moved it, or if the remote did not do this before.
     pub async fn put_along(
         &mut self,
         server: &Server,
@@ -116,7 +116,7 @@ impl BranchCopy {
         change: &Change,
         checkpoint: &Oid,
     ) -> Result<Result<(), Option<String>>, Error> {
-        // Somebody may have moved it since it was seen.
+        // It may have moved since it was seen.
         let (mut pause, mut last) = (FIRST_PAUSE, String::new());
         for _ in 0..TRIES {
             let why = match self.stand(server, change, checkpoint).await? {

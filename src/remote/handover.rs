@@ -29,7 +29,7 @@ pub enum Pushed {
     },
 }
 
-/// Puts a loop on a remote as it is here. Nobody holds it there afterwards.
+/// Puts a loop on a remote as it is here, and releases its lease.
 ///
 /// # Errors
 /// If another run holds it (exit 75), or it has gone on elsewhere or the host refuses it (exit 7).
@@ -133,7 +133,7 @@ impl Swaps<'_> {
         Ok(true)
     }
 
-    /// Puts a state there that nobody holds, and moves the branch, both or none; returns whether the remote has both.
+    /// Puts a state without a lease there, and moves the branch, both or none; returns whether the remote has both.
     async fn put_along(&mut self, open: &Loop<'_>, branch: &mut BranchCopy) -> Result<bool, Error> {
         let packed = portable::pack(open, Tells::All).await?;
         let next = self.next(open, None, None, &packed, Tells::All).await?;
@@ -279,7 +279,7 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     }
 }
 
-/// Closes a loop here that nobody holds on the remote and that the remote has as it is here: it goes on from there, and
+/// Closes a loop here that has no lease on the remote and that the remote has as it is here: it goes on from there, and
 /// another loop can begin in this work tree. Returns false, and changes nothing, if the remote has not all of it.
 pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Error> {
     let change = open.change().clone();

@@ -168,7 +168,7 @@ impl HeldLoop {
             Answer::Ours => {}
             Answer::Theirs(_) => self.end = Some(End::Lost),
             Answer::Refused(words) => self.refused(words).await?,
-            // What cannot be heard is not lost, as long as nobody takes the loop.
+            // A missed answer is not lost, as long as no other run takes the loop.
             Answer::Unknown(words) if is_first => {
                 let remote = self.server.name().to_owned();
                 return Err(RemoteRefusal::Unreadable { remote, words }.into());

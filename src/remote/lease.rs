@@ -34,7 +34,7 @@ pub struct Watch {
 /// The knowledge about a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// Nobody holds the loop.
+    /// No run holds the loop.
     Free,
     /// Its holder is dead.
     Dead,

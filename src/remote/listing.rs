@@ -1,5 +1,5 @@
 //! Finds a loop on a remote, and lists all of them by their state commits alone: who holds a loop and how far it is, the message says. Neither
-//! the files nor the history of somebody else's loops are fetched for that, and nothing of the user's repository changes.
+//! the files nor the history of other loops are fetched for that, and nothing of the user's repository changes.
 //! The commits are kept in a file, each of which its own id proves, so that a second look fetches only what is new.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,7 +220,7 @@ impl Kept {
         }
     }
 
-    /// Reads it. What is not the commit that it says is left out: whoever can write the file could not have made it up.
+    /// Reads it. An entry that is not the commit that it names is left out: the file's writer cannot forge a commit.
     fn read(&self) -> Commits {
         let bytes = read_regular(&self.door.path(&self.path), Links::Refused, MOST_OF_ALL);
         let bytes = bytes.unwrap_or_default();

@@ -95,7 +95,7 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
     Ok(Packed { tree, parents })
 }
 
-/// Returns what a state commit of a loop says; the rest is for whoever pushes it.
+/// Returns what a state commit of a loop says; the rest is for the machine that pushes it.
 pub(super) async fn record_of(
     open: &Loop<'_>,
     holder: Option<Holder>,

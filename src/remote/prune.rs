@@ -1,4 +1,4 @@
-//! `prune --remote`: removes the states of finished loops from a remote. Nothing goes that somebody holds or waits for, or
+//! `prune --remote`: removes the states of finished loops from a remote. Nothing goes that a run holds or waits for, or
 //! that keeps work which is on no branch.
 
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ pub async fn prune(
     Ok(pruned)
 }
 
-/// Finds the finished loops that nobody holds.
+/// Finds the finished loops without a lease.
 async fn finished(
     server: &Server,
     change: Option<&Change>,

@@ -31,11 +31,11 @@ pub struct Queue {
     pub v: u32,
     /// The remote; null if only this work tree was looked at.
     pub remote: Option<String>,
-    /// The number of changes on which somebody works.
+    /// The number of changes on which a run works.
     pub run: usize,
     /// The number of changes that a run can take.
     pub wait: usize,
-    /// The number of changes with which nobody can go on before a person has looked.
+    /// The number of changes that need the user.
     pub need_person: usize,
     /// The number of changes of which nothing is left to do.
     pub finished: usize,
@@ -140,11 +140,11 @@ pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>,
 /// Says what has to happen with a change next, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Somebody works on it.
+    /// A run works on it.
     Runs,
     /// A run can take it.
     Waits,
-    /// Nobody can go on with it before a person has looked.
+    /// It needs the user.
     NeedsPerson,
     /// Nothing is left to do.
     Finished,

@@ -1,4 +1,4 @@
-//! Reads a loop that somebody put on a remote. Everything has a bound, and all of it is checked before any of it is used
+//! Reads a loop from a remote. Everything has a bound, and all of it is checked before any of it is used
 //! or saved: a state that is none is told, and changes nothing here.
 
 use std::collections::BTreeSet;
@@ -85,7 +85,7 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     let text = String::from_utf8(refs).map_err(|_| wrong("its refs are no text"))?;
     let attempts =
         parse_list(change, &text).ok_or_else(|| wrong("its refs name something else than attempts"))?;
-    // Whoever wrote it may have another version, or other intentions.
+    // Its writer may have another version, or other intentions.
     let events = travel::events(&events, &PublicText::default());
     let lines = events
         .split(|byte| *byte == b'\n')

@@ -131,7 +131,7 @@ impl Record {
     }
 
     /// Returns whether nothing is left for a run to do, or nothing can be done. A loop that is held is over only when it is
-    /// finished: its run ends it, or whoever takes it from a dead one.
+    /// finished: its run ends it, or the run that takes it from a dead one.
     pub fn is_over(&self) -> bool {
         let ends = match self.phase {
             Phase::Finished => true,

@@ -99,7 +99,7 @@ pub enum RemoteRefusal {
         remote: String,
         phase: &'static str,
     },
-    /// `prune` was called for a loop that somebody can go on with.
+    /// `prune` was called for a loop that can still be resumed.
     #[error("loop '{change}' on {remote} is not finished: nothing was removed")]
     NotFinished { change: String, remote: String },
     #[error("no change is left to do")]
@@ -140,7 +140,7 @@ impl Advise for RemoteRefusal {
                 hint("the work of this run is kept here; run the same command again").exit(Exit::Busy)
             }
             Self::Refused { change, remote, .. } => hint(format!(
-                "mend what the words above name, then: git ralph push {change} --remote {remote}",
+                "fix the cause named above, then: git ralph push {change} --remote {remote}",
                 change = typed(change),
                 remote = typed(remote)
             ))

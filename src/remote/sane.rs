@@ -1,4 +1,4 @@
-//! Decides whether what somebody put on a remote can be the state of a loop. Every number, name, path and time has a bound:
+//! Decides whether the content of a remote can be the state of a loop. Every number, name, path and time has a bound:
 //! what has been taken over can be read, told and aborted by every command. Pure.
 
 use std::path::{Component, Path};
@@ -24,7 +24,7 @@ const MOST_ID: usize = 200;
 /// The longest title, in bytes.
 const MOST_TITLE: usize = 64 << 10;
 
-/// Returns whether this can be a time at which somebody used this program. Nothing can be added to the last times that
+/// Returns whether this can be a time at which this program was used. Nothing can be added to the last times that
 /// there are.
 pub(super) fn is_time(time: Timestamp) -> bool {
     (0..=100_000_000_000).contains(&time.as_second())
@@ -76,7 +76,7 @@ pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static
 fn is_list(path: &str) -> bool {
     let is_plain = |part| match part {
         Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
-        // Named by whoever adopts it.
+        // Named by the machine that adopts it.
         Component::ParentDir => true,
         _ => false,
     };

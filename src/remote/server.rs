@@ -224,7 +224,7 @@ impl Server {
         Ok(places(&names, &self.refs(&names).await?))
     }
 
-    /// Returns the present places of a loop's state and of its branch on the remote. One round trip: whoever holds a loop
+    /// Returns the present places of a loop's state and of its branch on the remote. One round trip: a run that holds a loop
     /// has a patience of its own.
     pub async fn places(&self, change: &Change) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
         let names = self.names(change);

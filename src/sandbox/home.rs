@@ -80,7 +80,7 @@ pub struct Directory {
     pub returned: &'static [&'static str],
     /// The names of files that it replaces, and that need not stay.
     pub copied: &'static [&'static str],
-    /// The names that are not seen: what it makes anew, and databases, which must not be written from two places that do
+    /// The names that are not seen: files that it can make again, and databases, which must not be written from two places that do
     /// not see the same files beside them.
     pub hidden: &'static [&'static str],
 }

@@ -124,7 +124,7 @@ impl State {
         }
     }
 
-    /// Leaves the session that drove the loop, because somebody else makes an attempt: from now on only a promise from
+    /// Leaves the session that drove the loop, because another command makes an attempt: from now on only a promise from
     /// the session counts.
     pub fn leave_session(&mut self) {
         if let Some(session) = &mut self.session {

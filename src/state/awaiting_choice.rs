@@ -1,4 +1,4 @@
-//! The question that a run asks a person. Nobody holds the loop meanwhile: the state says who asks, so that everybody can
+//! The question that a run asks the user. The loop is free meanwhile: the state says who asks, so that every process can
 //! see it and any other command can go on with the loop in place of an answer.
 
 use jiff::Timestamp;

@@ -176,7 +176,7 @@ fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Resu
     })
 }
 
-/// Returns the absolute path that a path means which itself leads out of the repository: whoever types it means that
+/// Returns the absolute path that a path means which itself leads out of the repository: a user who types it means that
 /// file. A link that leads out is another matter.
 fn outside(top: &Path, path: &str) -> Option<String> {
     let mut depth = 0_i32;

@@ -142,7 +142,7 @@ fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
     }
 }
 
-/// Rounds for messages: nobody counts the seconds of an hour.
+/// Rounds for messages: the seconds of an hour do not matter.
 fn in_words(delay: Duration) -> SignedDuration {
     let whole = rounded(delay);
     match whole.as_secs() {

@@ -84,7 +84,7 @@ pub enum AttemptRefusal {
     /// The program of the reviewer cannot be found.
     #[error("cannot find the reviewer '{0}'")]
     ReviewerMissing(String),
-    /// A checkpoint is to be reviewed, and nobody is named who does it.
+    /// Review is on, but no reviewer is configured.
     #[error("no reviewer is configured")]
     NoReviewer,
     /// There is no checkpoint to review.
@@ -164,7 +164,7 @@ impl Advise for AttemptRefusal {
                 "git config --get-all ralph.tests shows them; what a pathspec is: git help glossary",
             ),
             Self::NotComplete { change, .. } => hint(format!(
-                "your work stays as it is: mend it, then git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'",
+                "your changes are kept; fix them, then: git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'",
                 change = typed(change)
             )),
             Self::NoBox(trouble) => trouble.advice(),

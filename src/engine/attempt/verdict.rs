@@ -15,7 +15,7 @@ use crate::state::Verdict;
 /// Exit codes with which a shell reports that a program is missing or cannot be run.
 const NOT_FOUND: &[i32] = &[126, 127];
 
-/// The reason of a complete story for which nobody promised anything.
+/// The reason of a story that was accepted without a promise.
 const UNPROMISED: &str = "the agent promised nothing; what judged its work decided (ralph.noSignal)";
 
 /// The judgement of an attempt, apart from gates and git.
@@ -65,7 +65,7 @@ impl Judgement {
         Self::bare(Verdict::Complete)
     }
 
-    /// Returns the judgement that the story is complete if nothing else speaks against it, although nobody promised that.
+    /// Returns the judgement that the story is complete without a promise if nothing else speaks against it.
     pub fn unpromised() -> Self {
         Self {
             unpromised: true,

@@ -22,7 +22,7 @@ use crate::refs::KeptRef;
 use crate::settings::{BoxMode, Options, Settings};
 use crate::state::{AdoptPlan, Before, Intent, State, Store};
 
-/// A loop as it travels, read from a remote: nobody here has written it.
+/// A loop as it travels, read from a remote: another machine has written it.
 #[derive(Clone, Debug)]
 pub struct Portable {
     /// Its state, without what belongs to one machine.
@@ -161,7 +161,7 @@ fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefIn
 fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) -> Result<State, Error> {
     let mut state = portable.state.clone();
     state.worktree = WorkTreePath::new(&context.repo.top);
-    // Nobody elsewhere says what is removed here.
+    // No other machine decides what is removed here.
     state.linked = None;
     state.settings.options = Options {
         agent: None,

@@ -32,7 +32,7 @@ pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result
     let mut removed = 0;
     for change_found in all {
         let store = Store::new(&context.repo.common_dir, &change_found);
-        // Whoever is about to take a step of a live loop is not kept waiting.
+        // A command that is about to take a step of a live loop does not wait.
         if change.is_none() && store.load()?.is_none_or(|state| state.is_live()) {
             continue;
         }

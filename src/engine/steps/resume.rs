@@ -195,7 +195,7 @@ impl Begun {
     }
 }
 
-/// Makes the loop's own files anew: the records of the work tree, the original index, and the loop's own index.
+/// Recreates the loop's own files: the records of the work tree, the original index, and the loop's own index.
 async fn rebuild_files(
     repo: &Repo,
     store: &Store,
@@ -211,7 +211,7 @@ async fn rebuild_files(
     Savepoint::begin_exact_bytes(site, &work).await?;
     restore_original_index(&repo.git, anchor, store).await?;
     repo.discard_index(&work)?;
-    // Where the loop's own index is missing, it is made anew from the checkpoint.
+    // A missing index of the loop is recreated from the checkpoint.
     if let Some(own) = strategy.loop_index(&dir) {
         repo.discard_index(&own)?;
     }

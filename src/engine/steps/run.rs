@@ -30,7 +30,7 @@ pub enum Stopped {
 }
 
 impl Stopped {
-    /// Returns the exit code if nobody chooses how to finish.
+    /// Returns the exit code if no choice is made how to finish.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Complete => Exit::Done,

@@ -169,9 +169,9 @@ impl Advise for StartRefusal {
                 "git ralph start {change} --resume --worktree",
                 change = typed(change)
             )),
-            Self::SetupFailed { .. } => {
-                hint("mend it, and run the same command again: git config ralph.worktreeSetup '<command>'")
-            }
+            Self::SetupFailed { .. } => hint(
+                "correct the command, then run the same again: git config ralph.worktreeSetup '<command>'",
+            ),
             Self::NothingToResume(change) => hint(format!(
                 "git checkout ralph/{change}, or start over: git ralph start {change}",
                 change = typed(change)

@@ -9,7 +9,7 @@ use crate::protect::UserRefs;
 /// The knowledge of the command that computed the step. After a crash nothing is known.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// True if nobody else has had the repository since the step was computed.
+    /// True if no other process has had the repository since the step was computed.
     pub is_fresh: bool,
     /// The position of HEAD and the tip.
     pub position: Option<Position>,

@@ -14,7 +14,7 @@ pub(super) struct Refs {
     pub kept: Vec<KeptRef>,
     /// The refs that move.
     pub updates: Vec<Update>,
-    /// The refs of the user's that are put back, as far as nobody has moved them again.
+    /// The refs of the user's that are put back, unless they have moved again.
     pub put_back: Vec<Update>,
     /// The refs that a kept commit could collide with, if they are known.
     pub known: Option<UserRefs>,

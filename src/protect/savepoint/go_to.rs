@@ -86,7 +86,7 @@ impl Savepoint {
         let mut written = exact.restore(&repo.top, touched)?;
         let index = repo.read_index_if_there(&repo.index())?;
         written.extend(records.restore_links(self.moment, &index, touched, true)?);
-        // If the record is lost, nobody knows which files had other bytes than git would write.
+        // Without the record it is unknown which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &repo.index(), touched).await {
                 Err(ProtectError::Git(error)) => notices.tell(format!(
@@ -176,7 +176,7 @@ impl Savepoint {
             if !matches!(done, Ok(true)) {
                 let is_of_changed_files = done.as_ref().err().is_none_or(GitError::is_of_changed_files);
                 refused = done.err().map(|error| error.to_string());
-                // What git had begun to write when it failed is no change of somebody else.
+                // A file that git had begun to write when it failed is no change of another process.
                 changed = if is_of_changed_files {
                     repo.not_as_read(&work, &seen).unwrap_or_default()
                 } else {

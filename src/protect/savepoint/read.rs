@@ -52,7 +52,7 @@ impl Savepoint {
             repo.hide_paths(&work, &[], &sparse).await?;
             // Other git commands read the real one too.
             repo.install_index(&work).await?;
-            notices.tell("the index was missing or damaged: made anew from the checkpoint".to_owned());
+            notices.tell("the index was missing or damaged: recreated from the checkpoint".to_owned());
         }
         Ok(work)
     }

@@ -41,7 +41,7 @@ pub(super) enum Fate {
     LetPass,
     /// The attempt fails.
     Refused,
-    /// Nobody asks about it.
+    /// Not a test; ignored.
     Unconcerned,
 }
 

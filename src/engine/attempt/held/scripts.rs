@@ -1,7 +1,7 @@
 //! Finds the scripts in the shell line of a gate: pure.
 //!
 //! This is no shell: what a line expands, or a function in it does, is not known. A path that is no file of the last
-//! checkpoint is nobody's script, so one too many does no harm.
+//! checkpoint is unused, so one too many does no harm.
 
 use std::collections::BTreeSet;
 
