@@ -37,7 +37,7 @@ fn gates_hold_for_people_too() {
         .ralph(&["complete"])
         .exits(1)
         .says("story 1 is not complete: the gate `test -f wanted` failed (exit code 1)\n")
-        .says("your work stays as it is");
+        .says("your changes are kept");
     // It stays, and it does not count.
     assert_eq!(sandbox.print(), print);
     assert_eq!(sandbox.status()["phase"], "ready");
