@@ -315,28 +315,6 @@ impl Inventory {
         };
         Self(bytes.split(|byte| *byte == 0).filter_map(item).collect())
     }
-
-    /// Reads the list of ignored paths that earlier versions kept: it also named directories in which everything was
-    /// ignored, in addition to their contents.
-    pub fn from_list(paths: impl IntoIterator<Item = Vec<u8>>) -> Self {
-        let mut inventory = Self::default();
-        for path in paths.into_iter().filter(|path| is_of_work_tree(path)) {
-            let kind = if path.ends_with(b"/") {
-                Kind::IgnoredDirectory
-            } else {
-                Kind::IgnoredFile
-            };
-            let identity = None;
-            inventory.0.insert(bare(&path).to_vec(), Item { kind, identity });
-        }
-        let collapsed: BTreeSet<Vec<u8>> = inventory
-            .iter()
-            .filter(|(path, item)| item.kind == Kind::IgnoredDirectory && inventory.has_below(path))
-            .map(|(path, _)| path.clone())
-            .collect();
-        inventory.retain(|path, _| !collapsed.contains(path));
-        inventory
-    }
 }
 
 /// Returns the directory of an ignored `.gitignore` whose only rules ignore everything.
@@ -396,28 +374,6 @@ mod tests {
             Inventory::from_bytes(b"x 1.1 path\0nonsense\0\0"),
             Inventory::default()
         );
-    }
-
-    #[test]
-    fn a_directory_named_beside_what_is_in_it_is_none_of_its_own() {
-        let list = paths(&[
-            "d/",
-            "d/.env",
-            "d/e/",
-            "d/e/f",
-            "logs/",
-            "logs/t/",
-            "node_modules/",
-            "d.log",
-        ]);
-        let inventory = Inventory::from_list(list);
-        let names: Vec<_> = inventory.iter().map(|(path, _)| path.clone()).collect();
-        assert_eq!(
-            names,
-            paths(&["d.log", "d/.env", "d/e/f", "logs/t", "node_modules"])
-        );
-        assert_eq!(inventory.kind_of(b"d/new"), None);
-        assert_eq!(inventory.kind_of(b"logs/t/x"), Some(Kind::IgnoredDirectory));
     }
 
     #[test]

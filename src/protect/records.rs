@@ -100,33 +100,19 @@ impl Records {
     /// lost.
     pub fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
         let name = Moment::Start.name(INVENTORY);
-        if self.knows(&name) {
-            return Ok(Some(Inventory::from_bytes(&self.read(&name)?)));
-        }
-        // Earlier versions had these records.
-        if !self.knows("ignored") {
-            return Ok(None);
-        }
-        let mut inventory = Inventory::from_list(self.paths("ignored")?);
-        for path in self.paths("empty")? {
-            inventory.insert(&self.top, &path, Kind::EmptyDirectory);
-        }
-        Ok(Some(inventory))
+        self.inventory(&name)
     }
 
     /// Returns the untracked paths from before the last attempt; `None` if there is no record.
     pub fn inventory_before_attempt(&self) -> Result<Option<Inventory>, FileError> {
-        if self.knows(INVENTORY) {
-            return Ok(Some(Inventory::from_bytes(&self.read(INVENTORY)?)));
-        }
-        // Earlier versions had these records.
-        if !self.knows("ignored.later") {
+        self.inventory(INVENTORY)
+    }
+
+    fn inventory(&self, name: &str) -> Result<Option<Inventory>, FileError> {
+        if !self.knows(name) {
             return Ok(None);
         }
-        let (mut paths, gone) = (self.paths("ignored")?, self.paths("gone")?);
-        paths.extend(self.paths("ignored.later")?);
-        paths.retain(|path| !gone.contains(path));
-        Ok(Some(Inventory::from_list(paths)))
+        Ok(Some(Inventory::from_bytes(&self.read(name)?)))
     }
 
     /// Saves an inventory of that moment; the checkpoint's is the one before the last attempt.
