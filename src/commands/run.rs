@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Tenure, Watch, drive};
-use crate::settings::{OnFailure, Options, Strategy, parse_on_failure, parse_strategy};
+use crate::settings::{Choice, OnFailure, Options, Strategy};
 use crate::stories;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Narrator, Screen};
@@ -53,10 +53,10 @@ pub struct Args {
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
     /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
-    #[arg(long, value_name = "WHAT", value_parser = parse_on_failure)]
+    #[arg(long, value_name = "WHAT", value_parser = OnFailure::parse)]
     pub on_failure: Option<OnFailure>,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
-    #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
+    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse)]
     pub strategy: Option<Strategy>,
     /// A work tree of its own.
     #[command(flatten)]

@@ -11,7 +11,7 @@ use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::names::Change;
-use crate::settings::{Options, Settings, Strategy};
+use crate::settings::{Choice, Options, Settings, Strategy};
 use crate::stories::from_directory;
 use crate::ui::{self, Narrator};
 

@@ -14,7 +14,7 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::names::typed_path;
-use crate::settings::{Options, Strategy, parse_strategy};
+use crate::settings::{Choice, Options, Strategy};
 use crate::state::Store;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
@@ -35,7 +35,7 @@ pub struct Args {
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
-    #[arg(long, value_name = "WHERE", value_parser = parse_strategy)]
+    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse)]
     pub strategy: Option<Strategy>,
     /// A work tree of its own.
     #[command(flatten)]

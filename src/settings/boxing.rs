@@ -53,6 +53,15 @@ impl Least {
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Forgets what a setting that is not in such a file overrides; its key is in lower case.
+    pub(super) fn forget(&mut self, key: &str) {
+        match key {
+            "ralph.box" => self.mode = BoxMode::Off,
+            "ralph.boxcommands" => self.commands = false,
+            _ => {}
+        }
+    }
 }
 
 impl Boxing {

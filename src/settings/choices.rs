@@ -2,58 +2,170 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The choice that `run` makes at the end of the loop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FinishChoice {
-    /// Ask on a terminal; otherwise leave it to a later `finish`.
-    #[default]
-    Ask,
-    /// Bring the work to the original branch, uncommitted.
-    Cleanup,
-    /// Stay on the loop's branch.
-    Keep,
+/// The words for what a value must be.
+pub type Wanted = &'static str;
+
+/// A setting whose values are a few names.
+pub trait Choice: Copy + PartialEq + 'static {
+    /// The values with their names.
+    const ALL: &'static [(Self, &'static str)];
+    /// The names, in words.
+    const WANTED: Wanted;
+
+    /// Returns the value with a name.
+    fn parse(text: &str) -> Result<Self, Wanted> {
+        let mut all = Self::ALL.iter();
+        let found = all.find(|(_, name)| *name == text);
+        found.map(|(value, _)| *value).ok_or(Self::WANTED)
+    }
+
+    /// Returns the name of this value.
+    fn name(self) -> &'static str {
+        let mut all = Self::ALL.iter();
+        all.find(|(value, _)| *value == self).map_or("", |(_, name)| name)
+    }
 }
 
-/// The judgement of an agent's promise when no file changed but the story list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum EmptyStory {
-    /// The story is complete, with a warning; three of them in a row stop the loop.
-    #[default]
-    Warn,
-    /// The attempt failed.
-    Fail,
-    /// The story is complete.
-    Accept,
+/// Makes choices: each with its names in words, and the values with their names.
+macro_rules! choices {
+    ($($(#[$about:meta])* $type:ident, $wanted:literal {
+        $($(#[$of_value:meta])* $value:ident = $name:literal,)*
+    })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $type {
+            $($(#[$of_value])* $value,)*
+        }
+
+        impl Choice for $type {
+            const ALL: &'static [(Self, &'static str)] = &[$((Self::$value, $name)),*];
+            const WANTED: Wanted = $wanted;
+        }
+    )*};
 }
 
-/// The judgement of an attempt that ended by itself, without a promise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NoSignal {
-    /// It failed.
-    #[default]
-    Retry,
-    /// Gates and the reviewer judge what it changed.
-    Gates,
-}
+choices! {
+    /// The choice that `run` makes at the end of the loop.
+    FinishChoice, "ask, cleanup or keep" {
+        /// Ask on a terminal; otherwise leave it to a later `finish`.
+        #[default]
+        Ask = "ask",
+        /// Bring the work to the original branch, uncommitted.
+        Cleanup = "cleanup",
+        /// Stay on the loop's branch.
+        Keep = "keep",
+    }
 
-/// The part of the prompt of a retry that describes the attempt before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RetryContext {
-    /// The reason, if there is one: after an attempt without a promise the prompt stays the same.
-    #[default]
-    Reason,
-    /// Always what it left and printed, with the end of its output.
-    Always,
+    /// The judgement of an agent's promise when no file changed but the story list.
+    EmptyStory, "warn, fail or accept" {
+        /// The story is complete, with a warning; three of them in a row stop the loop.
+        #[default]
+        Warn = "warn",
+        /// The attempt failed.
+        Fail = "fail",
+        /// The story is complete.
+        Accept = "accept",
+    }
+
+    /// The judgement of an attempt that ended by itself, without a promise.
+    NoSignal, "retry or gates" {
+        /// It failed.
+        #[default]
+        Retry = "retry",
+        /// Gates and the reviewer judge what it changed.
+        Gates = "gates",
+    }
+
+    /// The part of the prompt of a retry that describes the attempt before.
+    RetryContext, "reason or always" {
+        /// The reason, if there is one: after an attempt without a promise the prompt stays the same.
+        #[default]
+        Reason = "reason",
+        /// Always what it left and printed, with the end of its output.
+        Always = "always",
+    }
+
+    /// The action of `run` when a story has no retries left.
+    OnFailure, "stop, skip or finish" {
+        /// Stop; the loop stays open.
+        #[default]
+        Stop = "stop",
+        /// Skip the story, and continue.
+        Skip = "skip",
+        /// Finish the loop as if it were complete.
+        Finish = "finish",
+    }
+
+    /// The changes that an attempt may make to other stories of the list.
+    ListEdits, "additions, allow or none" {
+        /// It may add stories, and boxes to its own.
+        #[default]
+        Additions = "additions",
+        /// Anything.
+        Allow = "allow",
+        /// Nothing.
+        None = "none",
+    }
+
+    /// Whoever marks a complete story as done in its list.
+    #[derive(Deserialize)]
+    Mark, "auto, agent or never" {
+        /// git-ralph, once the agent has promised and all gates have passed.
+        #[default]
+        Auto = "auto",
+        /// The agent; a promise with open tasks is a failed attempt.
+        Agent = "agent",
+        /// Nobody: the loop itself remembers which stories are done.
+        Never = "never",
+    }
+
+    /// The place of a loop's checkpoints, and of HEAD meanwhile.
+    #[derive(Deserialize)]
+    Strategy, "branch or stash" {
+        /// Checkpoints are commits of the branch `ralph/<change>`, which is checked out during the loop.
+        #[default]
+        Branch = "branch",
+        /// HEAD, its branch and the index stay as they are; checkpoints hang on a hidden ref, and the state before the
+        /// story is shown as a stash entry.
+        Stash = "stash",
+    }
+
+    /// What becomes of changes to tests that were there at the last checkpoint.
+    TestChanges, "held, refuse or allow" {
+        /// The gates must also pass with these tests as they were.
+        #[default]
+        Held = "held",
+        /// The attempt fails.
+        Refuse = "refuse",
+        /// They are let pass.
+        Allow = "allow",
+    }
+
+    /// What becomes of tests that an attempt adds.
+    NewTests, "apart, allow or refuse" {
+        /// The gates must also pass without them.
+        #[default]
+        Apart = "apart",
+        /// They are let pass.
+        Allow = "allow",
+        /// The attempt fails.
+        Refuse = "refuse",
+    }
 }
 
 impl RetryContext {
     /// Returns the value that the setting `ralph.retryOutput` means.
     pub fn of_output(is_shown: bool) -> Self {
         if is_shown { Self::Always } else { Self::Reason }
+    }
+}
+
+impl Strategy {
+    /// Returns whether this is the default.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    pub fn is_branch(&self) -> bool {
+        *self == Self::Branch
     }
 }
 
@@ -68,84 +180,6 @@ pub enum Notify {
     Off,
     /// By a shell command.
     Command(String),
-}
-
-/// The action of `run` when a story has no retries left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnFailure {
-    /// Stop; the loop stays open.
-    #[default]
-    Stop,
-    /// Skip the story, and continue.
-    Skip,
-    /// Finish the loop as if it were complete.
-    Finish,
-}
-
-/// The changes that an attempt may make to other stories of the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ListEdits {
-    /// It may add stories, and boxes to its own.
-    #[default]
-    Additions,
-    /// Anything.
-    Allow,
-    /// Nothing.
-    None,
-}
-
-/// Whoever marks a complete story as done in its list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mark {
-    /// git-ralph, once the agent has promised and all gates have passed.
-    #[default]
-    Auto,
-    /// The agent; a promise with open tasks is a failed attempt.
-    Agent,
-    /// Nobody: the loop itself remembers which stories are done.
-    Never,
-}
-
-impl Mark {
-    /// Returns the value of the setting.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Agent => "agent",
-            Self::Never => "never",
-        }
-    }
-}
-
-/// The place of a loop's checkpoints, and of HEAD meanwhile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// Checkpoints are commits of the branch `ralph/<change>`, which is checked out during the loop.
-    #[default]
-    Branch,
-    /// HEAD, its branch and the index stay as they are; checkpoints hang on a hidden ref, and the state before the story
-    /// is shown as a stash entry.
-    Stash,
-}
-
-impl Strategy {
-    /// Returns the value of the setting.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Branch => "branch",
-            Self::Stash => "stash",
-        }
-    }
-
-    /// Returns whether this is the default.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-    pub fn is_branch(&self) -> bool {
-        *self == Self::Branch
-    }
 }
 
 /// The use of colours, as in git's `color.ui`.

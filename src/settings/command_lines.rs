@@ -11,24 +11,8 @@ impl Settings {
             Notify::Command(line) => Some(line.as_str()),
             Notify::Bell | Notify::Off => None,
         };
-        let single = [
-            &self.agent,
-            &self.retry_agent,
-            &self.fallback_agent,
-            &self.review,
-            &self.stories_command,
-            &self.done_command,
-            &self.closed_command,
-            &self.worktree_setup,
-        ];
-        let single = single.into_iter().map(Option::as_deref);
-        let gates = self.verify.iter().map(String::as_str);
-        single
-            .chain(pieces)
-            .chain([notify])
-            .flatten()
-            .chain(gates)
-            .collect()
+        let values = self.values_with_commands().map(String::as_str);
+        pieces.chain([notify]).flatten().chain(values).collect()
     }
 }
 

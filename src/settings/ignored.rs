@@ -1,26 +1,14 @@
 //! Warns of settings that have no effect, or not the one that may be meant.
 
-use super::table::{TABLE, spelled};
+use super::table::{KINDS, TABLE, spelled};
 use crate::names::{closest, counted};
 
 /// Keys that this version ignores, each with the values that need no warning.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
 
-/// The settings that are times.
-const TIMES: &[&str] = &[
-    "ralph.timeout",
-    "ralph.idleTimeout",
-    "ralph.verifyTimeout",
-    "ralph.reviewTimeout",
-    "ralph.maxDuration",
-    "ralph.maxWait",
-    "ralph.commandTimeout",
-    "ralph.lease",
-];
-
 /// Returns a message about a time without a unit that is so short that minutes may be meant.
 pub(super) fn few_seconds(key: &str, value: &str) -> Option<String> {
-    let is_time = TIMES.iter().any(|time| time.eq_ignore_ascii_case(key));
+    let is_time = KINDS.contains(&(spelled(key), "Time"));
     let seconds = value.trim().parse::<u32>().ok().filter(|_| is_time)?;
     (1..60).contains(&seconds).then(|| {
         let (key, seconds_in_words) = (spelled(key), counted(seconds, "second", "seconds"));

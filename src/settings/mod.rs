@@ -1,14 +1,12 @@
 //! Settings: git's own configuration, section `ralph`, read by one git process.
 //!
-//! Each command reads them again. Nothing is read from a tracked file. This module knows the keys; `defaults` has the values
-//! of those that are not set, `choices` the values with names, `test_rules` those of tests, `boxing` those of the box,
-//! `table` the meanings, `values` parses their values, `origins` knows which of the box are in a file of the work tree,
-//! `ignored` warns, `options` has the command line's.
+//! Each command reads them again. Nothing is read from a tracked file. `table` has them, each with its value, its default and its
+//! meaning, `choices` the values with names, `test_rules` those of tests, `boxing` those of the box, `values` reads values,
+//! `origins` knows which of the box are in a file of the work tree, `ignored` warns, `options` has the command line's.
 
 mod boxing;
 mod choices;
 mod command_lines;
-mod defaults;
 mod error;
 mod ignored;
 mod options;
@@ -21,157 +19,24 @@ mod test_rules;
 mod tests;
 mod values;
 
-use std::collections::BTreeMap;
-
-use jiff::SignedDuration;
-use serde::Serialize;
-
-use crate::agent::Pieces;
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 use crate::paths::shown;
 
-pub use boxing::{BoxMode, Boxing, Least};
+pub use boxing::{BoxMode, Least};
+use choices::Wanted;
 pub use choices::{
-    Colour, EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
+    Choice, Colour, EmptyStory, FinishChoice, ListEdits, Mark, NewTests, NoSignal, Notify, OnFailure,
+    RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;
 use ignored::{few_seconds, why_ignored};
 pub use options::{Limit, LoopSettings, Options};
 use origins::{is_of_tree, scopes};
-pub use table::{TABLE, spelled};
-pub use test_rules::{NewTests, TestChanges, TestRules};
-use values::{
-    address, days, dollars, duration, empty_story, expression, finish_choice, lease, list_edits, mark,
-    no_signal, notify, number, ref_prefix, retry_context, text, truth, wait, wrong,
-};
-pub use values::{
-    parse_box, parse_colour, parse_dollars, parse_duration, parse_on_failure, parse_strategy, to_std,
-};
-
-/// The settings that a command works with.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Settings {
-    /// The agent's name, or its shell command line; if absent, the first known agent on PATH.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<String>,
-    /// The settings of agents by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub agents: BTreeMap<String, Pieces>,
-    /// The agent of retries; that of first attempts if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retry_agent: Option<String>,
-    /// The agent of an attempt at which the other one could not work; none if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fallback_agent: Option<String>,
-    /// Retries after the first attempt, for each story.
-    pub max_retries: u32,
-    /// Wall time of an attempt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<SignedDuration>,
-    /// Time without output after which an attempt is ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle_timeout: Option<SignedDuration>,
-    /// Shell commands that must succeed before a checkpoint.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub verify: Vec<String>,
-    /// Number of times that a gate which failed is run again.
-    pub verify_retries: u32,
-    /// Which files are tests, and what becomes of changes to them.
-    #[serde(flatten)]
-    pub tests: TestRules,
-    /// The judgement of a promise without a change.
-    pub empty_story: EmptyStory,
-    /// The judgement of an attempt that ended by itself, without a promise.
-    pub no_signal: NoSignal,
-    /// Wall time of a gate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verify_timeout: Option<SignedDuration>,
-    /// The agent that looks at work whose gates passed, before its checkpoint; none if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub review: Option<String>,
-    /// Wall time of a review.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub review_timeout: Option<SignedDuration>,
-    /// Path of the template for the prompts of reviews; the built-in one if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub review_prompt: Option<String>,
-    /// Wall time of the whole loop, checked between attempts of `run`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_duration: Option<SignedDuration>,
-    /// Maximum time to wait for the agent's service in a row; no limit if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_wait: Option<SignedDuration>,
-    /// Maximum number of attempts of one `run`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_attempts: Option<u32>,
-    /// Maximum cost that the agents of this loop may report in total, in US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost: Option<f64>,
-    /// The action of `run` when a story has no retries left.
-    pub on_failure: OnFailure,
-    /// The way to notify a person of the end of a long run.
-    pub notify: Notify,
-    /// The choice of `run` at the end.
-    pub finish: FinishChoice,
-    /// Time limit of one git command.
-    pub command_timeout: SignedDuration,
-    /// Time to keep the refs and files of a finished loop; forever if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_attempts: Option<SignedDuration>,
-    /// The adapter that lists the stories; detected if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub adapter: Option<String>,
-    /// The place of the stories; detected if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stories: Option<String>,
-    /// Command that lists the stories, for the command adapter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stories_command: Option<String>,
-    /// Command that marks a story as done before its checkpoint, for the command adapter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub done_command: Option<String>,
-    /// Command that runs after a story's checkpoint, for the command adapter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub closed_command: Option<String>,
-    /// Whoever marks a complete story.
-    pub mark: Mark,
-    /// The changes that an attempt may make to the list.
-    pub list_edits: ListEdits,
-    /// Path of the template for prompts; the built-in one if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
-    /// The part of the prompt of a retry that describes an attempt without a promise.
-    pub retry_context: RetryContext,
-    /// The address of a commit for reports, with `{oid}` in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub link_commit: Option<String>,
-    /// Regular expressions whose matches are taken out of reports.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub redact: Vec<String>,
-    /// True if `run` shows the view on a terminal.
-    pub view: bool,
-    /// True if hooks guard the agent's git and refuse what would harm the loop.
-    pub guard: bool,
-    /// The box in which the processes of an attempt run.
-    #[serde(rename = "box")]
-    pub boxing: Boxing,
-    /// The place of the checkpoints of a new loop.
-    pub strategy: Strategy,
-    /// The remote that keeps loops; absent if none does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remote: Option<String>,
-    /// Time after which a holder that does not renew its lease is taken to be gone.
-    pub lease: SignedDuration,
-    /// The beginning of the refs of loops on a remote, with a slash at its end.
-    pub remote_refs: String,
-    /// The directory in which loops get work trees of their own; relative to the main work tree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub worktree_dir: Option<String>,
-    /// Shell command that prepares a new work tree of a loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub worktree_setup: Option<String>,
-}
+pub use table::{Settings, TABLE, spelled};
+pub use test_rules::TestRules;
+use values::{Value, truth};
+pub use values::{parse_box, parse_colour, parse_dollars, parse_duration, to_std};
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
 const PLAIN_EXTENSIONS: &[&str] = &[
@@ -266,8 +131,11 @@ impl Configuration {
                 Some(("ralph", _)) => {
                     if is_of_tree(scope) {
                         configuration.set_from_tree(key, value, scope)?;
-                    } else if !set(&mut configuration.settings, key, value)? {
-                        configuration.ignored.extend(why_ignored(key, value));
+                    } else {
+                        configuration.settings.boxing.of_tree.forget(key);
+                        if !set(&mut configuration.settings, key, value)? {
+                            configuration.ignored.extend(why_ignored(key, value));
+                        }
                     }
                     configuration.ignored.extend(few_seconds(key, value));
                     if *scope == b"command" {
@@ -366,8 +234,8 @@ impl Configuration {
     /// Returns the settings for a command on an existing loop.
     pub fn of_loop(&self, kept: &LoopSettings) -> Settings {
         let mut settings = self.settings.clone();
-        let options = kept.options.without(|key| self.given(key).is_some());
-        options.apply(&mut settings);
+        kept.options
+            .apply_but(&mut settings, |key| self.given(key).is_some());
         if self.given("ralph.mark").is_none() {
             settings.mark = kept.mark;
         }
@@ -383,110 +251,42 @@ impl Configuration {
 
 /// Sets one value; returns `false` if no setting has this key.
 fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
-    match key {
-        "ralph.agent" => settings.agent = text(value),
-        "ralph.retryagent" => settings.retry_agent = text(value),
-        "ralph.fallbackagent" => settings.fallback_agent = text(value),
-        "ralph.maxretries" => settings.max_retries = number(key, value)?,
-        "ralph.timeout" => settings.timeout = duration(key, value)?,
-        "ralph.idletimeout" => settings.idle_timeout = duration(key, value)?,
-        "ralph.verify" => add(&mut settings.verify, value),
-        "ralph.verifyretries" => settings.verify_retries = number(key, value)?,
-        "ralph.tests" | "ralph.testchanges" | "ralph.newtests" => settings.tests.set(key, value)?,
-        "ralph.emptystory" => settings.empty_story = empty_story(key, value)?,
-        "ralph.nosignal" => settings.no_signal = no_signal(key, value)?,
-        "ralph.verifytimeout" => settings.verify_timeout = duration(key, value)?,
-        "ralph.review" => settings.review = text(value),
-        "ralph.reviewtimeout" => settings.review_timeout = duration(key, value)?,
-        "ralph.reviewprompt" => settings.review_prompt = text(value),
-        "ralph.maxduration" => settings.max_duration = duration(key, value)?,
-        "ralph.maxwait" => settings.max_wait = wait(key, value)?,
-        "ralph.maxattempts" => settings.max_attempts = Some(number(key, value)?),
-        "ralph.maxcost" => settings.max_cost = Some(dollars(key, value)?),
-        "ralph.onfailure" => {
-            settings.on_failure = parse_on_failure(value).map_err(|wanted| wrong(key, value, wanted))?;
-        }
-        "ralph.notify" => settings.notify = notify(value),
-        "ralph.finish" => settings.finish = finish_choice(key, value)?,
-        "ralph.commandtimeout" => {
-            settings.command_timeout = duration(key, value)?.unwrap_or(SignedDuration::MAX);
-        }
-        "ralph.keepattempts" => settings.keep_attempts = days(key, value)?,
-        "ralph.adapter" => settings.adapter = text(value),
-        "ralph.stories" => settings.stories = text(value),
-        "ralph.storiescommand" => settings.stories_command = text(value),
-        "ralph.donecommand" => settings.done_command = text(value),
-        "ralph.closedcommand" => settings.closed_command = text(value),
-        "ralph.listedits" => settings.list_edits = list_edits(key, value)?,
-        "ralph.mark" => settings.mark = mark(key, value)?,
-        "ralph.prompt" => settings.prompt = text(value),
-        "ralph.retrycontext" => settings.retry_context = retry_context(key, value)?,
-        // The name that it had before.
-        "ralph.retryoutput" => settings.retry_context = RetryContext::of_output(truth(key, value)?),
-        "ralph.linkcommit" => settings.link_commit = address(key, value)?,
-        "ralph.redact" if value.is_empty() => settings.redact.clear(),
-        "ralph.redact" => settings.redact.push(expression(key, value)?),
-        "ralph.view" => settings.view = truth(key, value)?,
-        "ralph.guard" => settings.guard = truth(key, value)?,
-        "ralph.box" => {
-            settings.boxing.mode = parse_box(value).map_err(|wanted| wrong(key, value, wanted))?;
-            settings.boxing.of_tree.mode = BoxMode::Off;
-        }
-        "ralph.boxread" => add(&mut settings.boxing.read, value),
-        "ralph.boxwrite" => add(&mut settings.boxing.written, value),
-        "ralph.boxenv" => add(&mut settings.boxing.variables, value),
-        "ralph.boxcommands" => {
-            settings.boxing.has_hooks = truth(key, value)?;
-            settings.boxing.of_tree.commands = false;
-        }
-        "ralph.strategy" => {
-            settings.strategy = parse_strategy(value).map_err(|wanted| wrong(key, value, wanted))?;
-        }
-        "ralph.remote" => settings.remote = text(value),
-        "ralph.lease" => settings.lease = lease(key, value)?,
-        "ralph.remoterefs" => settings.remote_refs = ref_prefix(key, value)?,
-        "ralph.worktreedir" => settings.worktree_dir = text(value),
-        "ralph.worktreesetup" => settings.worktree_setup = text(value),
-        _ => match key
-            .strip_prefix("ralph.agent.")
-            .and_then(|rest| rest.rsplit_once('.'))
-        {
-            Some((name, piece)) => return set_piece(settings, key, name, piece, value),
-            None => return Ok(false),
-        },
-    }
-    Ok(true)
-}
-
-/// Adds a value to a list. As in git's own lists, an empty one forgets those before it.
-fn add(list: &mut Vec<String>, value: &str) {
-    if value.is_empty() {
-        list.clear();
+    // The name that `ralph.retryContext` had before.
+    let set = if key == "ralph.retryoutput" {
+        let context = truth(value).map(RetryContext::of_output);
+        Some(context.map(|context| settings.retry_context = context))
     } else {
-        list.push(value.to_owned());
+        settings
+            .put(key, value)
+            .or_else(|| set_piece(settings, key, value))
+    };
+    match set {
+        Some(Ok(())) => Ok(true),
+        None => Ok(false),
+        Some(Err(wanted)) => Err(SettingsError::Value {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            wanted,
+        }),
     }
 }
 
-/// Sets a value that belongs to an agent by name.
-fn set_piece(
-    settings: &mut Settings,
-    key: &str,
-    name: &str,
-    piece: &str,
-    value: &str,
-) -> Result<bool, SettingsError> {
+/// Sets a value that belongs to an agent by name; returns `None` if the key names none.
+fn set_piece(settings: &mut Settings, key: &str, value: &str) -> Option<Result<(), Wanted>> {
+    let (name, piece) = key.strip_prefix("ralph.agent.")?.rsplit_once('.')?;
     let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();
-    match piece {
-        "command" => pieces.command = text(value),
-        "args" => pieces.args = text(value),
-        "format" => {
-            let format = value.parse();
-            let format =
-                format.map_err(|_| wrong(key, value, "the name of a format, like claude or text"))?;
-            pieces.format = Some(format);
-        }
-        _ => return Ok(false),
-    }
+    let set = match piece {
+        "command" => pieces.command.set(value),
+        "args" => pieces.args.set(value),
+        "format" => match value.parse() {
+            Ok(format) => {
+                pieces.format = Some(format);
+                Ok(())
+            }
+            Err(_) => Err("the name of a format, like claude or text"),
+        },
+        _ => return None,
+    };
     settings.agents.insert(name.to_owned(), pieces);
-    Ok(true)
+    Some(set)
 }

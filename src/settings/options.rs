@@ -72,48 +72,40 @@ pub struct Limit(pub Option<SignedDuration>);
 impl Options {
     /// Overrides the configured values with these options.
     pub fn apply(&self, settings: &mut Settings) {
-        if let Some(agent) = &self.agent {
-            settings.agent = Some(agent.clone());
-        }
-        if let Some(retries) = self.max_retries {
-            settings.max_retries = retries;
-        }
-        if let Some(limit) = self.timeout {
-            settings.timeout = limit.0;
-        }
-        if let Some(limit) = self.idle_timeout {
-            settings.idle_timeout = limit.0;
-        }
-        if !self.verify.is_empty() {
-            settings.verify.clone_from(&self.verify);
-        }
-        if let Some(mode) = self.boxed {
-            settings.boxing.mode = mode;
-        }
+        self.apply_but(settings, |_| false);
     }
 
-    /// Leaves out the options whose settings, named in lower case, are given in another way.
-    pub(super) fn without(&self, is_given: impl Fn(&str) -> bool) -> Self {
-        let mut left = self.clone();
-        if is_given("ralph.agent") {
-            left.agent = None;
+    /// Overrides the configured values with these options, but those whose settings, named in lower case, are given in
+    /// another way.
+    pub(super) fn apply_but(&self, settings: &mut Settings, is_given: impl Fn(&str) -> bool) {
+        if let Some(agent) = &self.agent
+            && !is_given("ralph.agent")
+        {
+            settings.agent = Some(agent.clone());
         }
-        if is_given("ralph.maxretries") {
-            left.max_retries = None;
+        if let Some(retries) = self.max_retries
+            && !is_given("ralph.maxretries")
+        {
+            settings.max_retries = retries;
         }
-        if is_given("ralph.timeout") {
-            left.timeout = None;
+        if let Some(limit) = self.timeout
+            && !is_given("ralph.timeout")
+        {
+            settings.timeout = limit.0;
         }
-        if is_given("ralph.idletimeout") {
-            left.idle_timeout = None;
+        if let Some(limit) = self.idle_timeout
+            && !is_given("ralph.idletimeout")
+        {
+            settings.idle_timeout = limit.0;
         }
-        if is_given("ralph.verify") {
-            left.verify.clear();
+        if !self.verify.is_empty() && !is_given("ralph.verify") {
+            settings.verify.clone_from(&self.verify);
         }
-        if is_given("ralph.box") {
-            left.boxed = None;
+        if let Some(mode) = self.boxed
+            && !is_given("ralph.box")
+        {
+            settings.boxing.mode = mode;
         }
-        left
     }
 }
 

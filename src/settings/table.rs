@@ -1,261 +1,214 @@
-//! The table of settings that the manual and docs/settings.md print.
+//! The table of settings: each with its key, its value in [`Settings`], and what the manual and docs/settings.md say of it.
 
-/// Key, default and meaning of each setting: the table of the manual.
-pub const TABLE: &[(&str, &str, &str)] = &[
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use serde::Serialize;
+
+use super::boxing::Boxing;
+use super::choices::{
+    EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy, Wanted,
+};
+use super::test_rules::TestRules;
+use super::values::{Value, days, is_address, is_expression, is_nothing, lease, limit, ref_prefix, wait};
+use crate::agent::Pieces;
+
+/// Sets a value from its text: as its type says, by a function, or after a check.
+macro_rules! put {
+    ($place:expr, $text:expr) => {
+        Value::set(&mut $place, $text)
+    };
+    ($place:expr, $text:expr, by $parse:ident) => {
+        $parse($text).map(|value| $place = value)
+    };
+    ($place:expr, $text:expr, if $check:ident) => {
+        $check($text).and_then(|()| Value::set(&mut $place, $text))
+    };
+}
+
+/// Returns the texts of a setting that may be command lines.
+macro_rules! command_lines {
+    (Command, $value:expr) => {
+        $value.iter()
+    };
+    (Time, $value:expr) => {
+        [].iter()
+    };
+}
+
+/// Makes the settings of their rows: the key; the value, as a field with its type and default, or as a part of one of `wholes`;
+/// how its text is read, where the type does not say that; whether it is a `Command` line, or a `Time` whose unit may be
+/// forgotten; then the default and the meaning for the manual.
+macro_rules! settings {
     (
-        "ralph.agent",
-        "first on PATH",
-        "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt from standard input",
-    ),
-    (
-        "ralph.agent.<name>.command",
-        "of the preset",
-        "the shell command line of the agent with this name",
-    ),
-    (
-        "ralph.agent.<name>.args",
-        "none",
-        "arguments for the end of that agent's command line, as a shell reads them, such as --model x",
-    ),
-    (
-        "ralph.agent.<name>.format",
-        "of the preset; auto for a command of your own",
-        "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline or openhands",
-    ),
-    (
-        "ralph.retryAgent",
-        "as ralph.agent",
-        "the agent of retries: a name or a shell command line; not used if an agent is given after --",
-    ),
-    (
-        "ralph.fallbackAgent",
-        "none",
-        "the agent that makes an attempt anew when the other one is missing, not signed in, or its service cannot answer",
-    ),
-    (
-        "ralph.maxRetries",
-        "3",
-        "retries per story, after the first attempt",
-    ),
-    ("ralph.timeout", "none", "time limit of an attempt, such as 45m"),
-    (
-        "ralph.idleTimeout",
-        "30m",
-        "how long an attempt may print nothing, or only the same, before git-ralph ends it",
-    ),
-    (
-        "ralph.verify",
-        "none",
-        "a gate: a shell command that must succeed before a checkpoint; may have several values",
-    ),
-    (
-        "ralph.verifyRetries",
-        "0",
-        "how many times a gate that failed is run again before it counts; that it passed only then is told",
-    ),
-    (
-        "ralph.tests",
-        "none",
-        "a git pathspec from the top directory: which files are tests; may have several values",
-    ),
-    (
-        "ralph.testChanges",
-        "held",
-        "what becomes of changes to tests that were there: held (the gates must also pass with these as they were), refuse or allow",
-    ),
-    (
-        "ralph.newTests",
-        "apart",
-        "what becomes of tests that an attempt adds: apart (the gates must also pass without them), allow or refuse",
-    ),
-    (
-        "ralph.emptyStory",
-        "warn",
-        "what a promise without a changed file is: warn (complete; three in a row stop the loop), fail or accept",
-    ),
-    (
-        "ralph.noSignal",
-        "retry",
-        "what an attempt is that ends by itself without a promise: retry (it failed), or gates (these and the reviewer judge what it changed)",
-    ),
-    ("ralph.verifyTimeout", "30m", "time limit of a gate"),
-    (
-        "ralph.review",
-        "none",
-        "the agent that gives a second opinion before a checkpoint: a name or a shell command line",
-    ),
-    ("ralph.reviewTimeout", "30m", "time limit of a review"),
-    (
-        "ralph.reviewPrompt",
-        "built in",
-        "path of a template for the prompt of a review, from the top directory",
-    ),
-    (
-        "ralph.maxDuration",
-        "none",
-        "age of the loop after which git-ralph starts no more attempts (exit code 6)",
-    ),
-    (
-        "ralph.maxWait",
-        "6h",
-        "how long to wait for a rate-limited or unavailable agent service; 0: not at all (exit code 6)",
-    ),
-    (
-        "ralph.maxAttempts",
-        "none",
-        "how many attempts one git ralph run may start",
-    ),
-    (
-        "ralph.maxCost",
-        "none",
-        "how many US dollars the agents of the loop may report in total",
-    ),
-    (
-        "ralph.adapter",
-        "detected",
-        "how to read the stories: openspec, markdown, prd or command",
-    ),
-    (
-        "ralph.stories",
-        "detected",
-        "path of the story list, from the top directory; #item makes each box a story, #group each section",
-    ),
-    (
-        "ralph.storiesCommand",
-        "none",
-        "adapter command: shell command that prints the stories as JSON",
-    ),
-    (
-        "ralph.doneCommand",
-        "none",
-        "adapter command: shell command that marks a story as done, before its checkpoint",
-    ),
-    (
-        "ralph.closedCommand",
-        "none",
-        "adapter command: shell command that runs after the checkpoint of a story",
-    ),
-    (
-        "ralph.mark",
-        "auto",
-        "who marks a complete story as done: auto (git-ralph), agent, or never",
-    ),
-    (
-        "ralph.listEdits",
-        "additions",
-        "what an attempt may change in the story list besides its own story: additions (new stories, which are open), none, or allow (anything)",
-    ),
-    (
-        "ralph.prompt",
-        "built in",
-        "path of a prompt template, from the top directory",
-    ),
-    (
-        "ralph.retryContext",
-        "reason",
-        "what the prompt of a retry says: reason (after an attempt that promised nothing it stays the same), or always (then the ref and the log of that attempt, and its last 40 lines)",
-    ),
-    (
-        "ralph.guard",
-        "true",
-        "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt",
-    ),
-    (
-        "ralph.box",
-        "off",
-        "whether agents and gates run in a box that holds them to the work tree: off, on (where that works) or require",
-    ),
-    (
-        "ralph.boxRead",
-        "none",
-        "a path that can be read in the box, such as ~/.gradle; may have several values",
-    ),
-    (
-        "ralph.boxWrite",
-        "none",
-        "a path that can be written in the box, such as ~/.cargo/registry; may have several values",
-    ),
-    (
-        "ralph.boxEnv",
-        "none",
-        "the name of a variable that is seen in the box although it may hold a key; may have several values",
-    ),
-    (
-        "ralph.boxCommands",
-        "false",
-        "whether lifecycle hooks and the commands of trackers run in the box too",
-    ),
-    (
-        "ralph.strategy",
-        "branch",
-        "where a new loop makes its checkpoints: branch, or stash: HEAD, its branch and the index stay as they are",
-    ),
-    (
-        "ralph.worktreeDir",
-        "../<repository>.ralph",
-        "directory in which a loop begun with --worktree gets a work tree named after its change; from the main work tree",
-    ),
-    (
-        "ralph.worktreeSetup",
-        "none",
-        "shell command that prepares such a new work tree, before the loop begins there",
-    ),
-    (
-        "ralph.onFailure",
-        "stop",
-        "what git ralph run does when a story has no retries left: stop, skip the story, or finish the loop",
-    ),
-    (
-        "ralph.finish",
-        "ask",
-        "what git ralph run does when the loop is complete: ask, cleanup or keep",
-    ),
-    (
-        "ralph.notify",
-        "bell",
-        "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE",
-    ),
-    (
-        "ralph.view",
-        "false",
-        "whether git ralph run shows the view on a terminal, as with --view",
-    ),
-    (
-        "ralph.redact",
-        "none",
-        "a regular expression whose matches git ralph report replaces by ***; may have several values",
-    ),
-    (
-        "ralph.linkCommit",
-        "by the remote",
-        "the address of a commit in reports, such as https://example.org/c/{oid}",
-    ),
-    (
-        "ralph.remote",
-        "none",
-        "the remote that keeps loops: git ralph run takes the loop there, and pushes each step; nothing is pushed without it or --remote",
-    ),
-    (
-        "ralph.lease",
-        "15m",
-        "how long the holder of a loop on a remote may be silent before another run takes the loop; renewed at a third of it",
-    ),
-    (
-        "ralph.remoteRefs",
-        "refs/ralph/",
-        "the beginning of the refs of loops on a remote; refs/heads/ralph-state/ for a host that takes only branches",
-    ),
-    (
-        "ralph.commandTimeout",
-        "10m",
-        "time limit of one git or adapter command, and of one lifecycle hook",
-    ),
-    (
-        "ralph.keepAttempts",
-        "90d",
-        "how long to keep attempts, snapshots and trash of a finished loop; none: for ever",
-    ),
-];
+        $(
+            $key:literal $(
+                => $field:ident $(.$part:ident)? $(: $type:ty = $initial:expr)?
+                $(, by $parse:ident)? $(, if $check:ident)? $(, is $kind:ident)?
+            )?;
+            $default:literal, $meaning:literal;
+        )*
+        wholes: $($(#[$shown:meta])* $whole:ident: $of:ty,)*
+    ) => {
+        /// The settings that a command works with.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        pub struct Settings {
+            $($($(
+                #[serde(skip_serializing_if = "is_nothing")]
+                pub $field: $type,
+            )?)?)*
+            $($(#[$shown])* pub $whole: $of,)*
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self {
+                    $($($($field: $initial,)?)?)*
+                    $($whole: <$of>::default(),)*
+                }
+            }
+        }
+
+        impl Settings {
+            /// Sets the value of a key; returns `None` if no setting has it.
+            pub(super) fn put(&mut self, key: &str, text: &str) -> Option<Result<(), Wanted>> {
+                $($(if key.eq_ignore_ascii_case($key) {
+                    return Some(put!(self.$field $(.$part)?, text $(, by $parse)? $(, if $check)?));
+                })?)*
+                None
+            }
+
+            /// Returns the values that are command lines.
+            pub(super) fn values_with_commands(&self) -> impl Iterator<Item = &String> {
+                let none: std::slice::Iter<'_, String> = [].iter();
+                none$($($(.chain(command_lines!($kind, self.$field)))?)?)*
+            }
+        }
+
+        /// Key, default and meaning of each setting: the table of the manual.
+        pub const TABLE: &[(&str, &str, &str)] = &[$(($key, $default, $meaning)),*];
+
+        /// The keys whose values are of a kind, with its name.
+        pub(super) const KINDS: &[(&str, &str)] = &[$($($(($key, stringify!($kind)),)?)?)*];
+    };
+}
+
+settings! {
+    "ralph.agent" => agent: Option<String> = None, is Command;
+        "first on PATH", "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt from standard input";
+    "ralph.agent.<name>.command";
+        "of the preset", "the shell command line of the agent with this name";
+    "ralph.agent.<name>.args";
+        "none", "arguments for the end of that agent's command line, as a shell reads them, such as --model x";
+    "ralph.agent.<name>.format";
+        "of the preset; auto for a command of your own", "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline or openhands";
+    "ralph.retryAgent" => retry_agent: Option<String> = None, is Command;
+        "as ralph.agent", "the agent of retries: a name or a shell command line; not used if an agent is given after --";
+    "ralph.fallbackAgent" => fallback_agent: Option<String> = None, is Command;
+        "none", "the agent that makes an attempt anew when the other one is missing, not signed in, or its service cannot answer";
+    "ralph.maxRetries" => max_retries: u32 = 3;
+        "3", "retries per story, after the first attempt";
+    "ralph.timeout" => timeout: Option<SignedDuration> = None, is Time;
+        "none", "time limit of an attempt, such as 45m";
+    "ralph.idleTimeout" => idle_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
+        "30m", "how long an attempt may print nothing, or only the same, before git-ralph ends it";
+    "ralph.verify" => verify: Vec<String> = Vec::new(), is Command;
+        "none", "a gate: a shell command that must succeed before a checkpoint; may have several values";
+    "ralph.verifyRetries" => verify_retries: u32 = 0;
+        "0", "how many times a gate that failed is run again before it counts; that it passed only then is told";
+    "ralph.tests" => tests.pathspecs;
+        "none", "a git pathspec from the top directory: which files are tests; may have several values";
+    "ralph.testChanges" => tests.changes;
+        "held", "what becomes of changes to tests that were there: held (the gates must also pass with these as they were), refuse or allow";
+    "ralph.newTests" => tests.new;
+        "apart", "what becomes of tests that an attempt adds: apart (the gates must also pass without them), allow or refuse";
+    "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Warn;
+        "warn", "what a promise without a changed file is: warn (complete; three in a row stop the loop), fail or accept";
+    "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;
+        "retry", "what an attempt is that ends by itself without a promise: retry (it failed), or gates (these and the reviewer judge what it changed)";
+    "ralph.verifyTimeout" => verify_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
+        "30m", "time limit of a gate";
+    "ralph.review" => review: Option<String> = None, is Command;
+        "none", "the agent that gives a second opinion before a checkpoint: a name or a shell command line";
+    "ralph.reviewTimeout" => review_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
+        "30m", "time limit of a review";
+    "ralph.reviewPrompt" => review_prompt: Option<String> = None;
+        "built in", "path of a template for the prompt of a review, from the top directory";
+    "ralph.maxDuration" => max_duration: Option<SignedDuration> = None, is Time;
+        "none", "age of the loop after which git-ralph starts no more attempts (exit code 6)";
+    "ralph.maxWait" => max_wait: Option<SignedDuration> = Some(SignedDuration::from_hours(6)), by wait, is Time;
+        "6h", "how long to wait for a rate-limited or unavailable agent service; 0: not at all (exit code 6)";
+    "ralph.maxAttempts" => max_attempts: Option<u32> = None;
+        "none", "how many attempts one git ralph run may start";
+    "ralph.maxCost" => max_cost: Option<f64> = None;
+        "none", "how many US dollars the agents of the loop may report in total";
+    "ralph.adapter" => adapter: Option<String> = None;
+        "detected", "how to read the stories: openspec, markdown, prd or command";
+    "ralph.stories" => stories: Option<String> = None;
+        "detected", "path of the story list, from the top directory; #item makes each box a story, #group each section";
+    "ralph.storiesCommand" => stories_command: Option<String> = None, is Command;
+        "none", "adapter command: shell command that prints the stories as JSON";
+    "ralph.doneCommand" => done_command: Option<String> = None, is Command;
+        "none", "adapter command: shell command that marks a story as done, before its checkpoint";
+    "ralph.closedCommand" => closed_command: Option<String> = None, is Command;
+        "none", "adapter command: shell command that runs after the checkpoint of a story";
+    "ralph.mark" => mark: Mark = Mark::Auto;
+        "auto", "who marks a complete story as done: auto (git-ralph), agent, or never";
+    "ralph.listEdits" => list_edits: ListEdits = ListEdits::Additions;
+        "additions", "what an attempt may change in the story list besides its own story: additions (new stories, which are open), none, or allow (anything)";
+    "ralph.prompt" => prompt: Option<String> = None;
+        "built in", "path of a prompt template, from the top directory";
+    "ralph.retryContext" => retry_context: RetryContext = RetryContext::Reason;
+        "reason", "what the prompt of a retry says: reason (after an attempt that promised nothing it stays the same), or always (then the ref and the log of that attempt, and its last 40 lines)";
+    "ralph.guard" => guard: bool = true;
+        "true", "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt";
+    "ralph.box" => boxing.mode;
+        "off", "whether agents and gates run in a box that holds them to the work tree: off, on (where that works) or require";
+    "ralph.boxRead" => boxing.read;
+        "none", "a path that can be read in the box, such as ~/.gradle; may have several values";
+    "ralph.boxWrite" => boxing.written;
+        "none", "a path that can be written in the box, such as ~/.cargo/registry; may have several values";
+    "ralph.boxEnv" => boxing.variables;
+        "none", "the name of a variable that is seen in the box although it may hold a key; may have several values";
+    "ralph.boxCommands" => boxing.has_hooks;
+        "false", "whether lifecycle hooks and the commands of trackers run in the box too";
+    "ralph.strategy" => strategy: Strategy = Strategy::Branch;
+        "branch", "where a new loop makes its checkpoints: branch, or stash: HEAD, its branch and the index stay as they are";
+    "ralph.worktreeDir" => worktree_dir: Option<String> = None;
+        "../<repository>.ralph", "directory in which a loop begun with --worktree gets a work tree named after its change; from the main work tree";
+    "ralph.worktreeSetup" => worktree_setup: Option<String> = None, is Command;
+        "none", "shell command that prepares such a new work tree, before the loop begins there";
+    "ralph.onFailure" => on_failure: OnFailure = OnFailure::Stop;
+        "stop", "what git ralph run does when a story has no retries left: stop, skip the story, or finish the loop";
+    "ralph.finish" => finish: FinishChoice = FinishChoice::Ask;
+        "ask", "what git ralph run does when the loop is complete: ask, cleanup or keep";
+    "ralph.notify" => notify: Notify = Notify::Bell;
+        "bell", "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE";
+    "ralph.view" => view: bool = false;
+        "false", "whether git ralph run shows the view on a terminal, as with --view";
+    "ralph.redact" => redact: Vec<String> = Vec::new(), if is_expression;
+        "none", "a regular expression whose matches git ralph report replaces by ***; may have several values";
+    "ralph.linkCommit" => link_commit: Option<String> = None, if is_address;
+        "by the remote", "the address of a commit in reports, such as https://example.org/c/{oid}";
+    "ralph.remote" => remote: Option<String> = None;
+        "none", "the remote that keeps loops: git ralph run takes the loop there, and pushes each step; nothing is pushed without it or --remote";
+    "ralph.lease" => lease: SignedDuration = SignedDuration::from_mins(15), by lease, is Time;
+        "15m", "how long the holder of a loop on a remote may be silent before another run takes the loop; renewed at a third of it";
+    "ralph.remoteRefs" => remote_refs: String = "refs/ralph/".to_owned(), by ref_prefix;
+        "refs/ralph/", "the beginning of the refs of loops on a remote; refs/heads/ralph-state/ for a host that takes only branches";
+    "ralph.commandTimeout" => command_timeout: SignedDuration = SignedDuration::from_mins(10), by limit, is Time;
+        "10m", "time limit of one git or adapter command, and of one lifecycle hook";
+    "ralph.keepAttempts" => keep_attempts: Option<SignedDuration> = Some(SignedDuration::from_hours(90 * 24)), by days;
+        "90d", "how long to keep attempts, snapshots and trash of a finished loop; none: for ever";
+
+    wholes:
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        agents: BTreeMap<String, Pieces>,
+        #[serde(flatten)]
+        tests: TestRules,
+        #[serde(rename = "box")]
+        boxing: Boxing,
+}
 
 /// Returns the key as the table spells it; git gives it in lower case.
 pub fn spelled(key: &str) -> &str {

@@ -1,5 +1,7 @@
 //! Tests reading a configuration, and the settings that a command takes from it.
 
+use jiff::SignedDuration;
+
 use super::*;
 
 /// Returns what `git config -z --show-scope` prints for these entries.

@@ -3,84 +3,85 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use serde::Serialize;
 
 use super::boxing::BoxMode;
-use super::choices::{
-    Colour, EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy,
-};
-use super::error::SettingsError;
+use super::choices::{Choice, Colour, Notify, Wanted};
+
+/// The value of a setting.
+pub(super) trait Value {
+    /// Sets the value from its text.
+    fn set(&mut self, text: &str) -> Result<(), Wanted>;
+}
+
+/// Returns whether a value is left out where the settings are shown: no value, or an empty list.
+pub(super) fn is_nothing(value: &impl Serialize) -> bool {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+impl<T: Choice> Value for T {
+    fn set(&mut self, text: &str) -> Result<(), Wanted> {
+        *self = T::parse(text)?;
+        Ok(())
+    }
+}
+
+impl Value for Vec<String> {
+    /// Adds a value. As in git's own lists, an empty one forgets those before it.
+    fn set(&mut self, text: &str) -> Result<(), Wanted> {
+        if text.is_empty() {
+            self.clear();
+        } else {
+            self.push(text.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Sets values by functions that read a text.
+macro_rules! read_by {
+    ($($type:ty: $read:expr;)*) => {$(
+        impl Value for $type {
+            fn set(&mut self, text: &str) -> Result<(), Wanted> {
+                let read: fn(&str) -> Result<Self, Wanted> = $read;
+                *self = read(text)?;
+                Ok(())
+            }
+        }
+    )*};
+}
+
+read_by! {
+    Option<String>: |text| Ok((!text.is_empty()).then(|| text.to_owned()));
+    u32: number;
+    Option<u32>: |text| number(text).map(Some);
+    Option<f64>: |text| parse_dollars(text).map(Some);
+    bool: truth;
+    Option<SignedDuration>: parse_duration;
+    BoxMode: parse_box;
+    Notify: |text| Ok(notify(text));
+}
 
 /// Returns a limit in the type of the standard library.
 pub fn to_std(limit: SignedDuration) -> Duration {
     limit.try_into().unwrap_or(Duration::MAX)
 }
 
-pub(super) fn text(value: &str) -> Option<String> {
-    (!value.is_empty()).then(|| value.to_owned())
-}
-
-pub(super) fn wrong(key: &str, value: &str, wanted: &'static str) -> SettingsError {
-    SettingsError::Value {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        wanted,
-    }
-}
-
 /// Parses an amount of money.
-pub fn parse_dollars(value: &str) -> Result<f64, &'static str> {
+pub fn parse_dollars(value: &str) -> Result<f64, Wanted> {
     match value.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
         _ => Err("an amount in US dollars, like 2.50"),
     }
 }
 
-pub(super) fn number(key: &str, value: &str) -> Result<u32, SettingsError> {
-    value
-        .parse()
-        .map_err(|_| wrong(key, value, "a whole number, 0 or more"))
-}
-
-pub(super) fn dollars(key: &str, value: &str) -> Result<f64, SettingsError> {
-    parse_dollars(value).map_err(|wanted| wrong(key, value, wanted))
-}
-
-pub(super) fn finish_choice(key: &str, value: &str) -> Result<FinishChoice, SettingsError> {
-    match value {
-        "ask" => Ok(FinishChoice::Ask),
-        "cleanup" => Ok(FinishChoice::Cleanup),
-        "keep" => Ok(FinishChoice::Keep),
-        _ => Err(wrong(key, value, "ask, cleanup or keep")),
-    }
-}
-
-pub(super) fn empty_story(key: &str, value: &str) -> Result<EmptyStory, SettingsError> {
-    match value {
-        "warn" => Ok(EmptyStory::Warn),
-        "fail" => Ok(EmptyStory::Fail),
-        "accept" => Ok(EmptyStory::Accept),
-        _ => Err(wrong(key, value, "warn, fail or accept")),
-    }
-}
-
-pub(super) fn no_signal(key: &str, value: &str) -> Result<NoSignal, SettingsError> {
-    match value {
-        "retry" => Ok(NoSignal::Retry),
-        "gates" => Ok(NoSignal::Gates),
-        _ => Err(wrong(key, value, "retry or gates")),
-    }
-}
-
-pub(super) fn retry_context(key: &str, value: &str) -> Result<RetryContext, SettingsError> {
-    match value {
-        "reason" => Ok(RetryContext::Reason),
-        "always" => Ok(RetryContext::Always),
-        _ => Err(wrong(key, value, "reason or always")),
-    }
+fn number(value: &str) -> Result<u32, Wanted> {
+    value.parse().map_err(|_| "a whole number, 0 or more")
 }
 
 /// Parses whether an attempt runs in a box; git's words for true and false are valid too.
-pub fn parse_box(value: &str) -> Result<BoxMode, &'static str> {
+pub fn parse_box(value: &str) -> Result<BoxMode, Wanted> {
     match value {
         "off" | "false" | "no" => Ok(BoxMode::Off),
         "on" | "true" | "yes" => Ok(BoxMode::On),
@@ -89,26 +90,7 @@ pub fn parse_box(value: &str) -> Result<BoxMode, &'static str> {
     }
 }
 
-/// Parses the action for a story without retries left.
-pub fn parse_on_failure(value: &str) -> Result<OnFailure, &'static str> {
-    match value {
-        "stop" => Ok(OnFailure::Stop),
-        "skip" => Ok(OnFailure::Skip),
-        "finish" => Ok(OnFailure::Finish),
-        _ => Err("stop, skip or finish"),
-    }
-}
-
-/// Parses the place of the checkpoints.
-pub fn parse_strategy(value: &str) -> Result<Strategy, &'static str> {
-    match value {
-        "branch" => Ok(Strategy::Branch),
-        "stash" => Ok(Strategy::Stash),
-        _ => Err("branch or stash"),
-    }
-}
-
-pub(super) fn notify(value: &str) -> Notify {
+fn notify(value: &str) -> Notify {
     match value {
         "" | "bell" => Notify::Bell,
         "off" => Notify::Off,
@@ -116,79 +98,55 @@ pub(super) fn notify(value: &str) -> Notify {
     }
 }
 
-pub(super) fn list_edits(key: &str, value: &str) -> Result<ListEdits, SettingsError> {
-    match value {
-        "additions" => Ok(ListEdits::Additions),
-        "allow" => Ok(ListEdits::Allow),
-        "none" => Ok(ListEdits::None),
-        _ => Err(wrong(key, value, "additions, allow or none")),
-    }
-}
-
-pub(super) fn mark(key: &str, value: &str) -> Result<Mark, SettingsError> {
-    match value {
-        "auto" => Ok(Mark::Auto),
-        "agent" => Ok(Mark::Agent),
-        "never" => Ok(Mark::Never),
-        _ => Err(wrong(key, value, "auto, agent or never")),
-    }
-}
-
-/// Parses the address of a commit, with `{oid}` in it.
-pub(super) fn address(key: &str, value: &str) -> Result<Option<String>, SettingsError> {
+/// Checks the address of a commit, with `{oid}` in it.
+pub(super) fn is_address(value: &str) -> Result<(), Wanted> {
     let is_web = value.starts_with("https://") || value.starts_with("http://");
     // It stands in pages and in Markdown.
     let is_plain = |c: char| c.is_ascii_graphic() && !"<>\"'()`\\|*".contains(c);
-    if value.is_empty() {
-        Ok(None)
-    } else if is_web && value.contains("{oid}") && value.chars().all(is_plain) {
-        Ok(Some(value.to_owned()))
+    if value.is_empty() || is_web && value.contains("{oid}") && value.chars().all(is_plain) {
+        Ok(())
     } else {
-        Err(wrong(
-            key,
-            value,
-            "an address such as https://example.org/c/{oid}",
-        ))
+        Err("an address such as https://example.org/c/{oid}")
     }
 }
 
-/// Parses a regular expression.
-pub(super) fn expression(key: &str, value: &str) -> Result<String, SettingsError> {
+/// Checks a regular expression.
+pub(super) fn is_expression(value: &str) -> Result<(), Wanted> {
     match regex::Regex::new(value) {
-        Ok(_) => Ok(value.to_owned()),
-        Err(_) => Err(wrong(key, value, "a regular expression")),
+        Ok(_) => Ok(()),
+        Err(_) => Err("a regular expression"),
     }
 }
 
 /// Parses a truth value as git does.
-pub(super) fn truth(key: &str, value: &str) -> Result<bool, SettingsError> {
+pub(super) fn truth(value: &str) -> Result<bool, Wanted> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" | "" => Ok(false),
-        _ => Err(wrong(key, value, "true or false")),
+        _ => Err("true or false"),
     }
 }
 
 /// Parses a number of days (`90d`), or any other time.
-pub(super) fn days(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+pub(super) fn days(value: &str) -> Result<Option<SignedDuration>, Wanted> {
     match value.strip_suffix('d').map(str::parse::<u32>) {
         Some(Ok(days)) => Ok(Some(SignedDuration::from_hours(i64::from(days) * 24))),
-        _ => duration(key, value),
+        _ => parse_duration(value),
     }
 }
 
 /// Parses the length of a lease; there must be time to renew it.
-pub(super) fn lease(key: &str, value: &str) -> Result<SignedDuration, SettingsError> {
+pub(super) fn lease(value: &str) -> Result<SignedDuration, Wanted> {
     let shortest = SignedDuration::from_secs(1);
     let longest = SignedDuration::from_hours(24 * 30);
-    match duration(key, value)? {
+    match parse_duration(value)? {
         Some(lease) if (shortest..=longest).contains(&lease) => Ok(lease),
-        _ => Err(wrong(key, value, "a time between 1s and 720h")),
+        _ => Err("a time between 1s and 720h"),
     }
 }
 
 /// Parses the beginning of refs.
-pub(super) fn ref_prefix(key: &str, value: &str) -> Result<String, SettingsError> {
+pub(super) fn ref_prefix(value: &str) -> Result<String, Wanted> {
     let prefix = format!("{}/", value.trim_end_matches('/'));
     let below = prefix.strip_prefix("refs/").unwrap_or_default();
     let is_plain = |part: &str| {
@@ -203,24 +161,21 @@ pub(super) fn ref_prefix(key: &str, value: &str) -> Result<String, SettingsError
     if below.trim_end_matches('/').split('/').all(is_plain) && !prefix.contains("..") && is_free {
         Ok(prefix)
     } else {
-        Err(wrong(
-            key,
-            value,
-            "the beginning of refs, like refs/ralph/ or refs/heads/ralph-state/",
-        ))
+        Err("the beginning of refs, like refs/ralph/ or refs/heads/ralph-state/")
     }
 }
 
 /// Parses a time to wait; 0 means not to wait.
-pub(super) fn wait(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
+pub(super) fn wait(value: &str) -> Result<Option<SignedDuration>, Wanted> {
     match value.trim() {
         "0" => Ok(Some(SignedDuration::ZERO)),
-        _ => duration(key, value),
+        _ => parse_duration(value),
     }
 }
 
-pub(super) fn duration(key: &str, value: &str) -> Result<Option<SignedDuration>, SettingsError> {
-    parse_duration(value).map_err(|wanted| wrong(key, value, wanted))
+/// Parses a time limit that always is there: the longest one for none.
+pub(super) fn limit(value: &str) -> Result<SignedDuration, Wanted> {
+    parse_duration(value).map(|limit| limit.unwrap_or(SignedDuration::MAX))
 }
 
 /// Parses a colour setting, in git's words; returns `None` if git does not know it either.
@@ -234,8 +189,8 @@ pub fn parse_colour(value: &str) -> Option<Colour> {
 }
 
 /// Parses a time limit: `30m`, `1h 30m`, `90` (seconds); `none`, `0` and nothing mean no limit.
-pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, &'static str> {
-    const WANTED: &str = "a time like 90s, 30m or 2h, or none";
+pub fn parse_duration(value: &str) -> Result<Option<SignedDuration>, Wanted> {
+    const WANTED: Wanted = "a time like 90s, 30m or 2h, or none";
     let value = value.trim();
     if value.is_empty() || value == "none" {
         return Ok(None);

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::fs::seen;
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
-use crate::settings::TestChanges;
+use crate::settings::{Choice, TestChanges};
 use crate::settings::{Settings, Strategy};
 use crate::state::{Given, Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};

@@ -19,7 +19,7 @@ use crate::git::{RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
-use crate::settings::{BoxMode, Least, LoopSettings, Mark, Options, Settings, Strategy};
+use crate::settings::{BoxMode, Choice, Least, LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
 use crate::stories::{self, Listing, Source};
 
