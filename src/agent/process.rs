@@ -21,7 +21,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::patience::{Patience, Spent};
 use super::process_tree::{self, AttemptProcesses};
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::refusals::refusals;
 use crate::events::Stream;
 use crate::held;
 use crate::names::counted;
@@ -98,24 +98,19 @@ pub struct Ended {
     pub left_running: usize,
 }
 
+refusals! {
 /// A failure to end a process or to write its log.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// So many processes survive SIGKILL.
     #[error("cannot end {} of the attempt", counted(*.0, "process", "processes"))]
-    Immortal(usize),
+    Immortal(usize)
+        => "kill them, then run: git ralph status";
     /// The log cannot be written.
     #[error("cannot write the log of the attempt: {0}")]
-    Log(io::Error),
+    Log(io::Error)
+        => "its processes were ended; to see what comes next: git ralph status";
 }
-
-impl Advise for ProcessError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Immortal(_) => hint("kill them, then run: git ralph status"),
-            Self::Log(_) => hint("its processes were ended; to see what comes next: git ralph status"),
-        }
-    }
 }
 
 /// Listens to a process while it runs.

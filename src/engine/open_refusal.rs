@@ -2,52 +2,71 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::advice::{Advice, Advise, hint, list};
+use crate::error::advice::{hint, list};
+use crate::error::refusals::refusals;
 use crate::fs::seen;
 use crate::git::RefFile;
 use crate::names::{Change, closest};
 use crate::names::{typed, typed_path};
 
+refusals! {
 /// The reason why a repository, a loop or a kept attempt was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenRefusal {
     #[error("not inside the work tree of a git repository\n  {0}")]
-    NoWorkTree(String),
+    NoWorkTree(String)
+        => "cd into a repository, or create one with: git init";
     #[error("this repository has no work tree")]
-    Bare,
+    Bare
+        => "git worktree add <dir> && cd <dir>";
     #[error("the current directory is inside the repository's own directory {}", .0.display())]
-    InsideGitDir(PathBuf),
+    InsideGitDir(PathBuf)
+        => "cd into the work tree";
     /// Git cannot read the repository; with git's own message.
     #[error("git cannot read the repository {}\n  {words}", git_dir.display())]
-    Damaged { git_dir: PathBuf, words: String },
+    Damaged { git_dir: PathBuf, words: String }
+        => |git_dir| hint(repair(git_dir));
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
-    OtherGitDir { named: PathBuf, found: PathBuf },
+    OtherGitDir { named: PathBuf, found: PathBuf }
+        => "cd into the work tree of that repository, or: unset GIT_DIR";
     /// A device stands where git reads a file: no git may be run.
     #[error("{} is a device: git would never come to its end", .0.display())]
-    Device(PathBuf),
+    Device(PathBuf)
+        => "rm {path}, and put back what was there", (path);
     #[error("this already is an attempt of a loop: an agent cannot start another one")]
-    InsideAttempt,
+    InsideAttempt
+        => "end the attempt with its promise; the loop then continues";
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
     UnknownLoop {
         name: String,
         known: Vec<String>,
         /// The changes that a loop could be started for.
         changes: Vec<String>,
-    },
+    }
+        => |name, known, changes| match (closest(name, known), known.as_slice()) {
+            _ if changes.contains(name) => hint(format!("git ralph start {name}", name = typed(name))),
+            (Some(meant), _) => hint(format!("did you mean '{meant}'?")),
+            (None, []) => hint(start_one_of(changes)),
+            (None, _) => hint("name one of them, or see: git ralph status"),
+        };
     /// There is no live loop, but perhaps finished ones.
     #[error("there is no {}loop here{}", if finished.is_empty() { "" } else { "active " }, list(" (finished: ", finished, ")"))]
     NoLoop {
         finished: Vec<String>,
         /// The changes that a loop could be started for.
         changes: Vec<String>,
-    },
+    }
+        => |changes| hint(start_one_of(changes));
     /// Several changes have open stories, and none is named.
     #[error("there are several changes with open stories{}", list(": ", .0, ""))]
-    SeveralChanges(Vec<String>),
+    SeveralChanges(Vec<String>)
+        => "name one of them in the same command";
     #[error("there are several loops here{}", list(": ", .0, ""))]
-    SeveralLoops(Vec<String>),
+    SeveralLoops(Vec<String>)
+        => "name one of them, or see: git ralph status";
     #[error("loop '{change}' belongs to the work tree {path}")]
-    OtherWorkTree { change: String, path: String },
+    OtherWorkTree { change: String, path: String }
+        => "cd {path}", path;
     /// The work tree that a loop made for itself.
     #[error("the work tree of loop '{change}' {}: {}", if *is_gone { "is gone" } else { "no longer belongs to this repository" }, path.display())]
     WorkTreeGone {
@@ -55,27 +74,35 @@ pub enum OpenRefusal {
         path: PathBuf,
         /// True if nothing is there.
         is_gone: bool,
-    },
+    }
+        => |change, path, is_gone| hint(make_again(change, path, *is_gone));
     /// Git has moved it (git-worktree(1), move), and git-ralph was not told.
     #[error("the work tree of loop '{change}' was moved to {}", to.display())]
     WorkTreeMoved {
         change: String,
         path: PathBuf,
         to: PathBuf,
-    },
+    }
+        => "git worktree move -f -f {to} {path}", to, path;
     /// The repository was moved, and git was not told.
     #[error("the work tree of loop '{change}' does not find this repository, which was moved: {}", path.display())]
-    WorkTreeCutOff { change: String, path: PathBuf },
+    WorkTreeCutOff { change: String, path: PathBuf }
+        => "git worktree repair {path}", path;
     /// git-ralph was cut off while it made the work tree of a loop again.
     #[error("the work tree of loop '{change}' is only half made: {}", path.display())]
-    WorkTreeHalfMade { change: String, path: PathBuf },
+    WorkTreeHalfMade { change: String, path: PathBuf }
+        => "git ralph start {change} --worktree", change;
     #[error("there is no saved attempt {attempt}")]
-    UnknownAttempt { change: String, attempt: String },
+    UnknownAttempt { change: String, attempt: String }
+        => "git ralph log {change}", change;
     #[error("'{0}' is not an attempt: use <story>@<number>")]
-    NoAttempt(String),
+    NoAttempt(String)
+        => "git ralph log";
     /// A word that names neither a loop nor a story with an attempt.
     #[error("'{word}' is not a story with an attempt, or a change")]
-    NoStoryOrChange { change: String, word: String },
+    NoStoryOrChange { change: String, word: String }
+        => "attempts: git ralph log {change}", change;
+}
 }
 
 impl OpenRefusal {
@@ -128,53 +155,6 @@ fn start_one_of(changes: &[String]) -> String {
         several => {
             let several: Vec<String> = several.iter().map(typed).collect();
             format!("git ralph start <change> ({})", several.join(", "))
-        }
-    }
-}
-
-impl Advise for OpenRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::NoWorkTree(_) => hint("cd into a repository, or create one with: git init"),
-            Self::Bare => hint("git worktree add <dir> && cd <dir>"),
-            Self::Device(path) => hint(format!("rm {}, and put back what was there", typed_path(path))),
-            Self::InsideGitDir(_) => hint("cd into the work tree"),
-            Self::Damaged { git_dir, .. } => hint(repair(git_dir)),
-            Self::OtherGitDir { .. } => hint("cd into the work tree of that repository, or: unset GIT_DIR"),
-            Self::InsideAttempt => hint("end the attempt with its promise; the loop then continues"),
-            Self::UnknownLoop { name, known, changes } => match (closest(name, known), known.as_slice()) {
-                _ if changes.contains(name) => hint(format!("git ralph start {name}", name = typed(name))),
-                (Some(meant), _) => hint(format!("did you mean '{meant}'?")),
-                (None, []) => hint(start_one_of(changes)),
-                (None, _) => hint("name one of them, or see: git ralph status"),
-            },
-            Self::NoLoop { changes, .. } => hint(start_one_of(changes)),
-            Self::SeveralChanges(_) => hint("name one of them in the same command"),
-            Self::SeveralLoops(_) => hint("name one of them, or see: git ralph status"),
-            Self::OtherWorkTree { path, .. } => hint(format!("cd {}", typed(path))),
-            Self::WorkTreeGone {
-                change,
-                path,
-                is_gone,
-            } => hint(make_again(change, path, *is_gone)),
-            Self::WorkTreeMoved { path, to, .. } => hint(format!(
-                "git worktree move -f -f {} {}",
-                typed_path(to),
-                typed_path(path)
-            )),
-            Self::WorkTreeCutOff { path, .. } => hint(format!("git worktree repair {}", typed_path(path))),
-            Self::WorkTreeHalfMade { change, .. } => hint(format!(
-                "git ralph start {change} --worktree",
-                change = typed(change)
-            )),
-            Self::UnknownAttempt { change, .. } => {
-                hint(format!("git ralph log {change}", change = typed(change)))
-            }
-            Self::NoAttempt(_) => hint("git ralph log"),
-            Self::NoStoryOrChange { change, .. } => hint(format!(
-                "attempts: git ralph log {change}",
-                change = typed(change)
-            )),
         }
     }
 }

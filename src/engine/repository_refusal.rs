@@ -2,103 +2,82 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::advice::{Advice, Advise, hint, lines};
+use crate::error::advice::{hint, lines};
+use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::names::{typed, typed_path};
 
+refusals! {
 /// The reason why a step cannot work on the present repository.
 #[derive(Debug, thiserror::Error)]
 pub enum RepositoryRefusal {
     #[error("a {0} is in progress here")]
-    OperationInProgress(String),
+    OperationInProgress(String)
+        => |(what)| match what.as_str() {
+            "bisect" => hint("git bisect reset"),
+            "cherry-pick or revert" => hint("git cherry-pick --abort, or: git revert --abort"),
+            _ => hint(format!("git {what} --continue, or: git {what} --abort")),
+        };
     #[error("submodule {0} has uncommitted changes")]
-    DirtySubmodule(String),
+    DirtySubmodule(String)
+        => "commit or stash them: git -C {path} stash -u", (path);
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere {
         head: String,
         branch: String,
         /// The loop's own work tree, if it has one: the command may have been typed elsewhere.
         own: Option<PathBuf>,
-    },
+    }
+        => |branch, own| hint(format!(
+            "{}git checkout {branch}",
+            there(own.as_deref()),
+            branch = typed(branch)
+        ))
+        .exit(Exit::Person);
     #[error("branch {branch} no longer exists (its last checkpoint is {checkpoint})")]
     BranchGone {
         branch: String,
         checkpoint: String,
         own: Option<PathBuf>,
-    },
+    }
+        => |branch, checkpoint, own| hint(format!(
+            "{}git branch {branch} {checkpoint} && git checkout {branch}",
+            there(own.as_deref()),
+            branch = typed(branch)
+        ))
+        .exit(Exit::Person);
     /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone {
         branch: String,
         checkpoint: String,
         own: Option<PathBuf>,
-    },
+    }
+        => |branch, checkpoint, own| hint(format!(
+            "{}git branch rescued {branch} && git reset --soft {checkpoint}",
+            there(own.as_deref()),
+            branch = typed(branch)
+        ))
+        .exit(Exit::Person);
     /// A loop that comes from elsewhere would take it along.
     #[error("the work tree has uncommitted changes")]
-    Uncommitted,
+    Uncommitted
+        => "git stash -u, or use another work tree: git worktree add --detach ../<dir>";
     /// `restore` would overwrite work that is not at a checkpoint.
     #[error("the work tree has changed since the last checkpoint of '{0}'")]
-    NotAtCheckpoint(String),
+    NotAtCheckpoint(String)
+        => "git ralph complete {change}, or: git ralph revert {change}", (change);
     #[error("{of} would overwrite these files:{}\nnothing was changed", lines(paths))]
     InTheWay {
         /// The source of the files that would overwrite them.
         of: String,
         paths: Vec<String>,
-    },
+    }
+        => Person, "move them elsewhere, then run the same command again";
+}
 }
 
 /// Returns the beginning of a command that is to be typed in the loop's own work tree, if it has one.
 fn there(own: Option<&Path>) -> String {
     own.map_or_else(String::new, |own| format!("cd {} && ", typed_path(own)))
-}
-
-impl Advise for RepositoryRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::OperationInProgress(what) => match what.as_str() {
-                "bisect" => hint("git bisect reset"),
-                "cherry-pick or revert" => hint("git cherry-pick --abort, or: git revert --abort"),
-                _ => hint(format!("git {what} --continue, or: git {what} --abort")),
-            },
-            Self::DirtySubmodule(path) => {
-                hint(format!("commit or stash them: git -C {} stash -u", typed(path)))
-            }
-            Self::HeadElsewhere { branch, own, .. } => hint(format!(
-                "{}git checkout {branch}",
-                there(own.as_deref()),
-                branch = typed(branch)
-            ))
-            .exit(Exit::Person),
-            Self::BranchGone {
-                branch,
-                checkpoint,
-                own,
-            } => hint(format!(
-                "{}git branch {branch} {checkpoint} && git checkout {branch}",
-                there(own.as_deref()),
-                branch = typed(branch)
-            ))
-            .exit(Exit::Person),
-            Self::CheckpointGone {
-                branch,
-                checkpoint,
-                own,
-            } => hint(format!(
-                "{}git branch rescued {branch} && git reset --soft {checkpoint}",
-                there(own.as_deref()),
-                branch = typed(branch)
-            ))
-            .exit(Exit::Person),
-            Self::Uncommitted => {
-                hint("git stash -u, or use another work tree: git worktree add --detach ../<dir>")
-            }
-            Self::NotAtCheckpoint(change) => hint(format!(
-                "git ralph complete {change}, or: git ralph revert {change}",
-                change = typed(change)
-            )),
-            Self::InTheWay { .. } => {
-                hint("move them elsewhere, then run the same command again").exit(Exit::Person)
-            }
-        }
-    }
 }

@@ -1,11 +1,13 @@
 //! Errors of choosing a story from the list.
 
-use crate::error::advice::{Advice, Advise, hint, list};
+use crate::error::advice::{hint, list};
+use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::names::{closest, counted};
 use crate::stories::Adapter;
 
+refusals! {
 /// The reason why no story of the list can be worked on.
 #[derive(Debug, thiserror::Error)]
 pub enum StoryRefusal {
@@ -14,7 +16,8 @@ pub enum StoryRefusal {
         /// The story list, or the command that prints it.
         source_file: String,
         adapter: Adapter,
-    },
+    }
+        => |adapter| hint(no_stories_hint(*adapter));
     #[error("nothing left to do: {done} of {} complete{}", counted(*total, "story is", "stories are"), list("; skipped: ", skipped, ""))]
     NothingLeft {
         change: String,
@@ -24,24 +27,36 @@ pub enum StoryRefusal {
         skipped: Vec<String>,
         /// True if a loop is live.
         live: bool,
-    },
+    }
+        => |change, live| {
+            let next = if *live { "finish --cleanup" } else { "stories" };
+            hint(format!("git ralph {next} {change}", change = typed(change))).exit(Exit::NoStory)
+        };
     #[error("{source_file} has no story '{id}'{}", list(" (stories: ", known, ")"))]
     UnknownStory {
         id: String,
         /// The story list.
         source_file: String,
         known: Vec<String>,
-    },
+    }
+        => |id, known| match closest(id, known) {
+            Some(meant) => hint(format!("did you mean '{meant}'?")),
+            None => hint("git ralph stories"),
+        };
     /// `skip --undo` was called, but no story is skipped.
     #[error("no story is skipped")]
-    NothingSkipped,
+    NothingSkipped
+        => "git ralph stories";
     /// `skip --undo` was called for another story.
     #[error("story {0} is not skipped")]
-    NotSkipped(String),
+    NotSkipped(String)
+        => "git ralph stories";
     #[error("story {0} is already complete")]
-    AlreadyComplete(String),
+    AlreadyComplete(String)
+        => "git ralph stories";
     #[error("every remaining story waits for another{}", list(": ", .0, ""))]
-    Blocked(Vec<String>),
+    Blocked(Vec<String>)
+        => Person, "fix their dependencies in the list; in an active loop: git ralph skip <change> <story>";
     /// Attempts have added more stories than they may.
     #[error("attempts have added {} to {source_file}; the next of them is {story}", counted(*added, "story", "stories"))]
     Grown {
@@ -50,7 +65,8 @@ pub enum StoryRefusal {
         story: String,
         /// The story list, or the command that prints it.
         source_file: String,
-    },
+    }
+        => Person, "look at them: git ralph stories {change}; to go on: git ralph run {change}, which asks again after as many", change;
     #[error("story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
     StillOpen {
         change: String,
@@ -59,54 +75,20 @@ pub enum StoryRefusal {
         source_file: String,
         /// True if a command of the user's has to mark it.
         by_command: bool,
-    },
-}
-
-impl Advise for StoryRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::NoStories { adapter, .. } => hint(no_stories_hint(*adapter)),
-            Self::NothingLeft { change, live, .. } => {
-                let next = if *live { "finish --cleanup" } else { "stories" };
-                hint(format!("git ralph {next} {change}", change = typed(change))).exit(Exit::NoStory)
-            }
-            Self::UnknownStory { id, known, .. } => match closest(id, known) {
-                Some(meant) => hint(format!("did you mean '{meant}'?")),
-                None => hint("git ralph stories"),
-            },
-            Self::NothingSkipped | Self::NotSkipped(_) | Self::AlreadyComplete(_) => {
-                hint("git ralph stories")
-            }
-            Self::Blocked(_) => {
-                hint("fix their dependencies in the list; in an active loop: git ralph skip <change> <story>")
-                    .exit(Exit::Person)
-            }
-            Self::Grown { change, .. } => {
-                let change = typed(change);
-                hint(format!(
-                    "look at them: git ralph stories {change}; to go on: git ralph run {change}, which asks again after as many"
-                ))
-                .exit(Exit::Person)
-            }
-            Self::StillOpen {
-                change,
-                story,
-                by_command,
-                ..
-            } => {
-                let mark = if *by_command {
-                    "fix ralph.doneCommand"
-                } else {
-                    "mark it as done there"
-                };
-                let story = typed(story);
-                hint(format!(
-                    "{mark}, then run the same command again; or: git ralph skip {change} {story}",
-                    change = typed(change)
-                ))
-            }
-        }
     }
+        => |change, story, by_command| {
+            let mark = if *by_command {
+                "fix ralph.doneCommand"
+            } else {
+                "mark it as done there"
+            };
+            let story = typed(story);
+            hint(format!(
+                "{mark}, then run the same command again; or: git ralph skip {change} {story}",
+                change = typed(change)
+            ))
+        };
+}
 }
 
 /// Returns the name of a story list for messages.

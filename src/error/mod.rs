@@ -1,16 +1,18 @@
 //! All errors of commands: what failed, on what, what to type next, and the exit code.
 //!
-//! Each error is beside the code that raises it, with its message, its hint and its exit code in one place; this is
+//! Each error is beside the code that raises it, with its message, its hint and its exit code in one place (`refusals`); this is
 //! their union, the one type that the engine and the commands share. Messages are lower-case fragments; git's own words
 //! are quoted below them. The tests keep a table of all of them.
 
 pub mod advice;
+pub mod refusals;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
 
-use self::advice::{Advice, Advise, hint};
+use self::advice::{Advise, hint};
+use self::refusals::refusals;
 use crate::agent::process::ProcessError;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::lifecycle_hooks::refusal::HookRefused;
@@ -35,90 +37,72 @@ use crate::signal;
 use crate::state::StateError;
 use crate::stories::SourceError;
 
+refusals! {
 /// A reason why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The repository, the loop or a kept attempt was not opened.
-    #[error(transparent)]
-    Open(#[from] OpenRefusal),
+    Open(#[from] OpenRefusal) = transparent;
     /// The repository is not as the step needs it.
-    #[error(transparent)]
-    Repository(#[from] RepositoryRefusal),
+    Repository(#[from] RepositoryRefusal) = transparent;
     /// No loop was begun.
-    #[error(transparent)]
-    Start(#[from] StartRefusal),
+    Start(#[from] StartRefusal) = transparent;
     /// No story can be worked on.
-    #[error(transparent)]
-    Story(#[from] StoryRefusal),
+    Story(#[from] StoryRefusal) = transparent;
     /// The step may not follow now.
-    #[error(transparent)]
-    Step(#[from] StepRefusal),
+    Step(#[from] StepRefusal) = transparent;
     /// No attempt was made, or another would not help.
-    #[error(transparent)]
-    Attempt(#[from] AttemptRefusal),
+    Attempt(#[from] AttemptRefusal) = transparent;
     /// The loop was not closed.
-    #[error(transparent)]
-    Finish(#[from] FinishRefusal),
+    Finish(#[from] FinishRefusal) = transparent;
     /// The loop was not carried to a remote or back.
-    #[error(transparent)]
-    Remote(#[from] RemoteRefusal),
+    Remote(#[from] RemoteRefusal) = transparent;
     /// A lifecycle hook refused.
-    #[error(transparent)]
-    Hook(#[from] HookRefused),
+    Hook(#[from] HookRefused) = transparent;
     /// Git's hooks were not installed or taken out.
-    #[error(transparent)]
-    GitHooks(#[from] GitHooksRefused),
+    GitHooks(#[from] GitHooksRefused) = transparent;
     /// The settings of an agent cannot be changed.
-    #[error(transparent)]
-    AgentSettings(#[from] SettingsFileError),
+    AgentSettings(#[from] SettingsFileError) = transparent;
     /// Something that an attempt can touch could not be recorded or put back.
-    #[error(transparent)]
-    Protect(#[from] ProtectError),
+    Protect(#[from] ProtectError) = transparent;
     /// The guard around an agent's git failed.
-    #[error(transparent)]
-    Guard(#[from] GuardError),
+    Guard(#[from] GuardError) = transparent;
     /// The template of the prompt cannot be used.
     #[error("cannot make the prompt: {0}")]
-    Prompt(#[from] TemplateError),
+    Prompt(#[from] TemplateError)
+        => |(error)| error.advice();
     /// The state could not be read, saved or locked.
-    #[error(transparent)]
-    State(#[from] StateError),
+    State(#[from] StateError) = transparent;
     /// A setting cannot be understood.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Settings(#[from] SettingsError) = transparent;
     /// The agent's processes could not be ended, or its log not be written.
-    #[error(transparent)]
-    Process(#[from] ProcessError),
+    Process(#[from] ProcessError) = transparent;
     /// The story list cannot be used.
-    #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(#[from] SourceError) = transparent;
     /// The work tree could not be read or written.
-    #[error(transparent)]
-    WorkTree(#[from] WorkTreeError),
+    WorkTree(#[from] WorkTreeError) = transparent;
     /// Git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
+    Git(#[from] GitError) = transparent;
     /// The name of the change is not a valid name.
-    #[error(transparent)]
-    Change(#[from] BadChange),
+    Change(#[from] BadChange) = transparent;
     /// The system refused something with a file.
-    #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] FileError) = transparent;
     /// The system refused something that has no file.
     #[error("cannot {what}: {source}")]
     System {
         /// The attempted action, as a verb.
         what: &'static str,
-        /// The system's reason.
         source: std::io::Error,
-    },
+    };
     /// The demo failed.
     #[error("the demo failed: {0}")]
-    Demo(String),
+    Demo(String);
     /// The loop was asked to stop.
     #[error("stopped by {}", signal::name(*.0))]
-    Stopped(i32),
+    Stopped(i32)
+        => |(signal)| hint("run the same command again to continue").exit(Exit::Signal(*signal));
+}
 }
 
 impl Error {
@@ -130,36 +114,5 @@ impl Error {
     /// Returns the exit code that this error ends a command with.
     pub fn exit(&self) -> Exit {
         self.advice().exit
-    }
-
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Open(error) => error.advice(),
-            Self::Repository(error) => error.advice(),
-            Self::Start(error) => error.advice(),
-            Self::Story(error) => error.advice(),
-            Self::Step(error) => error.advice(),
-            Self::Attempt(error) => error.advice(),
-            Self::Finish(error) => error.advice(),
-            Self::Remote(error) => error.advice(),
-            Self::Hook(error) => error.advice(),
-            Self::GitHooks(error) => error.advice(),
-            Self::AgentSettings(error) => error.advice(),
-            Self::Protect(error) => error.advice(),
-            Self::Guard(error) => error.advice(),
-            Self::Prompt(error) => error.advice(),
-            Self::State(error) => error.advice(),
-            Self::Settings(error) => error.advice(),
-            Self::Process(error) => error.advice(),
-            Self::Source(error) => error.advice(),
-            Self::WorkTree(error) => error.advice(),
-            Self::Git(error) => error.advice(),
-            Self::Change(error) => error.advice(),
-            Self::File(error) => error.advice(),
-            Self::System { .. } | Self::Demo(_) => Advice::default(),
-            Self::Stopped(signal) => {
-                hint("run the same command again to continue").exit(Exit::Signal(*signal))
-            }
-        }
     }
 }

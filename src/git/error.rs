@@ -3,59 +3,43 @@
 use std::path::PathBuf;
 
 use crate::async_cmd::CommandError;
-use crate::error::advice::{Advice, Advise, hint};
-use crate::exit::Exit;
+use crate::error::advice::hint;
+use crate::error::refusals::refusals;
 use crate::fs::{FileError, MAKE_ROOM};
-use crate::names::typed_path;
 
+/// The hint where git's own words have to be seen.
+const SEE_EACH: &str = "run the same command with -v to see each git command";
+
+refusals! {
 /// The reason why a git command produced no result.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// Git refused.
     #[error("git {verb} failed (exit {code}){}", quote_words(words))]
     Failed {
-        /// The subcommand.
         verb: String,
         /// Its exit code, or 128 + the signal that ended it.
         code: i32,
-        /// Git's own message.
         words: String,
-    },
+    }
+        => |words| hint(if is_of_full_disk(words) { MAKE_ROOM } else { SEE_EACH });
     /// Git could not be run at all.
-    #[error(transparent)]
-    Run(#[from] CommandError),
+    Run(#[from] CommandError) = transparent;
     /// Git answered in an undocumented form.
     #[error("cannot understand the output of git {verb}: {answer:?}")]
     Answer {
-        /// The subcommand.
         verb: String,
         /// The beginning of the answer.
         answer: String,
-    },
+    }
+        => { hint(SEE_EACH) };
     /// A file.
-    #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] FileError) = transparent;
     /// Another git holds a lock.
     #[error("{} exists: another git process is running here, or one crashed", .0.display())]
-    Locked(PathBuf),
+    Locked(PathBuf)
+        => Busy, "if no other git process is running: rm {path}", (path);
 }
-
-impl Advise for GitError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Locked(path) => hint(format!(
-                "if no other git process is running: rm {}",
-                typed_path(path)
-            ))
-            .exit(Exit::Busy),
-            Self::Failed { words, .. } if is_of_full_disk(words) => hint(MAKE_ROOM),
-            Self::Failed { .. } | Self::Answer { .. } => {
-                hint("run the same command with -v to see each git command")
-            }
-            Self::Run(error) => error.advice(),
-            Self::File(error) => error.advice(),
-        }
-    }
 }
 
 /// Returns whether git says that the system has no room left.
@@ -70,6 +54,7 @@ fn quote_words(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::advice::Advise;
 
     #[test]
     fn a_full_disk_has_a_hint_that_helps() {

@@ -13,7 +13,7 @@ use super::error::GitError;
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::refusals::refusals;
 use crate::fs::{Below, is_file_or_link, kind_of};
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -92,34 +92,25 @@ impl Reading {
     }
 }
 
+refusals! {
 /// The reason why a work tree could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkTreeError {
     /// Git's own failure.
-    #[error(transparent)]
-    Git(#[from] GitError),
+    Git(#[from] GitError) = transparent;
     /// Files or directories that may not be read.
     #[error("cannot read part of the work tree:\n{0}")]
-    Unreadable(String),
+    Unreadable(String)
+        => "make it readable with chmod, or add it to .gitignore";
     /// Something that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
-    Unstorable(String),
+    Unstorable(String)
+        => "move it away, or add it to .gitignore";
     /// Files whose attributes do not fit their content.
     #[error("git cannot convert these files as their attributes say: {0}")]
-    Unconverted(String),
+    Unconverted(String)
+        => "correct .gitattributes; to see what it says of a file: git check-attr -a <file>";
 }
-
-impl Advise for WorkTreeError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Git(error) => error.advice(),
-            Self::Unreadable(_) => hint("make it readable with chmod, or add it to .gitignore"),
-            Self::Unstorable(_) => hint("move it away, or add it to .gitignore"),
-            Self::Unconverted(_) => {
-                hint("correct .gitattributes; to see what it says of a file: git check-attr -a <file>")
-            }
-        }
-    }
 }
 
 impl Repo {

@@ -60,7 +60,8 @@ pub(crate) mod users_index;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::advice::hint;
+use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::fs::{Below, FileError, may_be_there};
 use crate::git::worktree::WorkTreeError;
@@ -124,53 +125,40 @@ impl Site<'_> {
     }
 }
 
+refusals! {
 /// The reason why something could not be recorded or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtectError {
     /// A file could not be read or written.
-    #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] FileError) = transparent;
     /// Git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
+    Git(#[from] GitError) = transparent;
     /// The work tree could not be read or written.
-    #[error(transparent)]
-    WorkTree(#[from] WorkTreeError),
+    WorkTree(#[from] WorkTreeError) = transparent;
     /// The git directory is no longer in its place.
     #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
-    RepositoryGone(PathBuf),
+    RepositoryGone(PathBuf)
+        => Person, "move it back, then run: git ralph status";
     /// Files that can make git run something, with git-ralph's copies of them, which prove nothing.
     #[error(
         "what git can run has changed since the attempt began, and git-ralph's record of it may be the attempt's too: {}",
         unproven(.0)
     )]
-    Unproven(Vec<(PathBuf, PathBuf)>),
+    Unproven(Vec<(PathBuf, PathBuf)>)
+        => |(files)| {
+            let choices = files.iter().map(|(present, recorded)| choice(present, recorded));
+            let choices: Vec<String> = choices.collect();
+            hint(format!("{}; then run the same command again", choices.join("; "))).exit(Exit::Person)
+        };
     /// Git cannot write a file, whatever its permissions.
     #[error("the work tree cannot be put back: {0}")]
-    Blocked(String),
+    Blocked(String)
+        => "make room, or make that writable (df and lsattr show what is full or immutable), then run the same command again";
     /// The work tree changes while it is being restored.
     #[error("the work tree keeps changing{}: is something still writing to it?", named(.0))]
-    Restless(Vec<String>),
+    Restless(Vec<String>)
+        => "stop what writes there, then run the same command again";
 }
-
-impl Advise for ProtectError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::File(error) => error.advice(),
-            Self::Git(error) => error.advice(),
-            Self::WorkTree(error) => error.advice(),
-            Self::RepositoryGone(_) => hint("move it back, then run: git ralph status").exit(Exit::Person),
-            Self::Unproven(files) => {
-                let choices = files.iter().map(|(present, recorded)| choice(present, recorded));
-                let choices: Vec<String> = choices.collect();
-                hint(format!("{}; then run the same command again", choices.join("; "))).exit(Exit::Person)
-            }
-            Self::Blocked(_) => hint(
-                "make room, or make that writable (df and lsattr show what is full or immutable), then run the same command again",
-            ),
-            Self::Restless(_) => hint("stop what writes there, then run the same command again"),
-        }
-    }
 }
 
 fn unproven(files: &[(PathBuf, PathBuf)]) -> String {

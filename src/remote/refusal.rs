@@ -2,26 +2,31 @@
 
 use std::time::Duration;
 
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::advice::hint;
+use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::names::counted;
 use crate::names::typed;
 
+refusals! {
 /// The reason why a loop was not carried to a remote or back.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteRefusal {
     /// Neither an option nor a setting names a remote.
     #[error("no remote is named")]
-    NoRemote,
+    NoRemote
+        => "add --remote <name>, or: git config ralph.remote origin";
     #[error("cannot read the remote {remote}{}", indented(words))]
-    Unreadable { remote: String, words: String },
+    Unreadable { remote: String, words: String }
+        => "git ls-remote {remote}", remote;
     /// The remote can be read, but not this loop.
     #[error("cannot fetch '{change}' from {remote}{}", indented(words))]
     NotFetched {
         change: String,
         remote: String,
         words: String,
-    },
+    }
+        => "where the loop is whole: git ralph push {change} --remote {remote}", change, remote;
     /// Another run has the loop.
     #[error("{holder} holds '{change}' on {remote}; it renewed its lease at {renewed}")]
     Held {
@@ -29,24 +34,28 @@ pub enum RemoteRefusal {
         remote: String,
         holder: String,
         renewed: String,
-    },
+    }
+        => Busy, "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take", change, remote;
     /// This run had the loop.
     #[error("this run lost '{change}': another run holds it on {remote} now")]
-    Lost { change: String, remote: String },
+    Lost { change: String, remote: String }
+        => Busy, "the work of this run is kept here; to see it: git ralph log {change}", change;
     /// A lease cannot be renewed, and another run may take the loop.
     #[error("this run gave up '{change}': {remote} did not answer for {}", counted(silent.as_secs(), "second", "seconds"))]
     Silent {
         change: String,
         remote: String,
         silent: Duration,
-    },
+    }
+        => Busy, "the work of this run is kept here; run the same command again";
     /// The host has rules of its own.
     #[error("{remote} refuses the work on '{change}'{}", indented(words))]
     Refused {
         change: String,
         remote: String,
         words: String,
-    },
+    }
+        => Person, "fix the cause named above, then: git ralph push {change} --remote {remote}", change, remote;
     /// The copy of the work for people is not there.
     #[error(
         "the work on '{change}' is done, but branch {branch} on {remote} does not have it{}",
@@ -57,18 +66,30 @@ pub enum RemoteRefusal {
         branch: String,
         remote: String,
         why: String,
-    },
+    }
+        => |change, branch, remote| hint(format!(
+            "keep what is there elsewhere: git fetch {remote} {branch}:{there} && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}",
+            change = typed(change),
+            remote = typed(remote),
+            there = typed(format!("{branch}-there")),
+            branch = typed(branch)
+        ))
+        .exit(Exit::Person);
     /// The remote has a state of the loop that is not here.
     #[error("{remote} has newer work on '{change}'")]
-    Behind { change: String, remote: String },
+    Behind { change: String, remote: String }
+        => Person, "git ralph pull {change} --remote {remote}", change, remote;
     /// Two loops of one name.
     #[error("another loop '{0}' is active here, which began on its own")]
-    Another(String),
+    Another(String)
+        => Person, "git ralph finish {change}, or: git ralph abort {change}", (change);
     #[error("{remote} has no loop '{change}'")]
-    Unknown { change: String, remote: String },
+    Unknown { change: String, remote: String }
+        => "git ralph queue --remote {remote}", remote;
     /// No loop is named, and the remote has none.
     #[error("{remote} has no loop")]
-    NoLoops { remote: String },
+    NoLoops { remote: String }
+        => "where the loop is: git ralph push --remote {remote}", remote;
     /// No loop is named, and the remote has several.
     #[error("there are several loops on {remote}: {}", changes.join(", "))]
     SeveralLoops {
@@ -76,7 +97,17 @@ pub enum RemoteRefusal {
         remote: String,
         /// True if the remote was typed, and is not the one of the configuration.
         is_typed: bool,
-    },
+    }
+        => |changes, remote, is_typed| {
+            let remote = if *is_typed {
+                format!(" --remote {}", typed(remote))
+            } else {
+                String::new()
+            };
+            let commands = changes.iter();
+            let commands = commands.map(|change| format!("git ralph pull {}{remote}", typed(change)));
+            hint(commands.collect::<Vec<_>>().join(", or: "))
+        };
     /// The ref holds no state, or one of a newer program.
     #[error("cannot read the state of '{change}' on {remote}: {why}")]
     Unintelligible {
@@ -85,138 +116,49 @@ pub enum RemoteRefusal {
         /// The ref.
         name: String,
         why: String,
-    },
+    }
+        => "install a newer git-ralph, or, where the loop is whole: git push {remote} :{name}, then git ralph push {change} --remote {remote}", remote, name, change;
     #[error("'{0}' has the strategy stash, and its checkpoints stay in this repository")]
-    InPlace(String),
+    InPlace(String)
+        => "start it without --strategy stash";
     /// `--worktree` of a loop that has to be brought here.
     #[error(
         "'{change}' has gone on elsewhere, and --worktree makes work trees only for loops that begin here"
     )]
-    OwnWorkTree { change: String },
+    OwnWorkTree { change: String }
+        => "git worktree add --detach ../{change}, then there: git ralph run {change}", change;
     #[error("'{change}' on {remote} is {phase}: nothing is left to do")]
     Over {
         change: String,
         remote: String,
         phase: &'static str,
-    },
+    }
+        => |change, remote, phase| hint(match *phase {
+            "finished" => format!(
+                "to do it again: git -c ralph.keepAttempts=1s ralph prune {change} --remote {remote}, then: git ralph start {change}",
+                change = typed(change),
+                remote = typed(remote)
+            ),
+            _ => "git ralph queue shows all changes".to_owned(),
+        })
+        .exit(Exit::NoStory);
     /// `prune` was called for a loop that can still be resumed.
     #[error("loop '{change}' on {remote} is not finished: nothing was removed")]
-    NotFinished { change: String, remote: String },
+    NotFinished { change: String, remote: String }
+        => "git ralph queue --remote {remote}", remote;
     #[error("no change is left to do")]
-    NothingLeft,
+    NothingLeft
+        => NoStory, "git ralph queue shows all changes";
     #[error("every change that is left is held by another run")]
-    AllHeld,
+    AllHeld
+        => Busy, "run the same command later";
     /// A question that needs a terminal.
     #[error("taking '{0}' from its holder ends the holder's attempt")]
-    TakeUnconfirmed(String),
+    TakeUnconfirmed(String)
+        => "add --force";
+}
 }
 
 fn indented(words: &str) -> String {
     words.trim().lines().map(|line| format!("\n  {line}")).collect()
-}
-
-impl Advise for RemoteRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::NoRemote => hint("add --remote <name>, or: git config ralph.remote origin"),
-            Self::Unreadable { remote, .. } => hint(format!("git ls-remote {remote}")),
-            Self::NotFetched { change, remote, .. } => hint(format!(
-                "where the loop is whole: git ralph push {change} --remote {remote}",
-                change = typed(change),
-                remote = typed(remote)
-            )),
-            Self::Held { change, remote, .. } => hint(format!(
-                "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take",
-                change = typed(change),
-                remote = typed(remote)
-            ))
-            .exit(Exit::Busy),
-            Self::Lost { change, .. } => hint(format!(
-                "the work of this run is kept here; to see it: git ralph log {change}",
-                change = typed(change)
-            ))
-            .exit(Exit::Busy),
-            Self::Silent { .. } => {
-                hint("the work of this run is kept here; run the same command again").exit(Exit::Busy)
-            }
-            Self::Refused { change, remote, .. } => hint(format!(
-                "fix the cause named above, then: git ralph push {change} --remote {remote}",
-                change = typed(change),
-                remote = typed(remote)
-            ))
-            .exit(Exit::Person),
-            Self::NoBranch {
-                change,
-                branch,
-                remote,
-                ..
-            } => hint(format!(
-                "keep what is there elsewhere: git fetch {remote} {branch}:{there} && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}",
-                change = typed(change),
-                remote = typed(remote),
-                there = typed(format!("{branch}-there")),
-                branch = typed(branch)
-            ))
-            .exit(Exit::Person),
-            Self::Behind { change, remote } => {
-                let (change, remote) = (typed(change), typed(remote));
-                hint(format!("git ralph pull {change} --remote {remote}")).exit(Exit::Person)
-            }
-            Self::Another(change) => hint(format!(
-                "git ralph finish {change}, or: git ralph abort {change}",
-                change = typed(change)
-            ))
-            .exit(Exit::Person),
-            Self::Unknown { remote, .. } | Self::NotFinished { remote, .. } => hint(format!(
-                "git ralph queue --remote {remote}",
-                remote = typed(remote)
-            )),
-            Self::NoLoops { remote } => hint(format!(
-                "where the loop is: git ralph push --remote {remote}",
-                remote = typed(remote)
-            )),
-            Self::SeveralLoops {
-                changes,
-                remote,
-                is_typed,
-            } => {
-                let remote = if *is_typed {
-                    format!(" --remote {}", typed(remote))
-                } else {
-                    String::new()
-                };
-                let commands = changes.iter();
-                let commands = commands.map(|change| format!("git ralph pull {}{remote}", typed(change)));
-                hint(commands.collect::<Vec<_>>().join(", or: "))
-            }
-            Self::Unintelligible {
-                change, remote, name, ..
-            } => hint(format!(
-                "install a newer git-ralph, or, where the loop is whole: git push {remote} :{name}, then git ralph push {change} --remote {remote}",
-                change = typed(change),
-                remote = typed(remote),
-                name = typed(name)
-            )),
-            Self::InPlace(_) => hint("start it without --strategy stash"),
-            Self::OwnWorkTree { change } => hint(format!(
-                "git worktree add --detach ../{change}, then there: git ralph run {change}",
-                change = typed(change)
-            )),
-            Self::Over {
-                change,
-                remote,
-                phase: "finished",
-            } => hint(format!(
-                "to do it again: git -c ralph.keepAttempts=1s ralph prune {change} --remote {remote}, then: git ralph start {change}",
-                change = typed(change),
-                remote = typed(remote)
-            ))
-            .exit(Exit::NoStory),
-            Self::Over { .. } | Self::NothingLeft => {
-                hint("git ralph queue shows all changes").exit(Exit::NoStory)
-            }
-            Self::AllHeld => hint("run the same command later").exit(Exit::Busy),
-            Self::TakeUnconfirmed(_) => hint("add --force"),
-        }
-    }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::walls::Walls;
 use crate::async_cmd::{self, Command};
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::advice::hint;
+use crate::error::refusals::refusals;
 use crate::fs::seen_text;
 
 /// The switch by which Debian's kernels forbid user namespaces.
@@ -15,43 +16,37 @@ const SWITCH: &str = "/proc/sys/kernel/unprivileged_userns_clone";
 /// The longest time that the trial may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
+refusals! {
 /// The reason why a box cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// The program that makes it is not there.
     #[error("bubblewrap (bwrap) is not installed")]
-    NotInstalled,
+    NotInstalled
+        => {
+            if cfg!(target_os = "linux") {
+                hint("install it, such as: sudo apt-get install bubblewrap")
+            } else {
+                hint("it works on Linux only; use a container there: docs/sandbox.md")
+            }
+        };
     /// A process in the box could replace a program that makes it.
     #[error("a process in it could write {}, which makes it", .0.display())]
-    CanWrite(PathBuf),
+    CanWrite(PathBuf)
+        => "use one that is outside of the work tree and of ralph.boxWrite";
     /// The program that makes it fails.
     #[error("bwrap cannot make it: {0}")]
-    Refused(String),
+    Refused(String)
+        => |(words)| hint(what_helps(words));
     /// The program that makes it fails where Debian's switch forbids user namespaces.
     #[error("bwrap cannot make it: {0}")]
-    SwitchedOff(String),
+    SwitchedOff(String)
+        => "let it make user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1";
     /// The work tree, which can be written, holds the home directory.
     #[error("the work tree holds the home directory {}", .0.display())]
-    HoldsHome(PathBuf),
+    HoldsHome(PathBuf)
+        => "use a repository below it, or go on without: git config ralph.box off";
 }
-
-impl Advise for Trouble {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::NotInstalled if cfg!(target_os = "linux") => {
-                hint("install it, such as: sudo apt-get install bubblewrap")
-            }
-            Self::NotInstalled => hint("it works on Linux only; use a container there: docs/sandbox.md"),
-            Self::CanWrite(_) => hint("use one that is outside of the work tree and of ralph.boxWrite"),
-            Self::SwitchedOff(_) => {
-                hint("let it make user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1")
-            }
-            Self::Refused(words) => hint(what_helps(words)),
-            Self::HoldsHome(_) => {
-                hint("use a repository below it, or go on without: git config ralph.box off")
-            }
-        }
-    }
 }
 
 /// Returns what helps where bwrap fails with these words.

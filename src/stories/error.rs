@@ -4,31 +4,35 @@ use std::path::PathBuf;
 
 use super::Adapter;
 
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::advice::hint;
+use crate::error::refusals::refusals;
 use crate::names::{closest, named_after, typed};
 
+refusals! {
 /// The reason why a source was not found, not read or not edited.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// `--adapter` names none of [`Adapter::ALL`].
     #[error("unknown adapter '{name}': the adapters are {}", known_adapters())]
-    UnknownAdapter {
-        /// The name that was given.
-        name: String,
-    },
+    UnknownAdapter { name: String }
+        => |name| {
+            let known = Adapter::ALL.map(|adapter| adapter.name().to_owned());
+            hint(format!("--adapter {}", closest(name, &known).unwrap_or("<name>")))
+        };
     /// The command adapter has no command that lists stories.
     #[error("no command that lists the stories is configured")]
-    NoCommand,
+    NoCommand
+        => "git config ralph.storiesCommand '<command that prints one JSON object per story>'";
     /// A command of the user's failed.
     #[error("{key} failed: `{command}`: {how}")]
     CommandFailed {
         /// The setting that names it.
         key: &'static str,
-        /// The shell line.
         command: String,
         /// The end of the command, and its last output.
         how: String,
-    },
+    }
+        => "run it in the top directory, and fix what it reports";
     /// The content is not what the adapter reads.
     #[error("cannot read stories from '{path}': {cause}")]
     Malformed {
@@ -36,21 +40,21 @@ pub enum SourceError {
         path: String,
         /// The problem, with its line and column where they are known.
         cause: String,
-    },
+    }
+        => "fix it, then run the same command again";
     /// Marking a story would change more than its mark.
     #[error(
         "cannot mark the story at '{path}' line {line} as done without changing anything else in the list"
     )]
     Unmarkable {
-        /// The path of the source.
         path: String,
         /// The 1-based line of the story.
         line: usize,
-    },
+    }
+        => "mark it there yourself, then run the same command again";
     /// No layout has stories for the change.
     #[error("no stories found for change '{change}'{}", searched(looked_for, passed_over))]
     NoStories {
-        /// The change that was asked for.
         change: String,
         /// The paths that do not exist, relative to the top, in the order in which they are searched.
         looked_for: Vec<String>,
@@ -60,7 +64,27 @@ pub enum SourceError {
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
         checklist: Option<String>,
-    },
+    }
+        => |change, changes, checklist| {
+            let known = if changes.is_empty() {
+                String::new()
+            } else {
+                let found = listed(&changes.iter().map(typed).collect::<Vec<_>>());
+                format!("; changes found: {found}")
+            };
+            let otherwise = match checklist {
+                Some(list) => start_with(change, list),
+                None => "name a list: --stories <path>".to_owned(),
+            };
+            hint(match (closest(change, changes), checklist) {
+                (Some(meant), _) => format!("did you mean '{meant}'? Otherwise {otherwise}{known}"),
+                (None, Some(_)) => otherwise + &known,
+                (None, None) => {
+                    let usual = typed(format!("openspec/changes/{change}/tasks.md"));
+                    format!("write {usual}, or {otherwise}{known}")
+                }
+            })
+        };
     /// No layout has stories for any change.
     #[error("no story list found{}", searched(looked_for, passed_over))]
     NoLists {
@@ -70,21 +94,19 @@ pub enum SourceError {
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
         checklist: Option<String>,
-    },
+    }
+        => |checklist| hint(match checklist {
+            Some(list) => start_with(&named_after(list), list),
+            None => "write one, or name one: git ralph start <change> --stories <path>".to_owned(),
+        });
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]
-    Ambiguous {
-        /// The change that was asked for.
-        change: String,
-        /// The files found, relative to the top.
-        paths: Vec<String>,
-    },
+    Ambiguous { change: String, paths: Vec<String> }
+        => "name one of them: --stories <path>";
     /// There is no such file.
     #[error("no story file at '{path}'{}", relative_to(path))]
-    Missing {
-        /// The path of the source.
-        path: String,
-    },
+    Missing { path: String }
+        => "name another list: --stories <path>";
     /// The path was meant from the top, yet is typed elsewhere.
     #[error("no story file at '{path}'{}", relative_to(path))]
     FromTop {
@@ -92,137 +114,60 @@ pub enum SourceError {
         path: String,
         /// The path to type instead.
         from_here: String,
-    },
+    }
+        => "--stories is relative to the current directory: --stories {from_here}", from_here;
     /// The path names a file of JSON lines.
     #[error("cannot read stories from '{path}': it is not a checklist")]
-    NoChecklist {
-        /// The path of the source.
-        path: String,
-    },
+    NoChecklist { path: String }
+        => |path| {
+            let print = typed(format!("cat {}", typed(path)));
+            hint(format!(
+                "have a command print it: git config ralph.adapter command; git config ralph.storiesCommand {print}"
+            ))
+        };
     /// The path is a directory.
     #[error("cannot read stories from '{path}': it is a directory")]
-    Directory {
-        /// The path of the source.
-        path: String,
-    },
+    Directory { path: String }
+        => "name another list: --stories <path>";
     /// The path is a pipe, a socket or a device.
     #[error("cannot read stories from '{path}': it is not a regular file")]
-    NotRegular {
-        /// The path of the source.
-        path: String,
-    },
+    NotRegular { path: String }
+        => "name another list: --stories <path>";
     /// The file is larger than 16 MiB.
     #[error("cannot read stories from '{path}': it is larger than {} MiB", limit >> 20)]
     TooLarge {
-        /// The path of the source.
         path: String,
         /// The largest size that is read, in bytes.
         limit: u64,
-    },
+    }
+        => "name another list: --stories <path>";
     /// The file exists and reading it failed.
     #[error("cannot read stories from '{path}': {cause}")]
-    Unreadable {
-        /// The path of the source.
-        path: String,
-        /// The system's reason.
-        cause: std::io::Error,
-    },
+    Unreadable { path: String, cause: std::io::Error };
     /// The path is relative, yet leads out of the repository.
     #[error("cannot edit '{path}': it leads to '{}', outside the repository", .target.display())]
     Outside {
-        /// The path of the source.
         path: String,
         /// The path it leads to, without symlinks.
         target: PathBuf,
-    },
+    }
+        => "name another list: --stories <path>";
     /// Ticking a box would make it something else, such as a link.
     #[error("cannot tick the box at '{path}' line {line}: it would no longer be a box")]
     Untickable {
-        /// The path of the source.
         path: String,
         /// The 1-based line of the box.
         line: usize,
-    },
+    }
+        => "mark it there yourself, then run the same command again";
     /// Writing the ticked file failed; the old content is still there.
     #[error("cannot write '{path}': {cause}")]
-    Unwritable {
-        /// The path of the source.
-        path: String,
-        /// The system's reason.
-        cause: std::io::Error,
-    },
+    Unwritable { path: String, cause: std::io::Error };
     /// The file was written, and something else wrote it at the same time.
     #[error("cannot confirm the ticks in '{path}': something else changed it at the same time")]
-    Overwritten {
-        /// The path of the source.
-        path: String,
-    },
+    Overwritten { path: String }
+        => "run the same command again";
 }
-
-impl Advise for SourceError {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::UnknownAdapter { name } => {
-                let known = Adapter::ALL.map(|adapter| adapter.name().to_owned());
-                hint(format!("--adapter {}", closest(name, &known).unwrap_or("<name>")))
-            }
-            Self::NoCommand => {
-                hint("git config ralph.storiesCommand '<command that prints one JSON object per story>'")
-            }
-            Self::CommandFailed { .. } => hint("run it in the top directory, and fix what it reports"),
-            Self::Malformed { .. } => hint("fix it, then run the same command again"),
-            Self::NoStories {
-                change,
-                changes,
-                checklist,
-                ..
-            } => {
-                let known = if changes.is_empty() {
-                    String::new()
-                } else {
-                    let found = listed(&changes.iter().map(typed).collect::<Vec<_>>());
-                    format!("; changes found: {found}")
-                };
-                let otherwise = match checklist {
-                    Some(list) => start_with(change, list),
-                    None => "name a list: --stories <path>".to_owned(),
-                };
-                hint(match (closest(change, changes), checklist) {
-                    (Some(meant), _) => format!("did you mean '{meant}'? Otherwise {otherwise}{known}"),
-                    (None, Some(_)) => otherwise + &known,
-                    (None, None) => {
-                        let usual = typed(format!("openspec/changes/{change}/tasks.md"));
-                        format!("write {usual}, or {otherwise}{known}")
-                    }
-                })
-            }
-            Self::NoLists { checklist, .. } => hint(match checklist {
-                Some(list) => start_with(&named_after(list), list),
-                None => "write one, or name one: git ralph start <change> --stories <path>".to_owned(),
-            }),
-            Self::Ambiguous { .. } => hint("name one of them: --stories <path>"),
-            Self::FromTop { from_here, .. } => hint(format!(
-                "--stories is relative to the current directory: --stories {}",
-                typed(from_here)
-            )),
-            Self::NoChecklist { path } => {
-                let print = typed(format!("cat {}", typed(path)));
-                hint(format!(
-                    "have a command print it: git config ralph.adapter command; git config ralph.storiesCommand {print}"
-                ))
-            }
-            Self::Missing { .. }
-            | Self::Directory { .. }
-            | Self::NotRegular { .. }
-            | Self::TooLarge { .. }
-            | Self::Outside { .. } => hint("name another list: --stories <path>"),
-            Self::Unmarkable { .. } | Self::Untickable { .. } => {
-                hint("mark it there yourself, then run the same command again")
-            }
-            Self::Overwritten { .. } => hint("run the same command again"),
-            Self::Unreadable { .. } | Self::Unwritable { .. } => Advice::default(),
-        }
-    }
 }
 
 /// Returns the places that were searched, and what was found there, one a line.

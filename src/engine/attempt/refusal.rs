@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use jiff::SignedDuration;
 
 use crate::agent::{AgentCommand, presets};
-use crate::error::advice::{Advice, Advise, hint, list};
+use crate::error::advice::{hint, list};
+use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::fs::is_seen_as_file;
 use crate::names::closest;
@@ -13,19 +14,30 @@ use crate::names::{typed, typed_path};
 use crate::sandbox::Trouble;
 use crate::state::Verdict;
 
+refusals! {
 /// The reason why no attempt was made, or why another would not help.
 #[derive(Debug, thiserror::Error)]
 pub enum AttemptRefusal {
     #[error("no agent is configured")]
-    NoAgent(String),
+    NoAgent(String)
+        => "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor", (command);
     #[error("cannot find the agent '{name}'")]
     AgentMissing {
         name: String,
         /// True if the top directory has a file of this name.
         is_here: bool,
-    },
+    }
+        => |name, is_here| {
+            let known: Vec<String> = presets::ALL.iter().map(|preset| preset.name.to_owned()).collect();
+            match closest(name, &known) {
+                _ if *is_here => hint(format!("did you mean './{name}'?")),
+                Some(meant) => hint(format!("did you mean '{meant}'? Known agents: git ralph doctor")),
+                None => hint("install it, or name another after --"),
+            }
+        };
     #[error("the agent '{0}' is not executable")]
-    AgentNotExecutable(String),
+    AgentNotExecutable(String)
+        => "chmod +x {name}", (name);
     /// The agent cannot work at all: more attempts would not help.
     #[error("the agent could not work on story {story}: {verdict}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     AgentUnable {
@@ -34,36 +46,56 @@ pub enum AttemptRefusal {
         verdict: Verdict,
         reason: Option<String>,
         advice: Option<String>,
-    },
+    }
+        => |log, advice| {
+            let advice = advice.as_deref().unwrap_or("fix the cause");
+            let log = typed_path(log);
+            hint(format!(
+                "{advice}, then run the same command again; output of the agent: {log}"
+            ))
+        };
     #[error("an agent's session is working on {} (last active {silent:#} ago)", story.as_ref().map_or_else(|| format!("'{change}'"), |story| format!("story {story} of '{change}'")))]
     SessionAtWork {
         change: String,
         story: Option<String>,
         /// Time since the last call of one of its hooks, in whole seconds.
         silent: SignedDuration,
-    },
+    }
+        => Busy, "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}", change;
     /// Gates of the command line that began the loop, which are not run after git-ralph was killed.
     #[error(
         "the gates of '{change}' are not known any more: git-ralph was killed during an attempt, which could have written them{}",
         list(" (recorded: ", gates, ")")
     )]
-    UnprovenGates { change: String, gates: Vec<String> },
+    UnprovenGates { change: String, gates: Vec<String> }
+        => |gates| {
+            let gate = gates.first().map_or("", String::as_str);
+            hint(format!(
+                "if they are yours: git config --add ralph.verify {}; or give --verify <command> to each step",
+                typed(gate)
+            ))
+            .exit(Exit::Person)
+        };
     /// Git's words about `ralph.tests`.
     #[error("ralph.tests is no list of pathspecs:{}", .0.lines().map(|line| format!("\n  {line}")).collect::<String>())]
-    BadTests(String),
+    BadTests(String)
+        => "git config --get-all ralph.tests shows them; what a pathspec is: git help glossary";
     /// `ralph.noSignal=gates`, and there are no gates.
     #[error("ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt")]
-    NothingJudges,
+    NothingJudges
+        => "git config --add ralph.verify '<command>', or: git config ralph.review <agent>, or as by default: git config ralph.noSignal retry";
     /// A gate or a hook refused what a person called complete; the work tree stays.
     #[error("story {story} is not complete: {}", first_line(reason))]
     NotComplete {
         change: String,
         story: String,
         reason: String,
-    },
+    }
+        => "your changes are kept; fix them, then: git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'", change;
     /// `ralph.box=require` or `--box`, and none can be made.
     #[error("a box is required (ralph.box), and there is none: {0}")]
-    NoBox(Trouble),
+    NoBox(Trouble)
+        => |(trouble)| trouble.advice();
     /// The reviewer was asked twice, and gave no verdict about an attempt.
     #[error("{}", first_line(why))]
     NoVerdict {
@@ -73,27 +105,34 @@ pub enum AttemptRefusal {
         /// Who gave none, and why.
         why: String,
         log: PathBuf,
-    },
+    }
+        => "fix the cause (its output: {log}), then run the same command again; the work is kept, and to take it as it is: git ralph restore {change} {attempt}, then git ralph complete {change}", log, change, attempt;
     /// A reviewer that a person asked gave no verdict.
     #[error("the reviewer {reviewer} gave no verdict: {}", first_line(reason))]
     NoOpinion {
         reviewer: String,
         reason: String,
         log: PathBuf,
-    },
+    }
+        => "fix the cause, then run the same command again; its output: {log}", log;
     /// The program of the reviewer cannot be found.
     #[error("cannot find the reviewer '{0}'")]
-    ReviewerMissing(String),
+    ReviewerMissing(String)
+        => "install it, or name another: git config ralph.review <name>";
     /// Review is on, but no reviewer is configured.
     #[error("no reviewer is configured")]
-    NoReviewer,
+    NoReviewer
+        => "git ralph review --agent <name>, or: git config ralph.review <name>; known agents: git ralph doctor";
     /// There is no checkpoint to review.
     #[error("no story of '{0}' has a checkpoint yet")]
-    NothingToReview(String),
+    NothingToReview(String)
+        => "git ralph next {change}", (change);
     #[error(
         "{stories} stories in a row were reported complete, but git sees no change outside the story list"
     )]
-    NothingChanged { change: String, stories: u32 },
+    NothingChanged { change: String, stories: u32 }
+        => Person, "check that the agent may write files (git ralph log {change}), then run the same command again", change;
+}
 }
 
 fn first_line(text: &str) -> &str {
@@ -122,87 +161,12 @@ impl AttemptRefusal {
     }
 }
 
-impl Advise for AttemptRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::NoAgent(command) => hint(format!(
-                "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor"
-            )),
-            Self::AgentMissing { name, is_here: true } => hint(format!("did you mean './{name}'?")),
-            Self::NothingJudges => hint(
-                "git config --add ralph.verify '<command>', or: git config ralph.review <agent>, or as by default: git config ralph.noSignal retry",
-            ),
-            Self::AgentNotExecutable(name) => hint(format!("chmod +x {}", typed(name))),
-            Self::AgentMissing { name, .. } => {
-                let known: Vec<String> = presets::ALL.iter().map(|preset| preset.name.to_owned()).collect();
-                match closest(name, &known) {
-                    Some(meant) => hint(format!("did you mean '{meant}'? Known agents: git ralph doctor")),
-                    None => hint("install it, or name another after --"),
-                }
-            }
-            Self::AgentUnable { log, advice, .. } => {
-                let advice = advice.as_deref().unwrap_or("fix the cause");
-                let log = typed_path(log);
-                hint(format!(
-                    "{advice}, then run the same command again; output of the agent: {log}"
-                ))
-            }
-            Self::SessionAtWork { change, .. } => hint(format!(
-                "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}",
-                change = typed(change)
-            ))
-            .exit(Exit::Busy),
-            Self::UnprovenGates { gates, .. } => {
-                let gate = gates.first().map_or("", String::as_str);
-                hint(format!(
-                    "if they are yours: git config --add ralph.verify {}; or give --verify <command> to each step",
-                    typed(gate)
-                ))
-                .exit(Exit::Person)
-            }
-            Self::BadTests(_) => hint(
-                "git config --get-all ralph.tests shows them; what a pathspec is: git help glossary",
-            ),
-            Self::NotComplete { change, .. } => hint(format!(
-                "your changes are kept; fix them, then: git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'",
-                change = typed(change)
-            )),
-            Self::NoBox(trouble) => trouble.advice(),
-            Self::NoVerdict {
-                change, attempt, log, ..
-            } => hint(format!(
-                "fix the cause (its output: {log}), then run the same command again; the work is kept, and to take it as it is: git ralph restore {change} {attempt}, then git ralph complete {change}",
-                log = typed_path(log),
-                change = typed(change),
-                attempt = typed(attempt)
-            )),
-            Self::NoOpinion { log, .. } => hint(format!(
-                "fix the cause, then run the same command again; its output: {log}",
-                log = typed_path(log)
-            )),
-            Self::ReviewerMissing(_) => {
-                hint("install it, or name another: git config ralph.review <name>")
-            }
-            Self::NoReviewer => hint(
-                "git ralph review --agent <name>, or: git config ralph.review <name>; known agents: git ralph doctor",
-            ),
-            Self::NothingToReview(change) => {
-                hint(format!("git ralph next {change}", change = typed(change)))
-            }
-            Self::NothingChanged { change, .. } => hint(format!(
-                "check that the agent may write files (git ralph log {change}), then run the same command again",
-                change = typed(change)
-            ))
-            .exit(Exit::Person),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::error::advice::Advise;
 
     #[test]
     fn a_file_that_is_there_is_not_said_to_be_missing() {

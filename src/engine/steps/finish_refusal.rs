@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 
-use crate::error::advice::{Advice, Advise, hint, lines};
+use crate::error::advice::{hint, lines};
+use crate::error::refusals::refusals;
 use crate::exit::Exit;
-use crate::names::{typed, typed_path};
+use crate::names::typed;
 use crate::state::{Ending, State};
 
+refusals! {
 /// The reason why a loop was not closed.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishRefusal {
     /// `finish` without a choice, and without a terminal to ask on.
     #[error("choose --cleanup or --keep")]
-    NoChoice(String),
+    NoChoice(String)
+        => Usage, "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}", (change);
     /// The loop was closed in the other way.
     #[error("loop '{change}' is already finished, with --{was}")]
     FinishedOtherwise {
@@ -20,9 +23,15 @@ pub enum FinishRefusal {
         was: &'static str,
         /// The commands that lead to what the other way leaves.
         commands: [String; 2],
-    },
+    }
+        => |was, commands| {
+            let other = if *was == "keep" { "cleanup" } else { "keep" };
+            let [first, second] = commands;
+            hint(format!("to have it as after --{other}: {first}, then: {second}"))
+        };
     #[error("choose either --cleanup or --keep, not both")]
-    TwoChoices,
+    TwoChoices
+        => Usage, "git ralph finish --cleanup, or: git ralph finish --keep";
     /// `run` with several changes, without a choice for the first of them.
     #[error(
         "several changes need --cleanup or --keep: a second loop cannot begin in the work tree of the first"
@@ -31,46 +40,68 @@ pub enum FinishRefusal {
         changes: Vec<String>,
         /// True if only the first of them has stories: the rest may be meant as the agent's command.
         is_agent: bool,
-    },
+    }
+        => |changes, is_agent| hint(match changes.split_first() {
+            Some((change, agent)) if *is_agent => {
+                let agent: Vec<String> = agent.iter().map(typed).collect();
+                format!("to run an agent: git ralph run {change} -- {}", agent.join(" "), change = typed(change))
+            }
+            _ => format!(
+                "git ralph run {} --cleanup",
+                changes.iter().map(typed).collect::<Vec<_>>().join(" ")
+            ),
+        })
+        .exit(Exit::Usage);
     #[error("branch {branch} no longer exists (it was at {oid})")]
-    OriginalGone { branch: String, oid: String },
+    OriginalGone { branch: String, oid: String }
+        => Person, "git branch {branch} {oid}", branch, oid;
     /// Git cannot read the original branch's file.
     #[error("branch {branch} is damaged: git cannot read {} (it was at {oid})", file.display())]
     OriginalDamaged {
         branch: String,
         oid: String,
         file: PathBuf,
-    },
+    }
+        => Person, "rm {file} && git branch {branch} {oid}", file, branch, oid;
     /// `abort`, but the original branch has moved.
     #[error("{branch} has moved since the loop began")]
-    OriginalMoved { change: String, branch: String },
+    OriginalMoved { change: String, branch: String }
+        => Person, "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}", change, branch;
     #[error("{branch} is checked out in {path}")]
-    OriginalElsewhere { branch: String, path: String },
+    OriginalElsewhere { branch: String, path: String }
+        => Person, "git -C {path} checkout --detach", path;
     /// `--into` for a loop in one of the user's work trees.
     #[error("loop '{0}' works in a work tree of yours: it has no other to bring its work into")]
-    NoWorkTreeOfItsOwn(String),
+    NoWorkTreeOfItsOwn(String)
+        => "git ralph finish --cleanup {change}", (change);
     /// A loop with a work tree of its own has nowhere to go.
     #[error("{}", nowhere(branch.as_deref()))]
     NoWorkTreeToGoTo {
         change: String,
         /// The branch on which the loop began.
         branch: Option<String>,
-    },
+    }
+        => Person, "git ralph finish --cleanup {change} --into <work tree>, or: git ralph finish --keep {change}", change;
     #[error("{} is not another work tree of this repository", .0.display())]
-    NotAWorkTree(PathBuf),
+    NotAWorkTree(PathBuf)
+        => "git worktree list shows them";
     #[error("{} has uncommitted changes:{}\nnothing was changed", path.display(), lines(paths))]
-    ChangesInTheWay { path: PathBuf, paths: Vec<String> },
+    ChangesInTheWay { path: PathBuf, paths: Vec<String> }
+        => Person, "commit or stash them: git -C {path} stash; or bring the work elsewhere: --into <work tree>", path;
     #[error("loop '{other}' is active in {}", path.display())]
-    LoopInTheWay { other: String, path: PathBuf },
+    LoopInTheWay { other: String, path: PathBuf }
+        => Person, "git ralph finish {other}, or: --into <another work tree>", other;
     /// Files changed while they were being written, or since a crash.
     #[error("cannot write the work of the loop to {}:\n  {words}", path.display())]
     NotWritten {
         change: String,
         path: PathBuf,
         words: String,
-    },
+    }
+        => Person, "remove the cause, or put what is in the way elsewhere, then: git ralph status {change} (see git -C {path} status)", change, path;
     #[error("branch {branch} had no commit when the loop began, and has one now")]
-    OriginalBorn { change: String, branch: String },
+    OriginalBorn { change: String, branch: String }
+        => Person, "git ralph finish --keep {change}, then rebase or merge it yourself", change;
     #[error(
         "{branch} has moved and conflicts with the loop in{}\nnothing was changed",
         lines(paths)
@@ -79,7 +110,9 @@ pub enum FinishRefusal {
         change: String,
         branch: String,
         paths: Vec<String>,
-    },
+    }
+        => Person, "git ralph finish --keep {change}, then rebase or merge it yourself", change;
+}
 }
 
 /// Returns the reason why the work of a loop has no work tree to go to.
@@ -125,83 +158,5 @@ impl FinishRefusal {
             was,
             commands,
         })
-    }
-}
-
-impl Advise for FinishRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::FinishedOtherwise { was, commands, .. } => {
-                let other = if *was == "keep" { "cleanup" } else { "keep" };
-                let [first, second] = commands;
-                hint(format!("to have it as after --{other}: {first}, then: {second}"))
-            }
-            Self::NoChoice(change) => hint(format!(
-                "git ralph finish --cleanup {change}, or: git ralph finish --keep {change}",
-                change = typed(change)
-            ))
-            .exit(Exit::Usage),
-            Self::TwoChoices => hint("git ralph finish --cleanup, or: git ralph finish --keep").exit(Exit::Usage),
-            Self::NoChoiceForSeveral { changes, is_agent } => hint(match changes.split_first() {
-                Some((change, agent)) if *is_agent => {
-                    let agent: Vec<String> = agent.iter().map(typed).collect();
-                    format!("to run an agent: git ralph run {change} -- {}", agent.join(" "), change = typed(change))
-                }
-                _ => format!(
-                    "git ralph run {} --cleanup",
-                    changes.iter().map(typed).collect::<Vec<_>>().join(" ")
-                ),
-            })
-            .exit(Exit::Usage),
-            Self::OriginalGone { branch, oid } => {
-                hint(format!("git branch {branch} {oid}",
-                branch = typed(branch)
-            )).exit(Exit::Person)
-            }
-            Self::OriginalDamaged { branch, oid, file } => {
-                let file = typed_path(file);
-                hint(format!("rm {file} && git branch {branch} {oid}",
-                branch = typed(branch)
-            )).exit(Exit::Person)
-            }
-            Self::OriginalMoved { change, branch } => hint(format!(
-                "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}",
-                change = typed(change),
-                branch = typed(branch)
-            ))
-            .exit(Exit::Person),
-            Self::OriginalElsewhere { path, .. } => {
-                hint(format!("git -C {} checkout --detach", typed(path))).exit(Exit::Person)
-            }
-            Self::NoWorkTreeOfItsOwn(change) => hint(format!("git ralph finish --cleanup {change}",
-            change = typed(change)
-        )),
-            Self::NoWorkTreeToGoTo { change, .. } => hint(format!(
-                "git ralph finish --cleanup {change} --into <work tree>, or: git ralph finish --keep {change}",
-                change = typed(change)
-            ))
-            .exit(Exit::Person),
-            Self::NotAWorkTree(_) => hint("git worktree list shows them"),
-            Self::ChangesInTheWay { path, .. } => hint(format!(
-                "commit or stash them: git -C {} stash; or bring the work elsewhere: --into <work tree>",
-                typed_path(path)
-            ))
-            .exit(Exit::Person),
-            Self::LoopInTheWay { other, .. } => {
-                hint(format!("git ralph finish {other}, or: --into <another work tree>",
-                other = typed(other)
-            )).exit(Exit::Person)
-            }
-            Self::NotWritten { change, path, .. } => hint(format!(
-                "remove the cause, or put what is in the way elsewhere, then: git ralph status {change} (see git -C {} \
-                 status)",
-                typed_path(path), change = typed(change)))
-            .exit(Exit::Person),
-            Self::OriginalBorn { change, .. } | Self::Conflict { change, .. } => hint(format!(
-                "git ralph finish --keep {change}, then rebase or merge it yourself",
-                change = typed(change)
-            ))
-            .exit(Exit::Person),
-        }
     }
 }

@@ -2,37 +2,53 @@
 
 use std::path::PathBuf;
 
-use crate::error::advice::{Advice, Advise, hint, list};
-use crate::exit::Exit;
-use crate::names::{typed, typed_path};
+use crate::error::advice::{hint, list};
+use crate::error::refusals::refusals;
+use crate::names::typed;
 
+refusals! {
 /// The reason why `start` began no loop.
 #[derive(Debug, thiserror::Error)]
 pub enum StartRefusal {
     #[error("there are unmerged paths{}", list(": ", .0, ""))]
-    Unmerged(Vec<String>),
+    Unmerged(Vec<String>)
+        => "resolve them, then: git add <path>";
     /// Neither HEAD nor a stash entry can be a commit.
     #[error("HEAD has no commit yet, and --strategy stash needs one")]
-    NoCommit,
+    NoCommit
+        => "git commit --allow-empty -m 'first commit', or leave out --strategy stash";
     #[error("HEAD is on {0}, but there is no such loop")]
-    OnLoopBranch(String),
+    OnLoopBranch(String)
+        => |(branch)| {
+            let change = branch.trim_start_matches("ralph/");
+            hint(format!(
+                "git ralph start {change} --resume, or: git checkout <another branch>",
+                change = typed(change)
+            ))
+        };
     #[error("HEAD is on {branch}, the branch of a finished loop")]
     OnFinishedBranch {
         branch: String,
         /// The name of the loop's origin.
         original: String,
-    },
+    }
+        => "to build on it: git checkout -b <new branch>, else: git checkout {original}; then run the same command again", original;
     #[error("{branch} is checked out in {path}")]
-    CheckedOutElsewhere { branch: String, path: String },
+    CheckedOutElsewhere { branch: String, path: String }
+        => "git -C {path} checkout --detach", path;
     #[error("loop '{0}' is already active in this work tree")]
-    OtherLoop(String),
+    OtherLoop(String)
+        => "git ralph finish {change}, or use another work tree: git worktree add ../<dir>", (change);
     /// A branch whose name conflicts with `ralph/<change>`.
     #[error("cannot create branch {wanted}: there is a branch {branch}")]
-    BranchInTheWay { branch: String, wanted: String },
+    BranchInTheWay { branch: String, wanted: String }
+        => "git branch -m {branch} <another name>", branch;
     #[error("refusing to run an agent on the home or root directory: {}", .0.display())]
-    TooMuch(PathBuf),
+    TooMuch(PathBuf)
+        => "use a repository in a directory of its own";
     #[error("HEAD points to {0}, which is not a branch")]
-    OddHead(String),
+    OddHead(String)
+        => "git checkout <branch>";
     /// A gate that would fail every story.
     #[error("the gate `{command}` {} ({why})", red(*cannot_be_run))]
     RedGate {
@@ -41,34 +57,53 @@ pub enum StartRefusal {
         /// True if it is missing, or cannot be run.
         cannot_be_run: bool,
         why: String,
-    },
+    }
+        => |command, cannot_be_run| {
+            let first = if *cannot_be_run {
+                format!(
+                    "name another command: git config --replace-all --fixed-value ralph.verify '<command>' {}",
+                    typed(command)
+                )
+            } else {
+                "make it pass, then run the same command again".to_owned()
+            };
+            hint(format!("{first}; to start anyway, add --allow-red"))
+        };
     /// A loop from elsewhere lists its stories by a command, which is never taken from there.
     #[error("'{0}' lists its stories by a command, and none is configured here")]
-    NoListCommand(String),
+    NoListCommand(String)
+        => "git config ralph.storiesCommand '<command>'";
     #[error("the story list of a loop from a remote is not in the repository: {0}")]
-    ListOutside(String),
+    ListOutside(String)
+        => "run the loop where it began";
     #[error("HEAD has no commit yet, and a work tree for the loop needs one")]
-    NoCommitForWorkTree,
+    NoCommitForWorkTree
+        => "git commit --allow-empty -m 'first commit'";
     /// `--worktree` with the strategy stash.
     #[error(
         "a loop with a work tree of its own makes its checkpoints on a branch: --strategy stash is for a loop in yours"
     )]
-    StashInWorkTree,
+    StashInWorkTree
+        => Usage, "leave out --worktree, or the strategy stash";
     #[error("cannot make the loop's work tree: {} exists and is not a work tree of '{change}'", path.display())]
-    WorkTreeInTheWay { change: String, path: PathBuf },
+    WorkTreeInTheWay { change: String, path: PathBuf }
+        => "git ralph start {change} --worktree=<another directory>", change;
     /// The work tree that an earlier loop of the change has left.
     #[error("the work tree of the last loop of '{change}' has changes, or a branch: {}", path.display())]
-    WorkTreeInUse { change: String, path: PathBuf },
+    WorkTreeInUse { change: String, path: PathBuf }
+        => "look at it, then: git worktree remove {path}", path;
     /// A work tree that git-ralph began to make.
     #[error("the work tree that was made for '{change}' stays, because {why}: {}", path.display())]
     WorkTreeStays {
         change: String,
         path: PathBuf,
         why: &'static str,
-    },
+    }
+        => "look at it, then: git worktree unlock {path} && git worktree remove {path}", path;
     /// A work tree with the branch of a loop whose state is gone.
     #[error("the work tree {} has the work of '{change}', but the state of that loop is lost", path.display())]
-    WorkTreeOfLostLoop { change: String, path: PathBuf },
+    WorkTreeOfLostLoop { change: String, path: PathBuf }
+        => "git ralph start {change} --resume --worktree", change;
     /// The command that prepares a new work tree failed.
     #[error(
         "the command `{command}` that sets up the loop's work tree failed ({why}){}",
@@ -79,12 +114,15 @@ pub enum StartRefusal {
         why: String,
         /// The end of its output.
         output: String,
-    },
+    }
+        => "correct the command, then run the same again: git config ralph.worktreeSetup '<command>'";
     /// `start --resume` lacks something that it needs.
     #[error(
         "cannot resume '{0}': HEAD must be on ralph/{0}, or where it was if the strategy was stash, and the state before the loop must still be saved"
     )]
-    NothingToResume(String),
+    NothingToResume(String)
+        => "git checkout ralph/{change}, or start over: git ralph start {change}", (change);
+}
 }
 
 /// Returns lines to quote below a message.
@@ -98,84 +136,5 @@ fn red(cannot_be_run: bool) -> &'static str {
         "cannot be run"
     } else {
         "fails before any work"
-    }
-}
-
-impl Advise for StartRefusal {
-    fn advice(&self) -> Advice {
-        match self {
-            Self::Unmerged(_) => hint("resolve them, then: git add <path>"),
-            Self::NoCommit => {
-                hint("git commit --allow-empty -m 'first commit', or leave out --strategy stash")
-            }
-            Self::OnLoopBranch(branch) => {
-                let change = branch.trim_start_matches("ralph/");
-                hint(format!(
-                    "git ralph start {change} --resume, or: git checkout <another branch>",
-                    change = typed(change)
-                ))
-            }
-            Self::OnFinishedBranch { original, .. } => hint(format!(
-                "to build on it: git checkout -b <new branch>, else: git checkout {}; then run the same command again",
-                typed(original)
-            )),
-            Self::CheckedOutElsewhere { path, .. } => {
-                hint(format!("git -C {} checkout --detach", typed(path)))
-            }
-            Self::OtherLoop(change) => hint(format!(
-                "git ralph finish {change}, or use another work tree: git worktree add ../<dir>",
-                change = typed(change)
-            )),
-            Self::BranchInTheWay { branch, .. } => hint(format!(
-                "git branch -m {branch} <another name>",
-                branch = typed(branch)
-            )),
-            Self::TooMuch(_) => hint("use a repository in a directory of its own"),
-            Self::OddHead(_) => hint("git checkout <branch>"),
-            Self::RedGate {
-                command,
-                cannot_be_run,
-                ..
-            } => {
-                let first = if *cannot_be_run {
-                    format!(
-                        "name another command: git config --replace-all --fixed-value ralph.verify '<command>' {}",
-                        typed(command)
-                    )
-                } else {
-                    "make it pass, then run the same command again".to_owned()
-                };
-                hint(format!("{first}; to start anyway, add --allow-red"))
-            }
-            Self::NoListCommand(_) => hint("git config ralph.storiesCommand '<command>'"),
-            Self::ListOutside(_) => hint("run the loop where it began"),
-            Self::NoCommitForWorkTree => hint("git commit --allow-empty -m 'first commit'"),
-            Self::StashInWorkTree => hint("leave out --worktree, or the strategy stash").exit(Exit::Usage),
-            Self::WorkTreeInTheWay { change, .. } => hint(format!(
-                "git ralph start {change} --worktree=<another directory>",
-                change = typed(change)
-            )),
-            Self::WorkTreeInUse { path, .. } => hint(format!(
-                "look at it, then: git worktree remove {}",
-                typed_path(path)
-            )),
-            Self::WorkTreeStays { path, .. } => {
-                let path = typed_path(path);
-                hint(format!(
-                    "look at it, then: git worktree unlock {path} && git worktree remove {path}"
-                ))
-            }
-            Self::WorkTreeOfLostLoop { change, .. } => hint(format!(
-                "git ralph start {change} --resume --worktree",
-                change = typed(change)
-            )),
-            Self::SetupFailed { .. } => hint(
-                "correct the command, then run the same again: git config ralph.worktreeSetup '<command>'",
-            ),
-            Self::NothingToResume(change) => hint(format!(
-                "git checkout ralph/{change}, or start over: git ralph start {change}",
-                change = typed(change)
-            )),
-        }
     }
 }

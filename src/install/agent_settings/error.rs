@@ -4,36 +4,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::async_cmd::quoted;
-use crate::error::advice::{Advice, Advise, hint};
+use crate::error::advice::hint;
+use crate::error::refusals::refusals;
 use crate::fs::{FileError, file_error};
 
+refusals! {
 /// The reason why settings could not be changed; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFileError {
     /// The home directory is unknown.
     #[error("cannot find the settings of the agent: HOME is not set")]
-    NoHome,
+    NoHome;
     /// The text is no valid settings file.
     #[error("cannot change {}: {why}", path.display())]
-    Text {
-        /// The file.
-        path: PathBuf,
-        /// The defect.
-        why: String,
-    },
-    /// The system refused.
+    Text { path: PathBuf, why: String }
+        => |path| hint(format!("fix {}, then run the same command again", quoted(&path.to_string_lossy())));
+    /// The system refused; it advises nothing more.
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] FileError);
 }
-
-impl Advise for SettingsFileError {
-    fn advice(&self) -> Advice {
-        let Self::Text { path, .. } = self else {
-            return Advice::default();
-        };
-        let path = quoted(&path.to_string_lossy());
-        hint(format!("fix {path}, then run the same command again"))
-    }
 }
 
 pub(super) fn wrong(path: &Path, why: String) -> SettingsFileError {
