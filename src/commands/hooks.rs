@@ -69,23 +69,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Action::Install(of) => match agent_of(&of) {
             Some(agent) => install(screen, agent, of.project).await?,
             None => {
-                let repo = repository().await?;
-                tell(
-                    screen,
-                    &repository_hooks::install(&repo).await?,
-                    "git's hooks are as they should be",
-                );
+                let outcomes = repository_hooks::install(&repository().await?).await?;
+                tell(screen, &outcomes, "git's hooks are as they should be");
             }
         },
         Action::Uninstall(of) => match agent_of(&of) {
             Some(agent) => uninstall(screen, agent, of.project).await?,
             None => {
-                let repo = repository().await?;
-                tell(
-                    screen,
-                    &repository_hooks::uninstall(&repo).await?,
-                    "no hook of git's is git-ralph's",
-                );
+                let outcomes = repository_hooks::uninstall(&repository().await?).await?;
+                tell(screen, &outcomes, "no hook of git's is git-ralph's");
             }
         },
         Action::Status { json } => status(screen, json).await?,

@@ -127,6 +127,7 @@ impl Configuration {
             let entry = String::from_utf8_lossy(entry);
             // A key without a value is git's way of saying true.
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
+            let is_off = matches!(value, "false" | "no" | "off" | "0");
             match key.split_once('.') {
                 Some(("ralph", _)) => {
                     if is_of_tree(scope) {
@@ -148,19 +149,14 @@ impl Configuration {
                 Some(("hook", key)) if key.strip_suffix(".event").is_some() => {
                     hooks.events.insert(value.to_owned());
                 }
-                Some(("core", "filemode")) => {
-                    configuration.ignores_modes = matches!(value, "false" | "no" | "off" | "0");
-                }
-                Some(("core", "symlinks")) => {
-                    configuration.ignores_links = matches!(value, "false" | "no" | "off" | "0");
-                }
+                Some(("core", "filemode")) => configuration.ignores_modes = is_off,
+                Some(("core", "symlinks")) => configuration.ignores_links = is_off,
                 Some(("core", "sharedrepository")) => configuration.sharing = Sharing::parse(value),
-                Some(("core", "bare")) if matches!(value, "false" | "no" | "off" | "0") => {}
+                Some(("core", "autocrlf" | "bare")) if is_off => {}
                 Some(("extensions", key)) if PLAIN_EXTENSIONS.contains(&key) => {}
                 Some(("core", "bare" | "worktree") | ("extensions", _)) => {
                     configuration.places = Places::Configured;
                 }
-                Some(("core", "autocrlf")) if matches!(value, "false" | "no" | "off" | "0") => {}
                 Some(("core" | "attr", _)) => configuration.converts = true,
                 Some(("filter", _)) => configuration.filters = Filters::Possible,
                 Some((section, key)) => configuration.identities.set(section, key, value),

@@ -71,7 +71,7 @@ pub(super) fn in_one_line(reason: &str) -> Option<String> {
     })
 }
 
-fn headed(id: &str, title: &str) -> String {
+pub(super) fn headed(id: &str, title: &str) -> String {
     if title.is_empty() {
         id.to_owned()
     } else {

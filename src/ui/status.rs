@@ -97,9 +97,7 @@ fn progress(status: &Status) -> String {
 fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
     let mut text = String::new();
     if let Some(gate) = &status.gate {
-        let process = gate
-            .pid
-            .map_or_else(String::new, |pid| format!(" (process {pid})"));
+        let process = process(gate.pid);
         let lasts = Timestamp::now().duration_since(gate.since).as_secs_f64().max(0.0);
         let line = format!(
             "  a gate is running before any work{process} for {}: {}",
@@ -159,9 +157,7 @@ fn running(status: &Status) -> String {
     };
     let now = Timestamp::now();
     let ago = |since: Timestamp| time(now.duration_since(since).as_secs_f64().max(0.0));
-    let process = running
-        .pid
-        .map_or_else(String::new, |pid| format!(" (process {pid})"));
+    let process = process(running.pid);
     let attempt = typed(format!("{}@{}", running.story, running.attempt));
     format!(
         "  attempt {} is running{process} for {}, last output {} ago\n  \
@@ -171,6 +167,11 @@ fn running(status: &Status) -> String {
         ago(running.last_output),
         typed(&status.change)
     )
+}
+
+/// Names a process, if it is known.
+fn process(pid: Option<i32>) -> String {
+    pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
 }
 
 /// Returns a time on the clock, with its date if that is not today's.
@@ -193,9 +194,7 @@ fn of_question(asked: &Asked, zone: TimeZone) -> String {
 /// Describes a wait for the agent's service, with the time on the clock at which it ends.
 fn of_wait(waiting: &Waiting, zone: TimeZone) -> String {
     let until = on_the_clock(waiting.until, zone);
-    let process = waiting
-        .pid
-        .map_or_else(String::new, |pid| format!(" (process {pid})"));
+    let process = process(waiting.pid);
     format!("waiting for an agent's service until {until}{process}")
 }
 

@@ -44,7 +44,7 @@ pub struct FoundLoop {
 }
 
 /// A change, with the story list that a new loop would use.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct FoundChange {
     /// Its name.
     pub change: String,
@@ -302,12 +302,7 @@ fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes)
 async fn examine_change(top: &Path, change: String, settings: &Settings, notes: &mut Notes) -> FoundChange {
     let mut found = FoundChange {
         change,
-        adapter: None,
-        source: None,
-        stories: None,
-        done: None,
-        warnings: None,
-        error: None,
+        ..FoundChange::default()
     };
     let listed = async {
         let change = Change::new(&found.change)?;

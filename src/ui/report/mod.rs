@@ -21,7 +21,7 @@ use super::Screen;
 use super::amounts::{spent, time};
 use super::live::Live;
 use super::shown::plain;
-use crate::names::{counted, dollars, heading};
+use crate::names::{counted, dollars};
 use crate::report::{AttemptReport, Environment, FileTotal, Gate, Report, StoryReport, Totals};
 
 pub use junit::junit;
@@ -103,11 +103,7 @@ fn words_of<'a>(story: &'a StoryReport, attempt: &'a AttemptReport) -> Vec<(&'st
 
 /// Returns the id and the title of a story.
 fn headed(story: &StoryReport) -> String {
-    if story.title.is_empty() {
-        story.id.clone()
-    } else {
-        heading(&story.id, &story.title)
-    }
+    super::log::headed(&story.id, &story.title)
 }
 
 /// Formats a time in UTC, such as `2026-11-22 10:00:00 UTC`.
