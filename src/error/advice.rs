@@ -1,6 +1,8 @@
 //! The advice that goes with an error: what to type next, and the exit code. Every error that a command can end with
 //! gives some.
 
+use std::fmt::Display;
+
 use crate::exit::Exit;
 
 /// The advice that goes with the message of an error.
@@ -53,6 +55,7 @@ pub(crate) fn list(before: &str, items: &[String], after: &str) -> String {
 }
 
 /// Returns the items, each on a line of its own.
-pub(crate) fn lines(items: &[String]) -> String {
-    items.iter().map(|item| format!("\n  {item}")).collect()
+pub(crate) fn lines<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items = items.into_iter();
+    items.map(|item| format!("\n  {item}")).collect()
 }

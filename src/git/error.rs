@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::async_cmd::CommandError;
-use crate::error::advice::hint;
+use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
 use crate::fs::{FileError, MAKE_ROOM};
 
@@ -15,7 +15,7 @@ refusals! {
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// Git refused.
-    #[error("git {verb} failed (exit {code}){}", quote_words(words))]
+    #[error("git {verb} failed (exit {code}){}", lines(words.trim().lines()))]
     Failed {
         verb: String,
         /// Its exit code, or 128 + the signal that ended it.
@@ -45,10 +45,6 @@ pub enum GitError {
 /// Returns whether git says that the system has no room left.
 fn is_of_full_disk(words: &str) -> bool {
     words.contains("No space left on device") || words.contains("Disk quota exceeded")
-}
-
-fn quote_words(words: &str) -> String {
-    words.trim().lines().map(|line| format!("\n  {line}")).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::advice::hint;
+use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::names::counted;
@@ -16,11 +16,11 @@ pub enum RemoteRefusal {
     #[error("no remote is named")]
     NoRemote
         => "add --remote <name>, or: git config ralph.remote origin";
-    #[error("cannot read the remote {remote}{}", indented(words))]
+    #[error("cannot read the remote {remote}{}", lines(words.trim().lines()))]
     Unreadable { remote: String, words: String }
         => "git ls-remote {remote}", remote;
     /// The remote can be read, but not this loop.
-    #[error("cannot fetch '{change}' from {remote}{}", indented(words))]
+    #[error("cannot fetch '{change}' from {remote}{}", lines(words.trim().lines()))]
     NotFetched {
         change: String,
         remote: String,
@@ -49,7 +49,7 @@ pub enum RemoteRefusal {
     }
         => Busy, "the work of this run is kept here; run the same command again";
     /// The host has rules of its own.
-    #[error("{remote} refuses the work on '{change}'{}", indented(words))]
+    #[error("{remote} refuses the work on '{change}'{}", lines(words.trim().lines()))]
     Refused {
         change: String,
         remote: String,
@@ -59,7 +59,7 @@ pub enum RemoteRefusal {
     /// The copy of the work for people is not there.
     #[error(
         "the work on '{change}' is done, but branch {branch} on {remote} does not have it{}",
-        indented(why)
+        lines(why.trim().lines())
     )]
     NoBranch {
         change: String,
@@ -157,8 +157,4 @@ pub enum RemoteRefusal {
     TakeUnconfirmed(String)
         => "add --force";
 }
-}
-
-fn indented(words: &str) -> String {
-    words.trim().lines().map(|line| format!("\n  {line}")).collect()
 }

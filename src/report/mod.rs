@@ -32,7 +32,7 @@ pub use asked::Asked;
 pub use by_agent::AgentTotals;
 pub use changes::Diffs;
 pub use of_loop::{list_at_checkpoint, of_loop};
-pub use outcome::{Outcome, OutcomeKind};
+pub use outcome::{Outcome, OutcomeKind, first_line};
 pub use redact::Redaction;
 pub use wanted::Wanted;
 

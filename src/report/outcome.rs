@@ -159,7 +159,8 @@ fn with_reason(what: &str, reason: Option<&str>) -> String {
     }
 }
 
-fn first_line(text: &str) -> &str {
+/// Returns the first line of a text that is not blank.
+pub fn first_line(text: &str) -> &str {
     let line = text.lines().find(|line| !line.trim().is_empty());
     line.unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::SignedDuration;
 
 use crate::agent::{AgentCommand, presets};
-use crate::error::advice::{hint, list};
+use crate::error::advice::{hint, lines, list};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::fs::is_seen_as_file;
@@ -77,7 +77,7 @@ pub enum AttemptRefusal {
             .exit(Exit::Person)
         };
     /// Git's words about `ralph.tests`.
-    #[error("ralph.tests is no list of pathspecs:{}", .0.lines().map(|line| format!("\n  {line}")).collect::<String>())]
+    #[error("ralph.tests is no list of pathspecs:{}", lines(.0.lines()))]
     BadTests(String)
         => "git config --get-all ralph.tests shows them; what a pathspec is: git help glossary";
     /// `ralph.noSignal=gates`, and there are no gates.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::error::advice::{hint, list};
+use crate::error::advice::{hint, lines, list};
 use crate::error::refusals::refusals;
 use crate::names::typed;
 
@@ -107,7 +107,7 @@ pub enum StartRefusal {
     /// The command that prepares a new work tree failed.
     #[error(
         "the command `{command}` that sets up the loop's work tree failed ({why}){}",
-        lines_of(output)
+        lines(output.lines())
     )]
     SetupFailed {
         command: String,
@@ -123,11 +123,6 @@ pub enum StartRefusal {
     NothingToResume(String)
         => "git checkout ralph/{change}, or start over: git ralph start {change}", (change);
 }
-}
-
-/// Returns lines to quote below a message.
-fn lines_of(text: &str) -> String {
-    text.lines().map(|line| format!("\n  {line}")).collect()
 }
 
 /// Returns the words for the failure of a gate before any work.

@@ -2,9 +2,9 @@
 
 use super::harmless::inline;
 use super::views::{AgentRow, ReviewRow};
-use super::{first_line, short, tokens};
+use super::{short, tokens};
 use crate::names::dollars;
-use crate::report::{AgentTotals, AttemptReport, Report, Review};
+use crate::report::{AgentTotals, AttemptReport, Report, Review, first_line};
 use crate::ui::amounts::{spent, time};
 
 /// What stands for a number that is not known.

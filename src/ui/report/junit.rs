@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use super::{first_line, headed, took};
-use crate::report::{AttemptReport, OutcomeKind, Report, StoryReport, StoryState};
+use super::{headed, took};
+use crate::report::{AttemptReport, OutcomeKind, Report, StoryReport, StoryState, first_line};
 use crate::ui::shown::plain;
 
 /// Maximum length of a reason, in characters.

@@ -9,13 +9,15 @@ use super::agents::{markdown_rows, markdown_table};
 use super::harmless::{fenced, inline};
 use super::timeline::{self, Scale};
 use super::{
-    NO_LIMIT, changed_by, cost, first_line, headed, how_far, in_force, last_chars, lines, moment, origin,
-    short, size, some_time, took, words_of,
+    NO_LIMIT, changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size,
+    some_time, took, words_of,
 };
 use crate::names::counted;
 use crate::names::dollars;
 use crate::names::typed;
-use crate::report::{AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryReport, StoryState};
+use crate::report::{
+    AttemptReport, FileChange, Gate, OutcomeKind, Patch, Report, StoryReport, StoryState, first_line,
+};
 use crate::ui::amounts::time;
 use crate::ui::log::in_one_line;
 use crate::ui::shown::plain;

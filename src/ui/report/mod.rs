@@ -238,10 +238,3 @@ fn changed_by(file: &FileTotal) -> String {
 fn lines(number: Option<u64>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }
-
-/// Returns the first line of a text that is not blank.
-fn first_line(text: &str) -> &str {
-    text.lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default()
-}
