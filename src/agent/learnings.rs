@@ -86,7 +86,7 @@ impl LearningScanner {
             let seen = self.text.len().saturating_sub(OPEN.len() - 1);
             self.text.drain(..seen);
         } else if self.text.len() > LONGEST + CLOSE.len() {
-            // Nobody means that much: the tag was part of something else.
+            // That much is never meant: the tag was part of something else.
             self.text.clear();
             self.inside = false;
         }

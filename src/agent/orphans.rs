@@ -44,7 +44,7 @@ impl Orphaned<'_> {
         }
         told.extend(self.suspects().into_iter().map(|pid| {
             format!(
-                "process {pid} works in the work tree and may be of that attempt: if nobody needs it, end it by \
+                "process {pid} works in the work tree and may be of that attempt: if you do not need it, end it by \
                  hand: kill {pid}"
             )
         }));
@@ -52,7 +52,7 @@ impl Orphaned<'_> {
     }
 
     /// Finds processes that may belong to the attempt: they began after it in a session of their own, their parent
-    /// ended, and they work in its work tree. The same is true of a server that somebody started by hand meanwhile, so
+    /// ended, and they work in its work tree. The same is true of a server that was started by hand meanwhile, so
     /// git-ralph does not end them.
     fn suspects(&self) -> Vec<i32> {
         let (Some(since), Some(table)) = (self.started, Table::read()) else {

@@ -50,7 +50,7 @@ impl Patience {
         [self.deadline, idle].into_iter().flatten().min()
     }
 
-    /// Looks at the clock: a gap in which git-ralph was stopped does not count, and silence begins anew.
+    /// Looks at the clock: a gap in which git-ralph was stopped does not count, and silence begins again.
     pub(super) fn look(&mut self, now: Instant) {
         let gap = now.duration_since(self.last_look);
         self.last_look = now;

@@ -175,7 +175,7 @@ pub async fn run(
         job.idle_timeout,
     )
     .await;
-    // No return before all have been ended: whoever is alive now would go on without us.
+    // No return before all have been ended: a process that is alive now would go on without us.
     if matches!(ending, Ok(Ending::Interrupted(_))) {
         tee.listener.stopping();
     }

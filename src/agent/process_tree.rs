@@ -175,7 +175,7 @@ impl AttemptProcesses {
     }
 
     fn send(&self, pids: &[i32], signal: Signal) {
-        // Whoever is gone by now is what we want; whoever may not be signalled shows up as alive later.
+        // ESRCH is success; a process that may not be signalled shows up as alive later.
         for pid in pids {
             if Some(*pid) == self.session {
                 let _ = killpg(Pid::from_raw(*pid), signal);
@@ -208,7 +208,7 @@ impl AttemptProcesses {
                 return most;
             }
             most = most.max(children.iter().filter(|(_, stat)| !stat.dead).count());
-            // Nobody else gets the number of a child, or of its group, before it is waited for.
+            // No other process gets the number of a child, or of its group, before it is waited for.
             for (pid, _) in children {
                 asked.insert(pid);
                 let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);

@@ -321,7 +321,7 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
         .unwrap_or("the agent promised nothing");
     let heading = heading(&story.id, &story.title);
     format!(
-        "Story {heading} is not over ({why}). Go on with it; nobody can answer questions. When it is done and \
+        "Story {heading} is not over ({why}). Go on with it; no one can answer questions. When it is done and \
          checked, end your last message with a line that holds only `<promise>COMPLETE</promise>` and nothing else; \
          if it cannot be done, with a line that holds only `<promise>FAILED: ...</promise>`, with what stands in the \
          way in place of the three dots."

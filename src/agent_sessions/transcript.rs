@@ -79,7 +79,7 @@ pub(super) fn whole_or_end(path: &Path) -> Option<(Vec<u8>, bool)> {
 enum Turn {
     /// The agent says these words.
     Agent(String),
-    /// Somebody else speaks, or the agent does something: words before it are no last message.
+    /// Another party speaks, or the agent does something: words before it are no last message.
     Other,
 }
 
@@ -96,7 +96,7 @@ fn is_claudes(value: &Value) -> bool {
     value["type"] == "assistant"
 }
 
-/// Reads a line of a transcript of claude, qwen, codex or copilot; returns `None` if nobody speaks in it.
+/// Reads a line of a transcript of claude, qwen, codex or copilot; returns `None` if it has no words.
 fn said(value: &Value) -> Option<Turn> {
     let kind = value["type"].as_str()?;
     match kind {

@@ -1,4 +1,4 @@
-//! `git ralph run --any`: works on one change after another that nobody else holds on a remote. One with which nobody can
+//! `git ralph run --any`: works on one change after another that no other run holds on a remote. One with which nobody can
 //! go on before a person has looked is named once, and passed over.
 
 use std::collections::btree_map::Entry;
@@ -60,7 +60,7 @@ impl Worker {
             match Box::pin(next).await {
                 Ok(Turn::Wait(pause)) => {
                     sleep(pause).await;
-                    // Whoever was faster may be gone by now.
+                    // A faster run may have ended by now.
                     self.passed.tried.clear();
                 }
                 Ok(Turn::Work(change)) => {
@@ -151,7 +151,7 @@ fn badness(exit: Exit) -> u8 {
 struct Passed {
     /// Another run was faster.
     tried: BTreeSet<Change>,
-    /// Nobody can go on with them until a person has looked, with the exit codes that say so.
+    /// They need the user, with the exit codes that say so.
     sick: BTreeMap<Change, Exit>,
 }
 

@@ -57,7 +57,7 @@ pub(super) async fn choose(
     Box::pin(question::ask(open, QUESTION, options, asking)).await
 }
 
-/// A question for the whole screen, with all that it shows: the loop need not be held while somebody thinks.
+/// A question for the whole screen, with all that it shows: the loop need not be held until the answer.
 pub(super) struct Question {
     page: Page,
     /// The two states around the work.

@@ -28,7 +28,7 @@ pub async fn run(asked: &HookCall) -> Exit {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(words) => {
-            // Git shows the agent its hooks' output. If nobody reads it, the move is refused all the same.
+            // Git shows the agent its hooks' output. If it is not read, the move is refused all the same.
             let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
             Exit::Refused
         }

@@ -170,7 +170,7 @@ pub enum Command {
     /// Put a loop on a git remote, so that it can go on elsewhere
     ///
     /// State, events, learnings and failed attempts travel in one ref, which only moves from where it was last seen. The
-    /// branch ralph/<change> is copied beside it, for people and pull requests. Nobody holds the loop there afterwards.
+    /// branch ralph/<change> is copied beside it, for people and pull requests. The loop is free there afterwards.
     Push(Verb<push::Args>),
     /// Bring a loop here from a git remote
     ///
@@ -179,7 +179,7 @@ pub enum Command {
     Pull(Verb<pull::Args>),
     /// List the changes that are left to do, here and on a git remote
     Queue(Verb<queue::Args>),
-    /// Check git, agents and repository, and show how to mend them
+    /// Check git, agents and repository, and suggest fixes
     ///
     /// Lists the agents known by name, which of them are installed, their versions and command lines, and which one
     /// a loop would use. Prints what to type for each problem.

@@ -59,7 +59,7 @@ fn with_runtime(work: impl Future<Output = Exit>) -> ExitCode {
         }
     };
     let exit = runtime.block_on(work);
-    // A question that nobody answered must not keep the program from ending.
+    // An open question must not keep the program from ending.
     runtime.shutdown_background();
     ExitCode::from(exit.code())
 }

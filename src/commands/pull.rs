@@ -27,7 +27,7 @@ async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Res
         return Ok(here);
     }
     let all: Vec<Change> = loops.keys().cloned().collect();
-    // One that cannot be read is named: whoever pulls it is told why.
+    // One that cannot be read is named, with the reason.
     let is_over = |found: Result<There, _>| found.is_ok_and(|found| found.record.phase == Phase::Finished);
     let going_on = loops
         .into_iter()

@@ -84,7 +84,7 @@ async fn one(
     Ok(report)
 }
 
-/// Returns how a loop stands, where only the remote knows it: its state says neither that somebody works on it nor that the
+/// Returns how a loop stands, where only the remote knows it: its state says neither that a run works on it nor that the
 /// host refuses its work.
 fn outcome_of(remote: &str, entry: &Entry) -> Option<Outcome> {
     if matches!(entry.phase, "finished") {

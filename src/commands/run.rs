@@ -73,7 +73,7 @@ pub struct Args {
     /// Hold the loop on this git remote, and push each step there (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
-    /// Work on the next change that nobody holds on the remote, until none is left
+    /// Work on the next change that no run holds on the remote, until none is left
     #[arg(long, conflicts_with = "changes")]
     pub any: bool,
     /// Show the stories, settings, agent and gates of the loop, and the next attempt; change nothing

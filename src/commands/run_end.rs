@@ -79,7 +79,7 @@ impl RunEnd {
         }
         match close {
             Some(close) => engine::finish(open, close).await?,
-            // Whoever is asked is waited for.
+            // Wait for the answer.
             None if at_its_end && !asks => open.emit(What::AwaitingChoice { options: closings() }),
             None => {}
         }
@@ -95,7 +95,7 @@ impl RunEnd {
         }
     }
 
-    /// Says where the loop stands, and notifies whoever is away. Returns the text; the next commands are part of it unless
+    /// Says where the loop stands, and sends a notification. Returns the text; the next commands are part of it unless
     /// it is decided what happens.
     async fn tell(&self, screen: Screen, open: &mut Loop<'_>, summary: &Summary, is_decided: bool) -> String {
         let mut shown = summary.clone();

@@ -40,7 +40,7 @@ pub struct Args {
     /// A work tree of its own.
     #[command(flatten)]
     pub worktree: cli::OwnWorkTree,
-    /// If the loop is active, abort it first, and begin anew
+    /// If the loop is active, abort it first, and begin again
     #[arg(long, conflicts_with = "resume")]
     pub restart: bool,
     /// If the loop's state is lost, rebuild it from the branch and the refs

@@ -14,7 +14,7 @@ use crate::state::{State, Store};
 use crate::ui::view::{Setup, ViewThread, Viewed, has_colours, terminal};
 use crate::ui::{Screen, pager};
 
-/// Returns whether the view can be shown; says why not, if somebody asked for it.
+/// Returns whether the view can be shown; says why not, if the user asked for it.
 pub(super) fn can_be_shown(screen: Screen, is_asked: bool) -> bool {
     let is_possible = !screen.quiet && !screen.json && terminal::is_there();
     if is_asked && !is_possible {

@@ -34,7 +34,7 @@ pub struct HookCall {
 pub enum Answer {
     /// Git may go on.
     GoOn,
-    /// Git must stop; the text is shown to whoever called git.
+    /// Git must stop; git's caller sees the text.
     Refused(String),
     /// The user's own hook failed.
     HookFailed,

@@ -2,7 +2,7 @@
 //!
 //! Git reports each move twice, before and after it happens, and the second report may lack the old value. So both are
 //! recorded, and only moves that git completed count. Each line has a letter, the old value, the new value and the
-//! name: `p` (prepared), `c` (committed), `r` (refused). A refused push is the line `push`, a question that nobody answered
+//! name: `p` (prepared), `c` (committed), `r` (refused). A refused push is the line `push`, a question without an answer
 //! the line `unasked`.
 
 use std::collections::HashMap;
@@ -91,7 +91,7 @@ pub struct SeenMoves {
     pub moves: Vec<SeenMove>,
     /// Number of refused pushes.
     pub pushes: usize,
-    /// Number of questions of the hooks that nobody answered.
+    /// Number of questions of the hooks without an answer.
     pub unasked: usize,
     /// True if the hooks are gone.
     pub was_removed: bool,

@@ -244,7 +244,7 @@ fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
 }
 
 /// Shell code that finds the program which made the script although its file was replaced or deleted since, and notes a
-/// question that nobody answers.
+/// question without an answer.
 const FIND: &str = r#"if ! [ "$program" -ef "$running" ] && [ -x "$running" ]; then
     case " $(ls -dLi "$running" 2>/dev/null)" in *" $inode "*) program=$running ;; esac
 fi

@@ -11,7 +11,7 @@ use crate::state::{State, Verdict};
 pub(super) struct Bases {
     /// The number of those that rest on an agent's promise alone.
     pub promise_alone: usize,
-    /// The number of those for which nobody gave a word: gates or a reviewer decided.
+    /// The number of those that were accepted without a promise, by gates or a reviewer.
     pub without_promise: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The files that an attempt has changed so far, for somebody who looks at it: read without a lock, in a short time or not
+//! The files that an attempt has changed so far, for display: read without a lock, in a short time or not
 //! at all.
 
 use std::collections::BTreeMap;

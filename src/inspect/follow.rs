@@ -232,7 +232,7 @@ pub fn is_driven(store: &Store) -> bool {
     store.holder().is_none_or(is_alive) && store.is_held()
 }
 
-/// Returns the question that a process asks about the loop while nobody holds it.
+/// Returns the question that a process asks about the loop while no process holds it.
 pub fn asked(store: &Store) -> Option<AwaitingChoice> {
     let state = store.load_live().ok().flatten()?;
     state.asked().cloned()
@@ -245,7 +245,7 @@ pub fn driver(store: &Store) -> Option<i32> {
 }
 
 /// Returns the ids and titles of a loop's stories, and whether each is complete. A list that a command prints is not
-/// asked for: whoever looks runs nothing.
+/// asked for: a command that looks runs nothing.
 pub async fn stories_of(state: &State) -> Vec<(String, String, bool)> {
     if state.source.is_by_command() || state.progress.phase == Phase::Finished {
         return Vec::new();

@@ -101,7 +101,7 @@ impl Status {
             }
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
-            Phase::Finished => vec![does(&format!("start {change}"), "to begin anew")],
+            Phase::Finished => vec![does(&format!("start {change}"), "to begin again")],
         }
     }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::events::Event;
 
-/// The longest silence between two events, in seconds: nobody waits for a night that is over.
+/// The longest silence between two events, in seconds: a night that is over is no waiting.
 const LONGEST: f64 = 2.0;
 
 /// Holds events back until they are due.

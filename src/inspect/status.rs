@@ -50,7 +50,7 @@ pub struct Status {
     pub stories_done: Option<usize>,
     /// Number of complete stories that rest on an agent's promise alone; null if the events do not tell.
     pub by_promise_alone: Option<usize>,
-    /// Number of complete stories that nobody promised (`ralph.noSignal`); null if the events do not tell.
+    /// Number of complete stories without a promise (`ralph.noSignal`); null if the events do not tell.
     pub without_promise: Option<usize>,
     /// Notes on the list.
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! The text of a story, with its boxes, for somebody who looks at it.
+//! The text of a story, with its boxes, for display.
 
 use crate::state::{State, Store};
 use crate::stories::{SourceError, Story};

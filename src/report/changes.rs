@@ -70,7 +70,7 @@ pub(super) async fn add(
     for place in gone {
         if let Place::Attempt(story, attempt) = place {
             let entry = &mut report.stories[story].attempts[attempt].entry;
-            // Nobody can look at it any more.
+            // It cannot be shown any more.
             pruned += usize::from(entry.checkpoint.is_none() && entry.kept.take().is_some());
         }
     }

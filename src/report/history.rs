@@ -241,7 +241,7 @@ fn happened(event: &Event, next: Option<Timestamp>) -> Option<Happening> {
     let mut happened = happening(event.t, kind, text);
     match &event.what {
         What::Waiting { until, .. } => {
-            // Whoever goes on earlier has not waited until then.
+            // A run that continues earlier has not waited until then.
             let end = next.map_or(*until, |next| next.min(*until));
             happened.duration = Some(seconds_between(event.t, end));
         }

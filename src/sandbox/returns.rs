@@ -1,7 +1,7 @@
 //! Brings files out of a box that a process there replaces: such a file cannot be shown as it is, because what is
 //! mounted cannot be replaced (rename(2): EBUSY), and a sign-in that is renewed must not be lost.
 //!
-//! A shell in the box makes a copy, runs the command, and writes the file anew if the copy has changed. Whatever it is
+//! A shell in the box makes a copy, runs the command, and writes the file again if the copy has changed. Whatever it is
 //! sent to end, it waits for the command first.
 
 use std::ffi::OsString;

@@ -108,7 +108,7 @@ choices! {
         None = "none",
     }
 
-    /// Whoever marks a complete story as done in its list.
+    /// Who marks a complete story as done in its list.
     #[derive(Deserialize)]
     Mark, "auto, agent or never" {
         /// git-ralph, once the agent has promised and all gates have passed.
@@ -116,7 +116,7 @@ choices! {
         Auto = "auto",
         /// The agent; a promise with open tasks is a failed attempt.
         Agent = "agent",
-        /// Nobody: the loop itself remembers which stories are done.
+        /// No one: the loop itself remembers which stories are done.
         Never = "never",
     }
 

@@ -29,10 +29,10 @@ pub struct Options {
 }
 
 /// The settings that a loop keeps: the setting of its mark, and the options of the command that began it. All other
-/// settings are read anew by each command.
+/// settings are read again by each command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSettings {
-    /// Whoever marks a complete story.
+    /// Who marks a complete story.
     #[serde(default)]
     pub mark: Mark,
     /// The options of the command that began the loop.

@@ -105,7 +105,7 @@ settings! {
     "ralph.retryAgent" => retry_agent: Option<String> = None, is Command;
         "as ralph.agent", "the agent of retries: a name or a shell command line; not used if an agent is given after --";
     "ralph.fallbackAgent" => fallback_agent: Option<String> = None, is Command;
-        "none", "the agent that makes an attempt anew when the other one is missing, not signed in, or its service cannot answer";
+        "none", "the agent to retry with when the first one is missing, not signed in, or its service cannot answer";
     "ralph.maxRetries" => max_retries: u32 = 3;
         "3", "retries per story, after the first attempt";
     "ralph.timeout" => timeout: Option<SignedDuration> = None, is Time;

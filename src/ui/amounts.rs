@@ -22,7 +22,7 @@ pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
 /// Returns the end of a wait: `in 11s`, `at 17:00, in 4h 59m`.
 pub(super) fn waiting_time(seconds: u64, until: &Zoned) -> String {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-    // Nobody counts the seconds of an hour.
+    // The seconds of an hour do not matter.
     let shown = if seconds >= 3600 {
         seconds - seconds % 60
     } else {

@@ -66,7 +66,7 @@ fn forget_typed() {
 }
 
 /// Asks on the terminal; no answer means quit, and so does the end of the question, which `is_over` reports. Call only if
-/// somebody can answer.
+/// the user can answer.
 pub async fn ask(
     screen: Screen,
     question: &str,
@@ -133,7 +133,7 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
     })
 }
 
-/// Ends a thread that waits for a line, when this is dropped: what is typed later is meant for somebody else.
+/// Ends a thread that waits for a line, when this is dropped: what is typed later is meant for another program.
 struct Reading(Arc<AtomicBool>);
 
 impl Drop for Reading {

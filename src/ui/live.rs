@@ -21,7 +21,7 @@ const QUIET: u64 = 5;
 /// The status line.
 #[derive(Debug)]
 pub struct Live {
-    /// True if there is a terminal that can show it, and somebody who wants it.
+    /// True if there is a terminal that can show it, and the user wants it.
     wanted: bool,
     /// The start of this command.
     begun: Instant,

@@ -63,7 +63,7 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
         match settings.mark {
             Mark::Auto => "git-ralph",
             Mark::Agent => "the agent",
-            Mark::Never => "nobody",
+            Mark::Never => "the loop alone",
         },
     );
     line(

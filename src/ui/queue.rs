@@ -38,7 +38,7 @@ pub fn of(queue: &Queue) -> String {
     text
 }
 
-/// Returns who holds a change, or else why nobody can take it, unless its phase says so.
+/// Returns who holds a change, or else why no run can take it, unless its phase says so.
 fn note(entry: &Entry) -> Option<String> {
     let is_told = entry.why.is_empty() || entry.phase == "finished";
     let why = (!is_told).then(|| entry.why.clone());

@@ -2,7 +2,7 @@
 //! agents, and may hold anything that a terminal acts upon. All output goes through here; of what a terminal acts upon,
 //! only our own styles and the colours of an agent's output are left.
 //!
-//! Invariants: our own styles are marked with a number that nobody else knows, so that no text of others is taken for
+//! Invariants: our own styles are marked with a number that no other program knows, so that no text of others is taken for
 //! one; what comes out never depends on how the bytes of an agent were cut into pieces.
 
 use std::borrow::Cow;
@@ -24,7 +24,7 @@ pub(super) enum Styles {
     LeftOut,
 }
 
-/// Returns a number that nobody can foresee, in hexadecimal digits.
+/// Returns a random number in hexadecimal digits.
 pub(super) fn secret() -> String {
     // Each has keys of its own, which come from the system.
     let half = || RandomState::new().build_hasher().finish();
@@ -237,7 +237,7 @@ impl AgentOutput {
             if parameters.iter().all(|byte| matches!(byte, b'0' | b';')) {
                 self.colours.clear();
             } else {
-                // What was set long ago is most likely set anew since.
+                // What was set long ago is most likely set again since.
                 let old = (self.colours.len() + sequence.len()).saturating_sub(COLOURS);
                 if old > 0 {
                     self.colours.clear();

@@ -14,7 +14,7 @@ pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
     before.is_some_and(|byte| is_line_break(*byte))
 }
 
-/// Returns true if the text before `at` on its line shows that somebody else's line is repeated: the mark of a diff,
+/// Returns true if the text before `at` on its line shows that another line is repeated: the mark of a diff,
 /// which unlike a bullet has no blank behind it. In an `output`, which may repeat what the agent read, any mark of a
 /// diff or of a quotation shows it.
 pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {

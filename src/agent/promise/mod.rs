@@ -58,7 +58,7 @@ pub enum Heard {
     Denied,
     /// There is a promise, but only in thoughts.
     InThoughts,
-    /// There is a promise, but only in a quotation or in a line of a diff, which repeat what somebody else wrote.
+    /// There is a promise, but only in a quotation or in a line of a diff, which repeat the words of others.
     Repeated,
     /// There is a promise, but only in JSON of a format that is not known.
     InJson,

@@ -2,7 +2,7 @@
 //! doctor`. Changes nothing and takes no lock; works outside a repository too.
 //!
 //! A [`Problem`] prevents a loop from working and has to be repaired; advice is about possible improvements. Each has a
-//! command to type. Files that somebody may be working with at this moment are neither.
+//! command to type. Files that another program may be working with are neither.
 
 mod agents;
 mod boxed;

@@ -132,7 +132,7 @@ pub enum Standing {
     Whole,
     /// Some are there.
     Part(Vec<&'static Wanted>),
-    /// They were added, and somebody has removed them.
+    /// They were added, and have been removed since.
     Overwritten,
 }
 

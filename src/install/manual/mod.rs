@@ -1,7 +1,7 @@
 //! Installs manual pages and completions where man and the shells look for them.
 //!
 //! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only directories that
-//! one created; everything else belongs to somebody else. Each file is written as a whole or not at all, and may be
+//! one created; everything else is left alone. Each file is written as a whole or not at all, and may be
 //! written again. Knows no repository and prints nothing.
 
 pub mod bundled;

@@ -83,7 +83,7 @@ impl ViewThread {
         })
     }
 
-    /// Closes the view, and waits until the screen is given back. Returns true if it was still there: nobody had left
+    /// Closes the view, and waits until the screen is given back. Returns true if it was still there: the user had not left
     /// it, and it had not failed.
     pub fn close(&mut self) -> bool {
         self.closing.ask();

@@ -11,7 +11,7 @@ use crate::ui::{amounts, narration};
 /// The mark of a story, before its id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Nobody has worked on it.
+    /// No attempt was made at it.
     #[default]
     Open,
     Running,

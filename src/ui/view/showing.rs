@@ -18,7 +18,7 @@ use crate::ui::shown::{AgentOutput, plain};
 
 /// The most bytes that are read of what was printed before.
 const BEFORE: u64 = 2 << 20;
-/// The most bytes that are read of what was printed since the last look: nobody reads more in that time.
+/// The most bytes of new output that are read at once: no one reads more in that time.
 const SINCE: u64 = 128 << 10;
 
 /// A log, and the name of its format.

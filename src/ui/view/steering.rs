@@ -233,7 +233,7 @@ impl View {
         self.chosen.typed.is_some() && self.typed.is_some_and(|typed| typed.elapsed() < TYPING)
     }
 
-    /// Returns the only loop if it has come to its end while it was watched, and nobody has worked on it since, so that
+    /// Returns the only loop if it ended while it was watched, and no run has worked on it since, so that
     /// it can be finished. A person who copies or types is not disturbed.
     pub fn at_its_end(&mut self) -> Option<usize> {
         let ends = |model: &Model| model.was_driven && !model.is_driven && model.is_at_its_end();

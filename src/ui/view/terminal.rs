@@ -176,7 +176,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Draws everything anew at the next time.
+    /// Draws everything at the next time.
     pub fn repaint(&mut self) -> io::Result<()> {
         self.0.terminal()?.clear()
     }
