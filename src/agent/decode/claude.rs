@@ -7,14 +7,12 @@ use super::{
     dialect::Dialect,
     droid,
     fault::{Fault, FaultKind},
-    lines::{self, Lenient, parse},
+    lines::{Object, parse},
     qwen,
-    report_builder::{ReportBuilder, ToolInput},
-    tokens::Tokens,
+    report_builder::ReportBuilder,
+    tokens,
     wait::seconds_until,
 };
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Reads the stream.
@@ -36,87 +34,86 @@ impl Claude {
         }
     }
 
-    fn system(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(system) = parse::<System>(line) else {
-            return;
-        };
-        self.is_qwen |= system.qwen_code_version.is_some();
-        let of_qwen = system.qwen_code_version.as_ref().and_then(Value::as_str);
-        if let Some(version) = of_qwen.or(system.claude_code_version.value().as_deref()) {
-            report.is_version(version);
+    fn system(&mut self, system: &Object, report: &mut ReportBuilder) {
+        self.is_qwen |= system.has("qwen_code_version");
+        let of_qwen: Option<String> = system.get("qwen_code_version");
+        if let Some(version) = of_qwen.or(system.get("claude_code_version")) {
+            report.is_version(&version);
         }
-        report.session = system.session_id.value().or(report.session.take());
-        report.works_with(system.model.value());
-        if system.subtype.value().as_deref() == Some("api_retry") {
-            let error = system.error.value().unwrap_or_default();
+        report.session = system.get("session_id").or(report.session.take());
+        report.works_with(system.get("model"));
+        if system.text("subtype") == "api_retry" {
+            let error = system.text("error");
             report.note(&format!("error, trying again: {error}"));
-            let fault = Fault::new(Some(&error), system.error_status.value(), &error);
+            let fault = Fault::new(Some(&error), system.get("error_status"), &error);
             report.fails(fault);
         }
     }
 
-    fn assistant(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(assistant) = parse::<Assistant>(line) else {
+    fn assistant(&mut self, assistant: &Object, report: &mut ReportBuilder) {
+        let error = assistant.get("error");
+        let Some(content) = assistant.list("message/content") else {
             return;
         };
-        let error = assistant.error.value();
-        for block in assistant.message.content {
-            match block.r#type.as_str() {
+        for block in content {
+            match block.text("type").as_str() {
                 // It is told as the reason.
                 "text" if error.is_some() => {}
-                "text" => report.note(&block.text.value().unwrap_or_default()),
-                "tool_use" => {
-                    let name = block.name.value().unwrap_or_default();
-                    report.note_tool(&name, block.input.value().unwrap_or_default());
-                }
+                "text" => report.note(&block.text("text")),
+                "tool_use" => report.note_tool(&block.text("name"), &block.object("input")),
                 _ => {}
             }
         }
-        let is_subagent = assistant.parent_tool_use_id.is_some();
+        let is_subagent = assistant.has("parent_tool_use_id");
         if !is_subagent {
             report.message_begins();
             self.error = error;
         }
     }
 
-    fn result(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(result) = parse::<StreamResult>(line) else {
-            return;
-        };
-        let text = result.result.value();
+    fn result(&mut self, result: &Object, report: &mut ReportBuilder) {
+        let text: Option<String> = result.get("result");
         report.message(text.as_deref().unwrap_or_default());
         report.ended = true;
-        report.session = result.session_id.value().or(report.session.take());
-        report.cost_usd = result.total_cost_usd.value();
-        report.turns = result.num_turns.value();
+        report.session = result.get("session_id").or(report.session.take());
+        report.cost_usd = result.get("total_cost_usd");
+        report.turns = result.get("num_turns");
+        self.tokens(result, report);
+        let denials: Vec<Object> = result.get("permission_denials").unwrap_or_default();
+        for tool in denials
+            .iter()
+            .filter_map(|denial| denial.get::<String>("tool_name"))
+        {
+            report.deny(&tool);
+        }
+        if result.has("is_error") && result.get("is_error") != Some(false) {
+            // The words of qwen about an error, in the place of a result.
+            let told: Option<String> = result.get("error/message");
+            let told = told.map(|words| qwen::bare(&words).to_owned());
+            let message = text.or(told).unwrap_or_else(|| result.text("subtype"));
+            report.fault = Some(self.fault(result.get("api_error_status"), &message));
+        } else if self.is_qwen {
+            report.fault = text.as_deref().and_then(qwen::fault_in);
+        }
+    }
+
+    /// Takes the tokens of everything, with helpers and work that was cut off, by model; without them those of the
+    /// agent's last stretch alone.
+    fn tokens(&self, result: &Object, report: &mut ReportBuilder) {
         report.count_tokens_anew();
-        let models = result.model_usage.value().unwrap_or_default();
-        if models.is_empty() {
-            let mut tokens = result.usage.value().unwrap_or_default();
-            if self.is_qwen {
-                // A part of what was read.
-                let parts = std::mem::take(&mut tokens.cache_read).value();
-                report.cache_read_tokens = parts;
-                tokens.cache_written = <_>::default();
-            }
-            tokens.spend(report);
+        let models: BTreeMap<String, Object> = result.get("modelUsage").unwrap_or_default();
+        let usage = result.object("usage");
+        if models.is_empty() && self.is_qwen {
+            // What came from a cache is a part of what was read.
+            report.spend(usage.get("input_tokens"), usage.get("output_tokens"), None);
+            report.cache_read_tokens = usage.get("cache_read_input_tokens");
+        } else if models.is_empty() {
+            tokens::spend(&usage, report);
         } else if let [model] = models.keys().collect::<Vec<_>>()[..] {
             report.works_with(Some(model.clone()));
         }
-        for tokens in models.into_values() {
-            tokens.spend(report);
-        }
-        for denial in result.permission_denials.value().unwrap_or_default() {
-            report.deny(&denial.tool_name);
-        }
-        if result.is_error {
-            let told = result.error.value().and_then(|error| error.message.value());
-            let told = told.map(|words| qwen::bare(&words).to_owned());
-            let message = text.or(told).or(result.subtype.value()).unwrap_or_default();
-            let status = result.api_error_status.value();
-            report.fault = Some(self.fault(status, &message));
-        } else if self.is_qwen {
-            report.fault = text.as_deref().and_then(qwen::fault_in);
+        for used in models.values() {
+            tokens::spend(used, report);
         }
     }
 
@@ -131,106 +128,23 @@ impl Claude {
         }
         fault
     }
-
-    fn rate_limit(&mut self, line: &str) {
-        if let Some(limit) = parse::<RateLimitEvent>(line)
-            && limit.rate_limit_info.status.value().as_deref() == Some("rejected")
-        {
-            self.resets_at = limit.rate_limit_info.resets_at.value();
-        }
-    }
 }
 
 impl Dialect for Claude {
     fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        match lines::kind(line).as_deref() {
-            Some("system") => self.system(line, report),
-            Some("assistant") => self.assistant(line, report),
-            Some("rate_limit_event") => self.rate_limit(line),
-            Some("result") => self.result(line, report),
-            Some(kind) => droid::line(kind, line, report),
-            None => {}
+        let Some(event) = parse::<Object>(line) else {
+            return;
+        };
+        match event.text("type").as_str() {
+            "system" => self.system(&event, report),
+            "assistant" => self.assistant(&event, report),
+            "rate_limit_event" if event.text("rate_limit_info/status") == "rejected" => {
+                self.resets_at = event.get("rate_limit_info/resetsAt");
+            }
+            "result" => self.result(&event, report),
+            kind => droid::line(kind, &event, report),
         }
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct System {
-    subtype: Lenient<String>,
-    session_id: Lenient<String>,
-    model: Lenient<String>,
-    error: Lenient<String>,
-    error_status: Lenient<u16>,
-    qwen_code_version: Option<Value>,
-    claude_code_version: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Assistant {
-    message: Message,
-    parent_tool_use_id: Option<IgnoredAny>,
-    error: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Message {
-    content: Vec<Block>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Block {
-    r#type: String,
-    text: Lenient<String>,
-    name: Lenient<String>,
-    input: Lenient<ToolInput>,
-}
-
-#[derive(Deserialize)]
-struct RateLimitEvent {
-    rate_limit_info: RateLimitInfo,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RateLimitInfo {
-    status: Lenient<String>,
-    #[serde(rename = "resetsAt")]
-    resets_at: Lenient<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct StreamResult {
-    subtype: Lenient<String>,
-    is_error: bool,
-    api_error_status: Lenient<u16>,
-    result: Lenient<String>,
-    /// The words of qwen about an error, in the place of a result.
-    error: Lenient<Told>,
-    session_id: Lenient<String>,
-    total_cost_usd: Lenient<f64>,
-    num_turns: Lenient<u64>,
-    permission_denials: Lenient<Vec<Denial>>,
-    /// The tokens of the agent's last stretch alone.
-    usage: Lenient<Tokens>,
-    /// The tokens of everything, with helpers and work that was cut off, by model.
-    #[serde(rename = "modelUsage")]
-    model_usage: Lenient<BTreeMap<String, Tokens>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Told {
-    message: Lenient<String>,
-}
-
-#[derive(Deserialize)]
-struct Denial {
-    tool_name: String,
 }
 
 #[cfg(test)]

@@ -2,77 +2,33 @@
 //!
 //! The final message is in the `run_result` line, which is also the end marker; an error is reported before it.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::ReportBuilder,
-};
-use serde::Deserialize;
+use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
-/// Reads the lines.
-pub(super) struct Cline;
-
-impl Dialect for Cline {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(event) = parse::<Event>(line) else {
-            return;
-        };
-        match event.r#type.as_str() {
-            "run_result" => {
-                let text = event.text.value().unwrap_or_default();
-                let usage = event.usage.value().unwrap_or_default();
-                let fault = report.fault.take();
-                report.message(&text);
-                report.ended = true;
-                report.spend(usage.input.value(), usage.output.value(), usage.cost.value());
-                if event.finish_reason.value().as_deref() == Some("error") {
-                    report.fault = Some(fault.unwrap_or_else(|| Fault::new(None, None, &text)));
-                }
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    match event.text("type").as_str() {
+        "run_result" => {
+            let text = event.text("text");
+            let usage = event.object("aggregateUsage");
+            let fault = report.fault.take();
+            report.message(&text);
+            report.ended = true;
+            report.spend(
+                usage.get("inputTokens"),
+                usage.get("outputTokens"),
+                usage.get("totalCost"),
+            );
+            if event.text("finishReason") == "error" {
+                report.fault = Some(fault.unwrap_or_else(|| Fault::new(None, None, &text)));
             }
-            "agent_event" if event.agent.r#type == "error" => {
-                let class = event.agent.error_class.value();
-                let message = event.agent.message.value().unwrap_or_default();
-                report.fails(Fault::new(class.as_deref(), None, &message));
-            }
-            "error" => report.fails(Fault::of_message(event.message)),
-            _ => {}
         }
+        "agent_event" if event.text("event/type") == "error" => {
+            let class: Option<String> = event.get("event/errorClass");
+            report.fails(Fault::new(class.as_deref(), None, &event.text("event/message")));
+        }
+        "error" => report.fails(Fault::new(None, None, &event.text("message"))),
+        _ => {}
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    r#type: String,
-    #[serde(rename = "event")]
-    agent: AgentEvent,
-    message: Lenient<String>,
-    text: Lenient<String>,
-    #[serde(rename = "finishReason")]
-    finish_reason: Lenient<String>,
-    #[serde(rename = "aggregateUsage")]
-    usage: Lenient<Usage>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AgentEvent {
-    r#type: String,
-    #[serde(rename = "errorClass")]
-    error_class: Lenient<String>,
-    message: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Usage {
-    #[serde(rename = "inputTokens")]
-    input: Lenient<u64>,
-    #[serde(rename = "outputTokens")]
-    output: Lenient<u64>,
-    #[serde(rename = "totalCost")]
-    cost: Lenient<f64>,
 }
 
 #[cfg(test)]

@@ -4,114 +4,50 @@
 //! `turn.completed` and `turn.failed` are the end markers. A lone `error` may be followed by
 //! another try.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::ReportBuilder,
-};
-use serde::Deserialize;
+use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
-/// Reads the stream.
-pub(super) struct Codex;
-
-impl Dialect for Codex {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(event) = parse::<Event>(line) else {
-            return;
-        };
-        match event.r#type.as_str() {
-            "thread.started" => report.session = event.thread_id.value(),
-            "turn.started" => report.message_begins(),
-            "item.started" => event.item.started(report),
-            "item.completed" => event.item.completed(report),
-            "turn.completed" => {
-                report.ended = true;
-                report.fault = None;
-                if let Some(usage) = event.usage.value() {
-                    report.input_tokens = usage.input.value();
-                    report.output_tokens = usage.output.value();
-                    report.cache_read_tokens = usage.cached.value();
-                }
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    match event.text("type").as_str() {
+        "thread.started" => report.session = event.get("thread_id"),
+        "turn.started" => report.message_begins(),
+        "item.started" => {
+            let kind = event.text("item/type");
+            if !matches!(kind.as_str(), "" | "agent_message" | "reasoning" | "todo_list") {
+                report.message_begins();
+                let command: Option<String> = event.get("item/command");
+                report.note(&command.map_or(kind, |command| format!("$ {}", command.trim_start())));
             }
-            "turn.failed" => {
-                let error = event.error.value().unwrap_or_default();
-                report.ended = true;
-                report.fault = Some(Fault::of_message(error.message));
-            }
-            "error" => {
-                let fault = Fault::of_message(event.message);
-                report.note(&fault.message);
-                report.fails(fault);
-            }
-            _ => {}
         }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    r#type: String,
-    thread_id: Lenient<String>,
-    item: Item,
-    usage: Lenient<Usage>,
-    error: Lenient<Failure>,
-    message: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Item {
-    r#type: String,
-    text: Lenient<String>,
-    message: Lenient<String>,
-    command: Lenient<String>,
-}
-
-impl Item {
-    fn started(self, report: &mut ReportBuilder) {
-        if matches!(
-            self.r#type.as_str(),
-            "" | "agent_message" | "reasoning" | "todo_list"
-        ) {
-            return;
-        }
-        report.message_begins();
-        match self.command.value() {
-            Some(command) => report.note(&format!("$ {}", command.trim_start())),
-            None => report.note(&self.r#type),
-        }
-    }
-
-    fn completed(self, report: &mut ReportBuilder) {
-        match self.r#type.as_str() {
+        "item.completed" => match event.text("item/type").as_str() {
             "agent_message" => {
-                let text = self.text.value().unwrap_or_default();
+                let text = event.text("item/text");
                 report.note(&text);
                 report.message(&text);
             }
-            "error" => report.note(&self.message.value().unwrap_or_default()),
+            "error" => report.note(&event.text("item/message")),
             _ => {}
+        },
+        "turn.completed" => {
+            report.ended = true;
+            report.fault = None;
+            if let Some(usage) = event.get::<Object>("usage") {
+                report.input_tokens = usage.get("input_tokens");
+                report.output_tokens = usage.get("output_tokens");
+                report.cache_read_tokens = usage.get("cached_input_tokens");
+            }
         }
+        "turn.failed" => {
+            report.ended = true;
+            report.fault = Some(Fault::new(None, None, &event.text("error/message")));
+        }
+        "error" => {
+            let fault = Fault::new(None, None, &event.text("message"));
+            report.note(&fault.message);
+            report.fails(fault);
+        }
+        _ => {}
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Usage {
-    #[serde(rename = "input_tokens")]
-    input: Lenient<u64>,
-    #[serde(rename = "cached_input_tokens")]
-    cached: Lenient<u64>,
-    #[serde(rename = "output_tokens")]
-    output: Lenient<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Failure {
-    message: Lenient<String>,
 }
 
 #[cfg(test)]

@@ -3,76 +3,44 @@
 //! The final message is the last `assistant.message` that asks for no tool; `result` is the end marker. Tokens and cost
 //! are not reported.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
-};
-use serde::{Deserialize, de::IgnoredAny};
+use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
-/// Reads the stream.
-pub(super) struct Copilot;
-
-impl Dialect for Copilot {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(event) = parse::<Event>(line) else {
-            return;
-        };
-        let data = event.data;
-        match event.r#type.as_str() {
-            // A helper of the agent does not speak for it.
-            "assistant.message" if data.parent_tool_call_id.is_some() => {}
-            "assistant.message" => {
-                let text = data.content.value().unwrap_or_default();
-                report.note(&text);
-                report.message_begins();
-                report.works_with(data.model.value());
-                if data.tool_requests.is_empty() {
-                    report.words(text);
-                }
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    match event.text("type").as_str() {
+        // A helper of the agent does not speak for it.
+        "assistant.message" if event.has("data/parentToolCallId") => {}
+        "assistant.message" => {
+            let Some(tools) = event.list("data/toolRequests") else {
+                return;
+            };
+            let text = event.text("data/content");
+            report.note(&text);
+            report.message_begins();
+            report.works_with(event.get("data/model"));
+            if tools.is_empty() {
+                report.words(text);
             }
-            "tool.execution_start" => {
-                let name = data.tool_name.value().unwrap_or_default();
-                report.note_tool(&name, data.arguments.value().unwrap_or_default());
-            }
-            "session.error" => {
-                let name = data.error_type.value();
-                let message = data.message.value().unwrap_or_default();
-                let fault = Fault::new(name.as_deref(), data.status_code.value(), &message);
-                report.note(&fault.message);
-                report.fails(fault);
-            }
-            "result" => {
-                report.ended = true;
-                report.session = event.session_id.value();
-            }
-            _ => {}
         }
+        "tool.execution_start" => {
+            report.note_tool(&event.text("data/toolName"), &event.object("data/arguments"));
+        }
+        "session.error" => {
+            let name: Option<String> = event.get("data/errorType");
+            let fault = Fault::new(
+                name.as_deref(),
+                event.get("data/statusCode"),
+                &event.text("data/message"),
+            );
+            report.note(&fault.message);
+            report.fails(fault);
+        }
+        "result" => {
+            report.ended = true;
+            report.session = event.get("sessionId");
+        }
+        _ => {}
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    r#type: String,
-    data: Data,
-    #[serde(rename = "sessionId")]
-    session_id: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Data {
-    content: Lenient<String>,
-    model: Lenient<String>,
-    tool_requests: Vec<IgnoredAny>,
-    parent_tool_call_id: Option<IgnoredAny>,
-    tool_name: Lenient<String>,
-    arguments: Lenient<ToolInput>,
-    error_type: Lenient<String>,
-    status_code: Lenient<u16>,
-    message: Lenient<String>,
 }
 
 #[cfg(test)]

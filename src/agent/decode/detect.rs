@@ -5,10 +5,10 @@
 
 use super::{
     format::Format,
-    lines::{Lenient, parse},
+    lines::{Object, parse},
 };
 use memchr::memchr;
-use serde::{Deserialize, de::IgnoredAny};
+use serde::de::IgnoredAny;
 use std::mem;
 
 /// The longest first line, in bytes, blank lines before it included; if it is longer, the output is text.
@@ -114,32 +114,6 @@ fn is_json(line: &[u8]) -> bool {
     is_container && serde_json::from_slice::<IgnoredAny>(line).is_ok() || is_document()
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct FirstLine {
-    r#type: String,
-    version: Option<IgnoredAny>,
-    #[serde(rename = "sessionID")]
-    session_id: Lenient<String>,
-    part: Option<IgnoredAny>,
-    error: Option<IgnoredAny>,
-    data: Option<IgnoredAny>,
-    result: Lenient<String>,
-    message: Lenient<Message>,
-    event: Option<IgnoredAny>,
-    llm_message: Option<IgnoredAny>,
-    kind: Lenient<String>,
-    qwen_code_version: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    #[serde(rename = "role")]
-    _role: String,
-    #[serde(rename = "content")]
-    _content: Vec<IgnoredAny>,
-}
-
 fn format_of(line: &[u8]) -> Format {
     if let Some(document) = line.strip_prefix(b"{\n").or(line.strip_prefix(b"{\r\n")) {
         return match document.trim_ascii_start() {
@@ -147,24 +121,26 @@ fn format_of(line: &[u8]) -> Format {
             _ => Format::Text,
         };
     }
-    let Some(line) = parse::<FirstLine>(&String::from_utf8_lossy(line)) else {
+    let line = String::from_utf8_lossy(line);
+    let Some(line) = parse::<Object>(&line) else {
         return Format::Text;
     };
-    match line.r#type.as_str() {
-        "system" if line.qwen_code_version.is_some() => Format::Qwen,
+    let is_text = |field| line.get::<String>(field).is_some();
+    match line.text("type").as_str() {
+        "system" if line.has("qwen_code_version") => Format::Qwen,
         "system" => Format::Claude,
         // All that it prints with `--output-format json`.
-        "result" if line.result.value().is_some() => Format::Claude,
+        "result" if is_text("result") => Format::Claude,
         "thread.started" => Format::Codex,
-        "session" if line.version.is_some() => Format::Pi,
+        "session" if line.has("version") => Format::Pi,
         "init" => Format::Gemini,
-        "message" if line.message.value().is_some() => Format::Goose,
-        "agent_event" if line.event.is_some() => Format::Cline,
-        name if name.starts_with("session.") && line.data.is_some() => Format::Copilot,
-        "" if line.llm_message.is_some() && line.kind.value().as_deref() == Some("MessageEvent") => {
-            Format::Openhands
+        "message" if is_text("message/role") && line.get::<Vec<IgnoredAny>>("message/content").is_some() => {
+            Format::Goose
         }
-        _ if line.session_id.value().is_some() && (line.part.or(line.error)).is_some() => Format::Opencode,
+        "agent_event" if line.has("event") => Format::Cline,
+        name if name.starts_with("session.") && line.has("data") => Format::Copilot,
+        "" if line.has("llm_message") && line.text("kind") == "MessageEvent" => Format::Openhands,
+        _ if is_text("sessionID") && (line.has("part") || line.has("error")) => Format::Opencode,
         _ => Format::Text,
     }
 }

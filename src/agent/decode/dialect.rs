@@ -1,5 +1,6 @@
 //! Says what a format of JSON lines has to know.
 
+use super::lines::{Object, parse};
 use super::report_builder::ReportBuilder;
 
 /// Knows one format of JSON lines.
@@ -9,4 +10,15 @@ pub(super) trait Dialect: Send {
 
     /// Takes the end of the stream and the end of stderr.
     fn end(&mut self, _stderr: &str, _draft: &mut ReportBuilder) {}
+}
+
+/// A format each of whose lines says all.
+pub(super) type Simple = fn(&Object, &mut ReportBuilder);
+
+impl Dialect for Simple {
+    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
+        if let Some(event) = parse(line) {
+            self(&event, report);
+        }
+    }
 }

@@ -3,61 +3,31 @@
 //! The final message is in the `completion` line, which is also the end marker. The prompt comes back as a message of
 //! the user.
 
-use super::{
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
-    tokens::Tokens,
-};
-use serde::Deserialize;
+use super::{Fault, lines::Object, report_builder::ReportBuilder, tokens};
 
 /// Takes a line of one of these kinds; ignores other kinds.
-pub(super) fn line(kind: &str, line: &str, report: &mut ReportBuilder) {
-    if !matches!(kind, "message" | "tool_call" | "completion" | "error") {
-        return;
-    }
-    let Some(event) = parse::<Event>(line) else {
-        return;
-    };
+pub(super) fn line(kind: &str, event: &Object, report: &mut ReportBuilder) {
     match kind {
-        "message" if event.role.value().as_deref() == Some("assistant") => {
-            let text = event.text.value().unwrap_or_default();
-            report.note(&text);
+        "message" if event.text("role") == "assistant" => {
+            report.note(&event.text("text"));
             report.message_begins();
         }
         "tool_call" => {
             report.message_begins();
-            let input = event.parameters.value().unwrap_or_default();
-            report.note_tool(&event.tool_name.value().unwrap_or_default(), input);
+            report.note_tool(&event.text("toolName"), &event.object("parameters"));
         }
         "completion" => {
-            report.message(&event.final_text.value().unwrap_or_default());
+            report.message(&event.text("finalText"));
             report.ended = true;
-            report.session = event.session_id.value().or(report.session.take());
+            report.session = event.get("session_id").or(report.session.take());
             report.count_tokens_anew();
-            event.usage.value().unwrap_or_default().spend(report);
+            tokens::spend(&event.object("usage"), report);
         }
         // Its last words, which say less than those before.
-        "error" if report.fault.is_some() && event.source.value().as_deref() == Some("cli") => {}
-        "error" => report.fails(Fault::of_message(event.message)),
+        "error" if report.fault.is_some() && event.text("source") == "cli" => {}
+        "error" => report.fails(Fault::new(None, None, &event.text("message"))),
         _ => {}
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    role: Lenient<String>,
-    text: Lenient<String>,
-    #[serde(rename = "toolName")]
-    tool_name: Lenient<String>,
-    parameters: Lenient<ToolInput>,
-    #[serde(rename = "finalText")]
-    final_text: Lenient<String>,
-    message: Lenient<String>,
-    source: Lenient<String>,
-    session_id: Lenient<String>,
-    usage: Lenient<Tokens>,
 }
 
 #[cfg(test)]

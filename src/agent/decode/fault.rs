@@ -3,7 +3,6 @@
 //! Structured fields come first: the agent's own name for the error, then an HTTP status. Words are searched only in
 //! the text of an error, never in a model's message. This module must not know what a fault leads to.
 
-use super::lines::Lenient;
 use super::wait::wait_in;
 use serde_json::Value;
 
@@ -222,11 +221,6 @@ impl Fault {
             },
             None => whole,
         }
-    }
-
-    /// Makes a fault from the error's text alone.
-    pub(super) fn of_message(message: Lenient<String>) -> Self {
-        Self::new(None, None, &message.value().unwrap_or_default())
     }
 
     /// Makes a fault from the agent's name for the error, the HTTP status and the error's text, as far as they are

@@ -6,10 +6,9 @@
 use super::{
     dialect::Dialect,
     fault::{Fault, FaultKind},
-    lines::{Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
+    lines::{Object, parse},
+    report_builder::ReportBuilder,
 };
-use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The longest document, in bytes.
@@ -31,19 +30,18 @@ pub(super) struct Gemini {
 }
 
 impl Gemini {
-    fn event(&mut self, event: Event, report: &mut ReportBuilder) {
-        let kind = event.r#type.as_str();
-        let speaks = kind == "message" && event.role.value().as_deref() == Some("assistant");
-        match kind {
+    fn event(&mut self, event: &Object, report: &mut ReportBuilder) {
+        let kind = event.text("type");
+        let speaks = kind == "message" && event.text("role") == "assistant";
+        match kind.as_str() {
             "init" => {
-                report.session = event.session_id.value();
+                report.session = event.get("session_id");
                 // Which one that is comes at the end.
-                let model = event.model.value().filter(|model| model != "auto");
-                report.works_with(model);
+                report.works_with(event.get("model").filter(|model| model != "auto"));
             }
             "message" if speaks => {
-                let words = event.content.value().unwrap_or_default();
-                if !self.speaking || !event.delta {
+                let words = event.text("content");
+                if !self.speaking || event.get("delta") != Some(true) {
                     report.message_begins();
                     report.note(&words);
                 }
@@ -51,22 +49,22 @@ impl Gemini {
             }
             "tool_use" => {
                 report.message_begins();
-                let name = event.tool_name.value().unwrap_or_default();
-                report.note_tool(&name, event.parameters.value().unwrap_or_default());
+                report.note_tool(&event.text("tool_name"), &event.object("parameters"));
             }
             "tool_result" => report.message_begins(),
             "result" => {
                 report.ended = true;
-                report.fault = event.error.value().map(Failure::into_fault);
-                if report.fault.is_none() && event.status.value().as_deref() == Some("error") {
+                report.fault = event.get("error").map(|error| fault(&error));
+                if report.fault.is_none() && event.text("status") == "error" {
                     report.fault = Some(Fault::new(None, None, ""));
                 }
-                if let Some(stats) = event.stats.value() {
-                    report.input_tokens = stats.input_tokens.value();
-                    report.output_tokens = stats.output_tokens.value();
-                    report.cache_read_tokens = stats.cached.value();
-                    let models = stats.models.value().unwrap_or_default().into_iter();
-                    let models = models.map(|(name, used)| (used.output_tokens.value(), name));
+                if let Some(stats) = event.get::<Object>("stats") {
+                    report.input_tokens = stats.get("input_tokens");
+                    report.output_tokens = stats.get("output_tokens");
+                    report.cache_read_tokens = stats.get("cached");
+                    let models: BTreeMap<String, Object> = stats.get("models").unwrap_or_default();
+                    let models = models.into_iter();
+                    let models = models.map(|(name, used)| (used.get::<u64>("output_tokens"), name));
                     report.works_with(models.max().map(|(_, name)| name));
                 }
             }
@@ -76,33 +74,29 @@ impl Gemini {
     }
 
     fn document(&mut self, report: &mut ReportBuilder) {
-        let Some(document) = parse::<Document>(&self.document) else {
+        let Some(document) = parse::<Object>(&self.document) else {
             return;
         };
-        report.session = document.session_id.value();
-        if let Some(response) = document.response.value() {
+        report.session = document.get("session_id");
+        if let Some(response) = document.get::<String>("response") {
             report.message(&response);
             report.ended = true;
         }
-        report.fault = document.error.value().map(Failure::into_fault);
-        for model in document
-            .stats
-            .value()
-            .into_iter()
-            .flat_map(|s| s.models.into_values())
-        {
-            let tokens = model.tokens;
-            report.spend(tokens.prompt.value(), tokens.candidates.value(), None);
+        report.fault = document.get("error").map(|error| fault(&error));
+        let models: BTreeMap<String, Object> = document.get("stats/models").unwrap_or_default();
+        for model in models.values() {
+            report.spend(model.get("tokens/prompt"), model.get("tokens/candidates"), None);
         }
     }
 }
 
 impl Dialect for Gemini {
     fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        if let Some(event) = parse::<Event>(line).filter(|event| !event.r#type.is_empty()) {
+        let event = parse::<Object>(line);
+        if let Some(event) = event.filter(|event| !event.text("type").is_empty()) {
             self.is_stream = true;
             self.document = String::new();
-            self.event(event, report);
+            self.event(&event, report);
         } else if !self.is_stream && self.document.len() + line.len() < DOCUMENT_LIMIT {
             self.document.push_str(line);
             self.document.push('\n');
@@ -113,8 +107,9 @@ impl Dialect for Gemini {
         if !self.is_stream {
             self.document(report);
         }
+        let ended = report.ended;
         match &mut report.fault {
-            None if !report.ended => report.fault = fault_in(stderr),
+            None if !ended => report.fault = fault_in(stderr),
             Some(fault) if fault.kind == FaultKind::Other => fault.kind = kind_in(stderr),
             _ => {}
         }
@@ -129,19 +124,15 @@ fn fault_in(stderr: &str) -> Option<Fault> {
 
 /// Finds the last error in JSON that begins a line.
 pub(super) fn fault_in_json(stderr: &str) -> Option<Fault> {
-    #[derive(Deserialize)]
-    struct Line {
-        error: Failure,
-    }
     stderr
         .rmatch_indices('{')
         .filter(|(at, _)| stderr[..*at].ends_with('\n') || *at == 0)
         .take(STDERR_TRIES)
         .find_map(|(at, _)| {
-            let mut values = serde_json::Deserializer::from_str(&stderr[at..]).into_iter::<Line>();
-            values.next()?.ok()
+            let mut values = serde_json::Deserializer::from_str(&stderr[at..]).into_iter::<Object>();
+            values.next()?.ok()?.get("error")
         })
-        .map(|line| line.error.into_fault())
+        .map(|error| fault(&error))
 }
 
 /// Returns the kind of the last error on stderr, as node prints it: after the path of a file about it come the name of
@@ -156,83 +147,13 @@ fn kind_in(stderr: &str) -> FaultKind {
     Fault::new(None, None, &lines.join("\n")).kind
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    r#type: String,
-    session_id: Lenient<String>,
-    model: Lenient<String>,
-    role: Lenient<String>,
-    content: Lenient<String>,
-    delta: bool,
-    tool_name: Lenient<String>,
-    parameters: Lenient<ToolInput>,
-    status: Lenient<String>,
-    error: Lenient<Failure>,
-    stats: Lenient<Stats>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Failure {
-    r#type: Lenient<String>,
-    message: Lenient<String>,
-    code: Lenient<u16>,
-}
-
-impl Failure {
-    fn into_fault(self) -> Fault {
-        let name = self.r#type.value();
-        let message = self.message.value().unwrap_or_default();
-        let bare = message.strip_prefix("[API Error: ");
-        // What follows is advice, which speaks of quota and sign-in whatever the error is.
-        let bare = bare.map(|rest| rest.rsplit_once(']').map_or(rest, |(words, _)| words));
-        Fault::new(name.as_deref(), self.code.value(), bare.unwrap_or(&message))
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Stats {
-    input_tokens: Lenient<u64>,
-    output_tokens: Lenient<u64>,
-    cached: Lenient<u64>,
-    models: Lenient<BTreeMap<String, Used>>,
-}
-
-/// The use of one of the models.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Used {
-    output_tokens: Lenient<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Document {
-    session_id: Lenient<String>,
-    response: Lenient<String>,
-    error: Lenient<Failure>,
-    stats: Lenient<DocumentStats>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct DocumentStats {
-    models: BTreeMap<String, Model>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Model {
-    tokens: Tokens,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tokens {
-    prompt: Lenient<u64>,
-    candidates: Lenient<u64>,
+fn fault(error: &Object) -> Fault {
+    let name: Option<String> = error.get("type");
+    let message = error.text("message");
+    let bare = message.strip_prefix("[API Error: ");
+    // What follows is advice, which speaks of quota and sign-in whatever the error is.
+    let bare = bare.map(|rest| rest.rsplit_once(']').map_or(rest, |(words, _)| words));
+    Fault::new(name.as_deref(), error.get("code"), bare.unwrap_or(&message))
 }
 
 #[cfg(test)]

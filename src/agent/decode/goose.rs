@@ -2,101 +2,39 @@
 //!
 //! A message comes in pieces that share its id; `complete` is the end marker. After a tool the agent has to speak again.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
-};
-use serde::Deserialize;
+use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
-/// Reads the stream.
-#[derive(Default)]
-pub(super) struct Goose {
-    speaking: bool,
-    /// The id of the current message, if it has one.
-    id: Option<String>,
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    match event.text("type").as_str() {
+        "message" => message(&event.object("message"), report),
+        "complete" => report.ended = true,
+        "error" => report.fails(Fault::new(None, None, &event.text("error"))),
+        _ => {}
+    }
 }
 
-impl Goose {
-    fn message(&mut self, message: Message, report: &mut ReportBuilder) {
-        let id = message.id.value();
-        let speaks = message.role.value().as_deref() == Some("assistant");
-        for part in message.content {
-            match part.r#type.as_str() {
-                "text" if speaks => {
-                    let text = part.text.value().unwrap_or_default();
-                    if !self.speaking || self.id != id {
-                        report.message_begins();
-                        report.note(&text);
-                    }
-                    (self.speaking, self.id) = (true, id.clone());
-                    report.words(text);
+fn message(message: &Object, report: &mut ReportBuilder) {
+    let speaks = message.text("role") == "assistant";
+    for part in message.list("content").unwrap_or_default() {
+        match part.text("type").as_str() {
+            "text" if speaks => {
+                let text = part.text("text");
+                if report.speaks(message.text("id")) {
+                    report.note(&text);
                 }
-                "thinking" | "redactedThinking" | "systemNotification" => {}
-                _ => {
-                    report.message_begins();
-                    self.speaking = false;
-                    let call = part.tool_call.value().unwrap_or_default().value;
-                    if let Some(name) = call.name.value() {
-                        report.note_tool(&name, call.arguments.value().unwrap_or_default());
-                    }
+                report.words(text);
+            }
+            "thinking" | "redactedThinking" | "systemNotification" => {}
+            _ => {
+                report.message_begins();
+                let call = part.object("toolCall/value");
+                if let Some(name) = call.get::<String>("name") {
+                    report.note_tool(&name, &call.object("arguments"));
                 }
             }
         }
     }
-}
-
-impl Dialect for Goose {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(event) = parse::<Event>(line) else {
-            return;
-        };
-        match event.r#type.as_str() {
-            "message" => self.message(event.message, report),
-            "complete" => report.ended = true,
-            "error" => report.fails(Fault::of_message(event.error)),
-            _ => {}
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    r#type: String,
-    message: Message,
-    error: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Message {
-    id: Lenient<String>,
-    role: Lenient<String>,
-    content: Vec<Part>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Part {
-    r#type: String,
-    text: Lenient<String>,
-    #[serde(rename = "toolCall")]
-    tool_call: Lenient<ToolCall>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ToolCall {
-    value: Call,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Call {
-    name: Lenient<String>,
-    arguments: Lenient<ToolInput>,
 }
 
 #[cfg(test)]

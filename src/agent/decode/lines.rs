@@ -5,6 +5,8 @@
 
 use memchr::memchr;
 use serde::{Deserialize, de::IgnoredAny};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// The longest line, in bytes; longer ones are skipped without being kept.
 const LINE_LIMIT: usize = 4 * 1024 * 1024;
@@ -61,41 +63,46 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// Returns the `type` of a line. If it comes first, the rest, which may be long, is not read, so it may be broken.
-pub(super) fn kind(line: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Head {
-        r#type: String,
-    }
-    if let Some(rest) = line.strip_prefix(r#"{"type":""#)
-        && let Some((kind, _)) = rest.split_once('"')
-        && !kind.contains('\\')
-    {
-        return Some(kind.to_owned());
-    }
-    parse::<Head>(line).map(|head| head.r#type)
-}
+/// An object whose fields are read when they are asked for: the others may be of any kind, and long.
+#[derive(Default, Deserialize)]
+pub(super) struct Object<'a>(#[serde(borrow)] BTreeMap<String, &'a RawValue>);
 
-/// A field that counts as missing if it does not have the expected type.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Lenient<T> {
-    Is(T),
-    Not(IgnoredAny),
-}
-
-impl<T> Lenient<T> {
-    pub(super) fn value(self) -> Option<T> {
-        match self {
-            Self::Is(value) => Some(value),
-            Self::Not(_) => None,
+impl<'a> Object<'a> {
+    /// Returns a field, or `outer/inner`; one that does not have the expected type counts as missing.
+    pub(super) fn get<T: Deserialize<'a>>(&self, path: &str) -> Option<T> {
+        match path.split_once('/') {
+            Some((outer, inner)) => self.get::<Self>(outer)?.get(inner),
+            None => parse(self.0.get(path)?.get()),
         }
     }
-}
 
-impl<T> Default for Lenient<T> {
-    fn default() -> Self {
-        Self::Not(IgnoredAny)
+    /// Returns true if there is such a field, and it is not null.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.get::<Option<IgnoredAny>>(path).flatten().is_some()
+    }
+
+    /// Returns a text, an empty one if it is missing.
+    pub(super) fn text(&self, path: &str) -> String {
+        self.get(path).unwrap_or_default()
+    }
+
+    /// Returns an object, an empty one if it is missing.
+    pub(super) fn object(&self, path: &str) -> Self {
+        self.get(path).unwrap_or_default()
+    }
+
+    /// Returns a list of objects, an empty one if it is missing; `None` if it is anything else.
+    pub(super) fn list(&self, path: &str) -> Option<Vec<Self>> {
+        let Some(list) = self.get::<&RawValue>(path) else {
+            return Some(Vec::new());
+        };
+        let items: Vec<&RawValue> = parse(list.get())?;
+        Some(
+            items
+                .iter()
+                .map(|item| parse(item.get()).unwrap_or_default())
+                .collect(),
+        )
     }
 }
 
@@ -138,6 +145,7 @@ mod tests {
 
     #[test]
     fn the_type_is_found_wherever_it_stands() {
+        let kind = |line| parse::<Object>(line).and_then(|line| line.get::<String>("type"));
         for line in [
             r#"{"type":"result","a":1}"#,
             r#"{"type":"re\u0073ult"}"#,
@@ -152,12 +160,7 @@ mod tests {
 
     #[test]
     fn a_field_of_another_type_is_missing() {
-        #[derive(Deserialize)]
-        struct Line {
-            #[serde(default)]
-            number: Lenient<u16>,
-        }
-        let number = |line| parse::<Line>(line).and_then(|line| line.number.value());
+        let number = |line| parse::<Object>(line).and_then(|line| line.get::<u16>("number"));
         assert_eq!(number(r#"{"number":7}"#), Some(7));
         for line in [r#"{"number":null}"#, r#"{"number":[{"a":-1}]}"#, "{}", "{"] {
             assert_eq!(number(line), None, "{line}");

@@ -39,7 +39,7 @@ pub use report::{Report, Usage};
 
 use super::promise::{Heard, Tag};
 use detect::{Detection, Found};
-use dialect::Dialect;
+use dialect::{Dialect, Simple};
 use lines::{LineReader, keep_end};
 use report_builder::ReportBuilder;
 use std::mem;
@@ -242,19 +242,20 @@ impl Decoder {
 
 /// Returns the reader of a format's lines, if it has lines.
 fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
-    Some(match format {
+    let simple: Simple = match format {
         Format::Auto | Format::Text => return None,
-        Format::Claude | Format::Droid => Box::new(claude::Claude::default()),
-        Format::Codex => Box::new(codex::Codex),
-        Format::Gemini => Box::new(gemini::Gemini::default()),
-        Format::Opencode => Box::new(opencode::Opencode::default()),
-        Format::Copilot => Box::new(copilot::Copilot),
-        Format::Qwen => Box::new(claude::Claude::of_qwen()),
-        Format::Pi => Box::new(pi::Pi),
-        Format::Goose => Box::new(goose::Goose::default()),
-        Format::Cline => Box::new(cline::Cline),
-        Format::Openhands => Box::new(openhands::Openhands),
-    })
+        Format::Claude | Format::Droid => return Some(Box::new(claude::Claude::default())),
+        Format::Qwen => return Some(Box::new(claude::Claude::of_qwen())),
+        Format::Gemini => return Some(Box::new(gemini::Gemini::default())),
+        Format::Codex => codex::line,
+        Format::Opencode => opencode::line,
+        Format::Copilot => copilot::line,
+        Format::Pi => pi::line,
+        Format::Goose => goose::line,
+        Format::Cline => cline::line,
+        Format::Openhands => openhands::line,
+    };
+    Some(Box::new(simple))
 }
 
 #[cfg(test)]

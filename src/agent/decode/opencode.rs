@@ -3,158 +3,55 @@
 //! The final message is the text parts that share the last message id; a `step_finish` whose reason
 //! is `stop` is the end marker.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
-};
-use serde::Deserialize;
+use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
-/// Reads the stream.
-#[derive(Default)]
-pub(super) struct Opencode {
-    /// The id of the message whose text is being read.
-    speaking: Option<String>,
-}
-
-impl Opencode {
-    fn text(&mut self, part: Part, report: &mut ReportBuilder) {
-        let message = part.message_id.value();
-        if message.is_none() || message != self.speaking {
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    report.session = event.get("sessionID").or(report.session.take());
+    let part = event.object("part");
+    match event.text("type").as_str() {
+        "text" => {
+            match part.get("messageID") {
+                Some(id) => _ = report.speaks(id),
+                None => report.message_begins(),
+            }
+            let text = part.text("text");
+            report.note(&text);
+            report.words(text);
+            report.words("\n");
+        }
+        "step_start" => report.message_begins(),
+        "tool_use" => {
+            report.came_to_nothing = false;
             report.message_begins();
-            self.speaking = message;
+            report.note_tool(&part.text("tool"), &part.object("state/input"));
         }
-        let text = part.text.value().unwrap_or_default();
-        report.note(&text);
-        report.words(text);
-        report.words("\n");
-    }
-
-    fn work(&mut self, report: &mut ReportBuilder) {
-        report.message_begins();
-        self.speaking = None;
-    }
-}
-
-impl Dialect for Opencode {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(event) = parse::<Event>(line) else {
-            return;
-        };
-        report.session = event.session_id.value().or(report.session.take());
-        let part = event.part;
-        match event.r#type.as_str() {
-            "text" => self.text(part, report),
-            "step_start" => self.work(report),
-            "tool_use" => {
-                report.came_to_nothing = false;
-                self.work(report);
-                let input = part.state.input.value().unwrap_or_default();
-                report.note_tool(&part.tool.value().unwrap_or_default(), input);
+        "step_finish" => {
+            // The input tokens, those of the cache excluded.
+            let (input, output) = (part.get("tokens/input"), part.get("tokens/output"));
+            let reason = part.text("reason");
+            // Its service broke off; it begins the same step again, and would for ever.
+            report.came_to_nothing = reason == "unknown" && input.unwrap_or(0) + output.unwrap_or(0) == 0;
+            report.spend(input, output, part.get("cost"));
+            report.spend_cached(part.get("tokens/cache/read"), part.get("tokens/cache/write"));
+            report.ended = reason == "stop";
+            if !report.ended {
+                report.message_begins();
             }
-            "step_finish" => {
-                let tokens = part.tokens.value().unwrap_or_default();
-                let (input, output) = (tokens.input.value(), tokens.output.value());
-                let reason = part.reason.value();
-                // Its service broke off; it begins the same step again, and would for ever.
-                report.came_to_nothing =
-                    reason.as_deref() == Some("unknown") && input.unwrap_or(0) + output.unwrap_or(0) == 0;
-                report.spend(input, output, part.cost.value());
-                let cache = tokens.cache.value().unwrap_or_default();
-                report.spend_cached(cache.read.value(), cache.write.value());
-                report.ended = reason.as_deref() == Some("stop");
-                if !report.ended {
-                    self.work(report);
-                }
-            }
-            "error" => report.fails(event.error.into_fault()),
-            _ => {}
         }
+        "error" => report.fails(fault(&event.object("error"))),
+        _ => {}
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    r#type: String,
-    #[serde(rename = "sessionID")]
-    session_id: Lenient<String>,
-    part: Part,
-    error: Failure,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Part {
-    #[serde(rename = "messageID")]
-    message_id: Lenient<String>,
-    text: Lenient<String>,
-    tool: Lenient<String>,
-    state: ToolState,
-    reason: Lenient<String>,
-    tokens: Lenient<Tokens>,
-    cost: Lenient<f64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ToolState {
-    input: Lenient<ToolInput>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tokens {
-    /// The input tokens, those of the cache excluded.
-    input: Lenient<u64>,
-    output: Lenient<u64>,
-    cache: Lenient<Cache>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Cache {
-    read: Lenient<u64>,
-    write: Lenient<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Failure {
-    name: Lenient<String>,
-    data: FailureData,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct FailureData {
-    message: Lenient<String>,
-    #[serde(rename = "statusCode")]
-    status_code: Lenient<u16>,
-    #[serde(rename = "responseHeaders")]
-    response_headers: Lenient<Headers>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Headers {
-    #[serde(rename = "retry-after")]
-    retry_after: Lenient<String>,
-}
-
-impl Failure {
-    fn into_fault(self) -> Fault {
-        let name = self.name.value();
-        let message = self.data.message.value();
-        let message = message.or_else(|| name.clone()).unwrap_or_default();
-        let mut fault = Fault::new(name.as_deref(), self.data.status_code.value(), &message);
-        let headers = self.data.response_headers.value().unwrap_or_default();
-        if let Some(seconds) = headers.retry_after.value().and_then(|text| text.parse().ok()) {
-            fault.retry_after = Some(seconds);
-        }
-        fault
-    }
+fn fault(error: &Object) -> Fault {
+    let name: Option<String> = error.get("name");
+    let message = error.get("data/message").or_else(|| name.clone());
+    let status = error.get("data/statusCode");
+    let mut fault = Fault::new(name.as_deref(), status, &message.unwrap_or_default());
+    let wait = error.text("data/responseHeaders/retry-after").parse().ok();
+    fault.retry_after = wait.or(fault.retry_after);
+    fault
 }
 
 #[cfg(test)]

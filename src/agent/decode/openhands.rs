@@ -3,48 +3,31 @@
 //! The final message is that of the tool `finish`, or one without a tool; it is also the end marker. An error of the
 //! service is an event of its own: in its other output nothing says that there was one, and the exit code is 0.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
-};
-use serde::Deserialize;
+use super::lines::{Object, parse};
+use super::{Fault, report_builder::ReportBuilder};
 
-/// Reads the lines.
-pub(super) struct Openhands;
-
-impl Dialect for Openhands {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        let Some(event) = parse::<Event>(line) else {
-            return;
-        };
-        let speaks = event.source.value().as_deref() == Some("agent");
-        match event.kind.as_str() {
-            "MessageEvent" if speaks => {
-                let parts = event.message.value().unwrap_or_default().content;
-                let texts = parts.into_iter().filter_map(|part| part.text.value());
-                finish(&texts.collect::<Vec<_>>().join("\n"), report);
-            }
-            "ActionEvent" => {
-                let action = event.action.value().unwrap_or_default();
-                if action.kind.value().as_deref() == Some("FinishAction") {
-                    finish(&action.message.value().unwrap_or_default(), report);
-                } else {
-                    report.message_begins();
-                    let input = event.call.value().unwrap_or_default().arguments.value();
-                    let input = input.and_then(|text| parse::<ToolInput>(&text));
-                    let name = event.tool_name.value().unwrap_or_default();
-                    report.note_tool(&name, input.unwrap_or_default());
-                }
-            }
-            "ConversationErrorEvent" => {
-                let code = event.code.value();
-                let words = event.detail.value().unwrap_or_default();
-                report.fails(Fault::new(code.as_deref(), None, &words));
-            }
-            _ => {}
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    match event.text("kind").as_str() {
+        "MessageEvent" if event.text("source") == "agent" => {
+            let parts = event.list("llm_message/content").unwrap_or_default();
+            let texts = parts.iter().filter_map(|part| part.get("text"));
+            finish(&texts.collect::<Vec<String>>().join("\n"), report);
         }
+        "ActionEvent" if event.text("action/kind") == "FinishAction" => {
+            finish(&event.text("action/message"), report);
+        }
+        "ActionEvent" => {
+            report.message_begins();
+            // An object, as text.
+            let input = event.text("tool_call/arguments");
+            report.note_tool(&event.text("tool_name"), &parse(&input).unwrap_or_default());
+        }
+        "ConversationErrorEvent" => {
+            let code: Option<String> = event.get("code");
+            report.fails(Fault::new(code.as_deref(), None, &event.text("detail")));
+        }
+        _ => {}
     }
 }
 
@@ -52,47 +35,6 @@ fn finish(text: &str, report: &mut ReportBuilder) {
     report.message(text);
     report.note(text);
     report.ended = true;
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    kind: String,
-    source: Lenient<String>,
-    #[serde(rename = "llm_message")]
-    message: Lenient<Message>,
-    action: Lenient<Action>,
-    tool_name: Lenient<String>,
-    #[serde(rename = "tool_call")]
-    call: Lenient<Call>,
-    code: Lenient<String>,
-    detail: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Message {
-    content: Vec<Part>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Part {
-    text: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Action {
-    kind: Lenient<String>,
-    message: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Call {
-    /// An object, as text.
-    arguments: Lenient<String>,
 }
 
 #[cfg(test)]

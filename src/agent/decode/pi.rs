@@ -3,119 +3,46 @@
 //! The final message is the last `message_end` of the assistant whose `stopReason` is `stop`;
 //! `agent_end` is the end marker. An error is a message too, whose `stopReason` says so.
 
-use super::{
-    dialect::Dialect,
-    fault::Fault,
-    lines::{self, Lenient, parse},
-    report_builder::{ReportBuilder, ToolInput},
-};
-use serde::{Deserialize, de::IgnoredAny};
+use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
-/// Reads the stream.
-pub(super) struct Pi;
-
-impl Dialect for Pi {
-    fn line(&mut self, line: &str, report: &mut ReportBuilder) {
-        match lines::kind(line).as_deref() {
-            Some("session") => report.session = parse::<Session>(line).and_then(|it| it.id.value()),
-            Some("agent_start") => report.message_begins(),
-            Some("tool_execution_start") => {
-                if let Some(tool) = parse::<Tool>(line) {
-                    report.note_tool(&tool.tool_name, tool.args.value().unwrap_or_default());
-                }
+/// Takes a line.
+pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    match event.text("type").as_str() {
+        "session" => report.session = event.get("id"),
+        "agent_start" => report.message_begins(),
+        "tool_execution_start" => report.note_tool(&event.text("toolName"), &event.object("args")),
+        "message_end" => {
+            let message = event.object("message");
+            if let Some(content) = message.list("content")
+                && message.text("role") == "assistant"
+            {
+                heard(&message, &content, report);
             }
-            Some("message_end") => {
-                if let Some(end) = parse::<MessageEnd>(line)
-                    && end.message.role == "assistant"
-                {
-                    end.message.heard(report);
-                }
-            }
-            Some("agent_end") => report.ended = parse::<IgnoredAny>(line).is_some(),
-            _ => {}
         }
+        "agent_end" => report.ended = true,
+        _ => {}
     }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Session {
-    id: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Tool {
-    #[serde(rename = "toolName")]
-    tool_name: String,
-    args: Lenient<ToolInput>,
-}
-
-#[derive(Deserialize)]
-struct MessageEnd {
-    message: Message,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Message {
-    role: String,
-    content: Vec<Block>,
-    #[serde(rename = "stopReason")]
-    stop_reason: Lenient<String>,
-    #[serde(rename = "errorMessage")]
-    error: Lenient<String>,
-    model: Lenient<String>,
-    usage: Lenient<Usage>,
-}
-
-impl Message {
-    fn heard(self, report: &mut ReportBuilder) {
-        report.message_begins();
-        let reason = self.stop_reason.value().unwrap_or_default();
-        let texts = self.content.into_iter().filter(|block| block.r#type == "text");
-        for text in texts.filter_map(|block| block.text.value()) {
-            report.note(&text);
-            if reason == "stop" {
-                report.words(text);
-                report.words("\n");
-            }
+fn heard(message: &Object, content: &[Object], report: &mut ReportBuilder) {
+    report.message_begins();
+    let reason = message.text("stopReason");
+    let texts = content.iter().filter(|block| block.text("type") == "text");
+    for text in texts.filter_map(|block| block.get::<String>("text")) {
+        report.note(&text);
+        if reason == "stop" {
+            report.words(text);
+            report.words("\n");
         }
-        if reason == "error" {
-            report.fault = Some(Fault::of_message(self.error));
-        }
-        let usage = self.usage.value().unwrap_or_default();
-        let cost = usage.cost.value().and_then(|cost| cost.total.value());
-        report.spend(usage.input.value(), usage.output.value(), cost);
-        report.spend_cached(usage.cache_read.value(), usage.cache_write.value());
-        report.works_with(self.model.value());
     }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Block {
-    r#type: String,
-    text: Lenient<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Usage {
-    /// The input tokens, those of the cache excluded.
-    input: Lenient<u64>,
-    #[serde(rename = "cacheRead")]
-    cache_read: Lenient<u64>,
-    #[serde(rename = "cacheWrite")]
-    cache_write: Lenient<u64>,
-    output: Lenient<u64>,
-    cost: Lenient<Cost>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Cost {
-    total: Lenient<f64>,
+    if reason == "error" {
+        report.fault = Some(Fault::new(None, None, &message.text("errorMessage")));
+    }
+    // The input tokens, those of the cache excluded.
+    let usage = message.object("usage");
+    report.spend(usage.get("input"), usage.get("output"), usage.get("cost/total"));
+    report.spend_cached(usage.get("cacheRead"), usage.get("cacheWrite"));
+    report.works_with(message.get("model"));
 }
 
 #[cfg(test)]

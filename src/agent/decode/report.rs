@@ -27,7 +27,7 @@ pub struct Message {
 }
 
 /// The outcome of an agent's run, as far as its output shows it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// The promise of the final message.
     pub heard: Heard,

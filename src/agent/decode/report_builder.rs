@@ -6,15 +6,15 @@
 use super::{
     fault::Fault,
     format::Format,
-    lines::{Lenient, keep_end},
+    lines::{Object, keep_end},
     report::{Message, Report},
 };
 use crate::agent::installed::short;
 use crate::agent::learnings::LearningScanner;
 use crate::agent::promise::{Heard, PromiseScanner, Tag, plain_text};
-use serde::Deserialize;
 use std::collections::VecDeque;
 use std::mem;
+use std::ops::{Deref, DerefMut};
 
 /// The longest line of activity, in characters.
 const ACTIVITY_CHARS: usize = 200;
@@ -31,6 +31,18 @@ const RECENT: usize = 4;
 const DENIED: usize = 10;
 const DENIED_CHARS: usize = 60;
 
+/// The fields of a tool's input that say most, under the names that agents use; the first one is shown.
+const INPUTS: [&str; 8] = [
+    "command",
+    "file_path",
+    "filePath",
+    "path",
+    "pattern",
+    "url",
+    "query",
+    "description",
+];
+
 /// Maximum length of the name of a model, in characters.
 const MODEL_CHARS: usize = 100;
 
@@ -43,8 +55,9 @@ pub(super) struct ReportBuilder {
     learnings: LearningScanner,
     /// The end of the message, a byte more than is told.
     message: Vec<u8>,
+    /// The id of the message that comes in pieces.
+    speaker: Option<String>,
     activity: Vec<String>,
-    denied: Vec<String>,
     /// The last different actions, and the number of repetitions of any of them since a new one.
     recent: VecDeque<String>,
     repeats: u32,
@@ -52,17 +65,22 @@ pub(super) struct ReportBuilder {
     pub(super) came_to_nothing: bool,
     /// True if the last line only repeats that something fails.
     pub(super) is_stuck: bool,
-    pub(super) ended: bool,
-    pub(super) fault: Option<Fault>,
-    pub(super) cost_usd: Option<f64>,
-    pub(super) input_tokens: Option<u64>,
-    pub(super) cache_read_tokens: Option<u64>,
-    pub(super) cache_write_tokens: Option<u64>,
-    pub(super) output_tokens: Option<u64>,
-    pub(super) model: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) turns: Option<u64>,
-    pub(super) session: Option<String>,
+    /// All that is known of the report.
+    report: Report,
+}
+
+impl Deref for ReportBuilder {
+    type Target = Report;
+
+    fn deref(&self) -> &Report {
+        &self.report
+    }
+}
+
+impl DerefMut for ReportBuilder {
+    fn deref_mut(&mut self) -> &mut Report {
+        &mut self.report
+    }
 }
 
 impl ReportBuilder {
@@ -77,23 +95,13 @@ impl ReportBuilder {
             scanner: PromiseScanner::of(tag, prompt),
             learnings: LearningScanner::new(prompt),
             message: Vec::new(),
+            speaker: None,
             activity: Vec::new(),
-            denied: Vec::new(),
             recent: VecDeque::new(),
             repeats: 0,
             came_to_nothing: false,
             is_stuck: false,
-            ended: false,
-            fault: None,
-            cost_usd: None,
-            input_tokens: None,
-            cache_read_tokens: None,
-            cache_write_tokens: None,
-            output_tokens: None,
-            model: None,
-            version: None,
-            turns: None,
-            session: None,
+            report: Report::default(),
         }
     }
 
@@ -102,8 +110,19 @@ impl ReportBuilder {
         self.scanner.restart();
         self.learnings.restart();
         self.message.clear();
+        self.speaker = None;
         self.ended = false;
         self.fault = None;
+    }
+
+    /// Begins another message, unless the one with this id is not over; returns true if it begins.
+    pub(super) fn speaks(&mut self, id: String) -> bool {
+        let begins = self.speaker.as_ref() != Some(&id);
+        if begins {
+            self.message_begins();
+            self.speaker = Some(id);
+        }
+        begins
     }
 
     /// Notes a failure that the agent may overcome by trying again; another failure in a row is no progress.
@@ -165,8 +184,8 @@ impl ReportBuilder {
     }
 
     /// Notes that a tool is used.
-    pub(super) fn note_tool(&mut self, name: &str, input: ToolInput) {
-        match input.gist() {
+    pub(super) fn note_tool(&mut self, name: &str, input: &Object) {
+        match INPUTS.iter().find_map(|field| input.get::<String>(field)) {
             Some(gist) => self.note(&format!("{name}: {}", gist.trim_start())),
             None => self.note(name),
         }
@@ -216,30 +235,16 @@ impl ReportBuilder {
     pub(super) fn report(self, format: Format) -> Report {
         let heard = self.scanner.finish();
         let excess = self.message.len().saturating_sub(MESSAGE_KEPT);
-        let ended_well = self.ended && self.fault.is_none();
+        let ended_well = self.report.ended && self.report.fault.is_none();
         Report {
             heard: if ended_well { heard } else { Heard::Nothing },
             message: Message {
                 text: plain_text(&self.message[excess..]).replace("\r\n", "\n"),
                 is_cut: excess > 0,
             },
-            ended: self.ended,
-            fault: self.fault,
-            cost_usd: self.cost_usd,
-            input_tokens: self.input_tokens,
-            cache_read_tokens: self.cache_read_tokens,
-            cache_write_tokens: self.cache_write_tokens,
-            output_tokens: self.output_tokens,
-            model: self.model,
-            version: self.version,
-            turns: self.turns,
-            session: self.session,
             learnings: self.learnings.finish(),
-            denied: self.denied,
             format,
-            is_other: false,
-            suspected: None,
-            last_line: None,
+            ..self.report
         }
     }
 }
@@ -247,38 +252,6 @@ impl ReportBuilder {
 fn add(sum: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
         *sum = Some(sum.unwrap_or(0).saturating_add(more));
-    }
-}
-
-/// The input of a tool, under the names that agents use for its fields.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ToolInput {
-    command: Lenient<String>,
-    file_path: Lenient<String>,
-    #[serde(rename = "filePath")]
-    file_path_camel: Lenient<String>,
-    path: Lenient<String>,
-    pattern: Lenient<String>,
-    url: Lenient<String>,
-    query: Lenient<String>,
-    description: Lenient<String>,
-}
-
-impl ToolInput {
-    fn gist(self) -> Option<String> {
-        [
-            self.command,
-            self.file_path,
-            self.file_path_camel,
-            self.path,
-            self.pattern,
-            self.url,
-            self.query,
-            self.description,
-        ]
-        .into_iter()
-        .find_map(Lenient::value)
     }
 }
 
@@ -325,7 +298,7 @@ mod tests {
             r#"{"command":["ls"],"filePath":"a.rs","content":"x"}"#,
             "{}",
         ] {
-            report.note_tool("tool", parse(input).unwrap());
+            report.note_tool("tool", &parse(input).unwrap());
         }
         assert_eq!(report.take_activity(), ["tool: ls", "tool: a.rs", "tool"]);
     }

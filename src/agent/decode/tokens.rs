@@ -1,29 +1,18 @@
 //! The tokens that claude's stream counts, and others that took its names.
 
-use serde::Deserialize;
+use super::{lines::Object, report_builder::ReportBuilder};
 
-use super::lines::Lenient;
-use super::report_builder::ReportBuilder;
-
-/// Tokens of one model.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Tokens {
-    /// The input tokens, those of the cache excluded.
-    #[serde(alias = "input_tokens", alias = "inputTokens")]
-    input: Lenient<u64>,
-    #[serde(alias = "cache_read_input_tokens", alias = "cacheReadInputTokens")]
-    pub(super) cache_read: Lenient<u64>,
-    #[serde(alias = "cache_creation_input_tokens", alias = "cacheCreationInputTokens")]
-    pub(super) cache_written: Lenient<u64>,
-    #[serde(alias = "output_tokens", alias = "outputTokens")]
-    output: Lenient<u64>,
-}
-
-impl Tokens {
-    /// Adds them to the report.
-    pub(super) fn spend(self, report: &mut ReportBuilder) {
-        report.spend(self.input.value(), self.output.value(), None);
-        report.spend_cached(self.cache_read.value(), self.cache_written.value());
-    }
+/// Adds the tokens of one model to the report.
+pub(super) fn spend(tokens: &Object, report: &mut ReportBuilder) {
+    let count = |snake, camel| tokens.get(snake).or_else(|| tokens.get(camel));
+    // The input tokens, those of the cache excluded.
+    report.spend(
+        count("input_tokens", "inputTokens"),
+        count("output_tokens", "outputTokens"),
+        None,
+    );
+    report.spend_cached(
+        count("cache_read_input_tokens", "cacheReadInputTokens"),
+        count("cache_creation_input_tokens", "cacheCreationInputTokens"),
+    );
 }
