@@ -7,7 +7,7 @@ use jsonc_parser::ast::{Array, Object, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::layout::{Layout, Node, end_of_line_comment, gap_before, next_comma};
+use super::layout::{Layout, end_of_line_comment, gap_before, next_comma};
 
 /// A hook to be added to an agent's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,14 +21,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Returns the entry in the list of its event.
-    pub(super) fn group(&self) -> Node {
-        let hook = vec![
-            ("type", Node::Text("command")),
-            ("command", Node::Text(self.command)),
-            ("timeout", Node::Number(self.timeout)),
-        ];
-        Node::Object(vec![("hooks", Node::List(vec![Node::Object(hook)]))])
+    /// Returns the entry in the list of its event, without layout.
+    pub(super) fn group(&self) -> String {
+        let (command, timeout) = (self.command, self.timeout);
+        format!(r#"{{"hooks":[{{"type":"command","command":"{command}","timeout":{timeout}}}]}}"#)
     }
 }
 
@@ -55,52 +51,22 @@ pub fn add<'w>(
 
 fn add_one(text: &str, hook: &Wanted, empties: &mut Empties) -> Result<Option<String>, String> {
     let group = hook.group();
+    let list = format!("\"{}\":[{group}]", hook.event);
+    let whole = format!("\"hooks\":{{{list}}}");
     if text.trim().is_empty() {
         empties.insert(FILE.to_owned(), text.to_owned());
-        let layout = Layout::of("");
-        let events = vec![(hook.event, Node::List(vec![group]))];
-        let whole = Node::Object(vec![("hooks", Node::Object(events))]);
-        return Ok(Some(layout.render(&whole, "", true) + "\n"));
+        return Ok(Some(
+            Layout::of("").render(&format!("{{{whole}}}"), "", true) + "\n",
+        ));
     }
     parsed(text, |root| {
-        let layout = Layout::of(text);
-        let inside = |range: Range| Inside {
-            text,
-            range,
-            layout: &layout,
-        };
-        let Some(hooks) = member(root, "hooks")? else {
-            let whole = Node::Object(vec![(hook.event, Node::List(vec![group]))]);
-            let children: Vec<Range> = root.properties.iter().map(|member| member.range).collect();
-            return Ok(Some(inside(root.range).put(
-                Some("hooks"),
-                &whole,
-                &children,
-                ROOT,
-                empties,
-            )));
-        };
-        let hooks = object(hooks, "hooks")?;
-        let Some(list) = member(hooks, hook.event)? else {
-            let children: Vec<Range> = hooks.properties.iter().map(|member| member.range).collect();
-            let list = Node::List(vec![group]);
-            return Ok(Some(inside(hooks.range).put(
-                Some(hook.event),
-                &list,
-                &children,
-                "hooks",
-                empties,
-            )));
-        };
-        let path = format!("hooks.{}", hook.event);
-        let list = array(list, &path)?;
-        if find(list, hook.command, &path)?.is_some() {
-            return Ok(None);
-        }
-        let children: Vec<Range> = list.elements.iter().map(Ranged::range).collect();
-        Ok(Some(
-            inside(list.range).put(None, &group, &children, &path, empties),
-        ))
+        let place = Place::of(root, hook)?;
+        Ok(match (place.hooks, place.list, place.found) {
+            (_, _, Some(_)) => None,
+            (_, Some(it), None) => Some(Brackets::of_list(it).put(text, &group, &place.path, empties)),
+            (Some(it), None, None) => Some(Brackets::of_object(it).put(text, &list, "hooks", empties)),
+            (None, None, None) => Some(Brackets::of_object(root).put(text, &whole, ROOT, empties)),
+        })
     })
 }
 
@@ -111,16 +77,7 @@ pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, 
         return Ok(found);
     }
     for hook in wanted {
-        let is_there = parsed(text, |root| {
-            let Some(hooks) = member(root, "hooks")? else {
-                return Ok(false);
-            };
-            let Some(list) = member(object(hooks, "hooks")?, hook.event)? else {
-                return Ok(false);
-            };
-            let path = format!("hooks.{}", hook.event);
-            Ok(find(array(list, &path)?, hook.command, &path)?.is_some())
-        })?;
+        let is_there = parsed(text, |root| Ok(Place::of(root, hook)?.found.is_some()))?;
         if is_there {
             found.push(hook);
         }
@@ -159,52 +116,31 @@ fn remove_one(text: &str, hook: &Wanted, empties: &Empties) -> Result<Option<Str
         return Ok(None);
     }
     parsed(text, |root| {
-        let Some(hooks_value) = member(root, "hooks")? else {
+        let place = Place::of(root, hook)?;
+        let (Some(hooks), Some(list), Some((group, inner, at))) = (place.hooks, place.list, place.found)
+        else {
             return Ok(None);
         };
-        let hooks = object(hooks_value, "hooks")?;
-        let Some(list) = member(hooks, hook.event)? else {
-            return Ok(None);
-        };
-        let path = format!("hooks.{}", hook.event);
-        let list = array(list, &path)?;
-        let Some((group, inner, at)) = find(list, hook.command, &path)? else {
-            return Ok(None);
-        };
-        let cut = |range: Range, children: &[Range], index: usize, path: &str| {
-            let emptied = children.len() == 1;
-            match (emptied, empties.get(path)) {
-                (true, Some(interior)) => {
-                    format!("{}{interior}{}", &text[..=range.start], &text[range.end - 1..])
-                }
-                _ => take(text, children, index, range),
-            }
-        };
-        let elements: Vec<Range> = inner.elements.iter().map(Ranged::range).collect();
-        if elements.len() > 1 {
-            return Ok(Some(cut(inner.range, &elements, at, "-")));
-        }
-        let elements: Vec<Range> = list.elements.iter().map(Ranged::range).collect();
-        if elements.len() > 1 || empties.contains_key(&path) {
-            return Ok(Some(cut(list.range, &elements, group, &path)));
-        }
         let index = |object: &Object, name: &str| {
-            object
-                .properties
-                .iter()
+            let mut members = object.properties.iter();
+            members
                 .position(|member| member.name.as_str() == name)
+                .unwrap_or_default()
         };
-        let members: Vec<Range> = hooks.properties.iter().map(|member| member.range).collect();
-        if members.len() > 1 || empties.contains_key("hooks") {
-            let at = index(hooks, hook.event).unwrap_or_default();
-            return Ok(Some(cut(hooks.range, &members, at, "hooks")));
+        for (brackets, index, path) in [
+            (Brackets::of_list(inner), at, "-"),
+            (Brackets::of_list(list), group, &place.path),
+            (Brackets::of_object(hooks), index(hooks, hook.event), "hooks"),
+        ] {
+            if brackets.children.len() > 1 || empties.contains_key(path) {
+                return Ok(Some(brackets.cut(text, index, empties.get(path))));
+            }
         }
-        let members: Vec<Range> = root.properties.iter().map(|member| member.range).collect();
-        if let (1, Some(whole)) = (members.len(), empties.get(FILE)) {
+        let brackets = Brackets::of_object(root);
+        if let (1, Some(whole)) = (brackets.children.len(), empties.get(FILE)) {
             return Ok(Some(whole.clone()));
         }
-        let at = index(root, "hooks").unwrap_or_default();
-        Ok(Some(cut(root.range, &members, at, ROOT)))
+        Ok(Some(brackets.cut(text, index(root, "hooks"), empties.get(ROOT))))
     })
 }
 
@@ -277,37 +213,72 @@ fn find<'o, 'a>(
     Ok(None)
 }
 
-/// An object or a list to which something is added.
-struct Inside<'a> {
-    text: &'a str,
-    range: Range,
-    layout: &'a Layout,
+/// What is around a hook, as far as it is there.
+struct Place<'o, 'a> {
+    hooks: Option<&'o Object<'a>>,
+    /// The list of the hook's event, and its path.
+    list: Option<&'o Array<'a>>,
+    path: String,
+    /// The hook's group in the list, the list of that group, and the hook's position there.
+    found: Option<(usize, &'o Array<'a>, usize)>,
 }
 
-impl Inside<'_> {
-    /// Adds a value after the others.
-    fn put(
-        &self,
-        name: Option<&str>,
-        value: &Node,
-        children: &[Range],
-        path: &str,
-        empties: &mut Empties,
-    ) -> String {
-        let (text, layout) = (self.text, self.layout);
+impl<'o, 'a> Place<'o, 'a> {
+    fn of(root: &'o Object<'a>, hook: &Wanted) -> Result<Self, String> {
+        let mut place = Self {
+            hooks: None,
+            list: None,
+            path: format!("hooks.{}", hook.event),
+            found: None,
+        };
+        if let Some(hooks) = member(root, "hooks")? {
+            let hooks = place.hooks.insert(object(hooks, "hooks")?);
+            if let Some(list) = member(hooks, hook.event)? {
+                let list = place.list.insert(array(list, &place.path)?);
+                place.found = find(list, hook.command, &place.path)?;
+            }
+        }
+        Ok(place)
+    }
+}
+
+/// An object or a list in the text.
+struct Brackets {
+    range: Range,
+    children: Vec<Range>,
+}
+
+impl Brackets {
+    fn of_object(object: &Object) -> Self {
+        Self {
+            range: object.range,
+            children: object.properties.iter().map(|member| member.range).collect(),
+        }
+    }
+
+    fn of_list(list: &Array) -> Self {
+        Self {
+            range: list.range,
+            children: list.elements.iter().map(Ranged::range).collect(),
+        }
+    }
+
+    /// Adds a member or an element, given without layout, after the others.
+    fn put(&self, text: &str, value: &str, path: &str, empties: &mut Empties) -> String {
+        let layout = Layout::of(text);
         let own = Layout::indent_at(text, self.range.start);
         let interior = &text[self.range.start + 1..self.range.end - 1];
-        let over_lines = match children.first() {
+        let over_lines = match self.children.first() {
             Some(first) => text[self.range.start..first.start].contains('\n'),
             None => layout.over_lines || interior.contains('\n'),
         };
-        let indent = match children.first() {
+        let indent = match self.children.first() {
             Some(first) if over_lines => Layout::indent_at(text, first.start),
             _ => format!("{own}{}", layout.unit),
         };
-        let rendered = layout.member(name, value, &indent, over_lines);
+        let rendered = layout.render(value, &indent, over_lines);
         let line = format!("{}{indent}", layout.line_end);
-        let Some(last) = children.last() else {
+        let Some(last) = self.children.last() else {
             empties.insert(path.to_owned(), interior.to_owned());
             let kept = interior.trim_end();
             let rest = &interior[kept.len()..];
@@ -323,10 +294,10 @@ impl Inside<'_> {
         let comma = next_comma(text, last.end, close);
         let from = comma.map_or(last.end, |comma| comma + 1);
         let at = end_of_line_comment(text, from, close);
-        let before = match over_lines || text[from..at].contains("//") {
-            true => line,
-            false if layout.spaced => " ".to_owned(),
-            false => String::new(),
+        let before = if over_lines || text[from..at].contains("//") {
+            line
+        } else {
+            layout.blank().to_owned()
         };
         match comma {
             Some(_) => format!("{}{before}{rendered},{}", &text[..at], &text[at..]),
@@ -338,33 +309,36 @@ impl Inside<'_> {
             ),
         }
     }
-}
 
-/// Removes one child from an object or a list, with one comma and the gap before it.
-fn take(text: &str, children: &[Range], index: usize, range: Range) -> String {
-    let child = children[index];
-    let gap = gap_before(text, child.start);
-    let close = range.end - 1;
-    let next = children.get(index + 1).map_or(close, |next| next.start);
-    if let Some(comma) = next_comma(text, child.end, next) {
-        return format!(
-            "{}{}{}",
-            &text[..gap],
-            &text[child.end..comma],
-            &text[comma + 1..]
-        );
-    }
-    let before = match index.checked_sub(1) {
-        Some(before) => next_comma(text, children[before].end, gap),
-        None => None,
-    };
-    match before {
-        Some(comma) => format!(
-            "{}{}{}",
-            &text[..comma],
-            &text[comma + 1..gap],
-            &text[child.end..]
-        ),
-        None => format!("{}{}", &text[..gap], &text[child.end..]),
+    /// Removes one child; the only one leaves what was between the brackets before, if that is known.
+    fn cut(&self, text: &str, index: usize, interior: Option<&String>) -> String {
+        let (open, close) = (self.range.start, self.range.end - 1);
+        if let (1, Some(interior)) = (self.children.len(), interior) {
+            return format!("{}{interior}{}", &text[..=open], &text[close..]);
+        }
+        let child = self.children[index];
+        // With the gap before it, and one comma.
+        let gap = gap_before(text, child.start);
+        let next = self.children.get(index + 1).map_or(close, |next| next.start);
+        if let Some(comma) = next_comma(text, child.end, next) {
+            return format!(
+                "{}{}{}",
+                &text[..gap],
+                &text[child.end..comma],
+                &text[comma + 1..]
+            );
+        }
+        let before = index
+            .checked_sub(1)
+            .and_then(|before| next_comma(text, self.children[before].end, gap));
+        match before {
+            Some(comma) => format!(
+                "{}{}{}",
+                &text[..comma],
+                &text[comma + 1..gap],
+                &text[child.end..]
+            ),
+            None => format!("{}{}", &text[..gap], &text[child.end..]),
+        }
     }
 }

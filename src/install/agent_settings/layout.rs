@@ -1,18 +1,5 @@
 //! The layout of a JSON text: indentation, line ends, blanks; and the text between its values.
 
-use std::fmt::Write as _;
-
-use serde_json::json;
-
-/// JSON whose members keep their order.
-#[derive(Clone, Debug)]
-pub(super) enum Node {
-    Text(&'static str),
-    Number(u64),
-    List(Vec<Node>),
-    Object(Vec<(&'static str, Node)>),
-}
-
 /// The layout that the author of a text uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
@@ -58,51 +45,36 @@ impl Layout {
             .collect()
     }
 
-    /// Renders a member of an object, or an element of a list if it has no name.
-    pub fn member(&self, name: Option<&str>, value: &Node, indent: &str, over_lines: bool) -> String {
-        let value = self.render(value, indent, over_lines);
-        match name {
-            Some(name) => format!("\"{name}\":{}{value}", self.blank()),
-            None => value,
-        }
-    }
-
-    /// Renders a value whose first line is already indented.
-    pub fn render(&self, value: &Node, indent: &str, over_lines: bool) -> String {
-        let inner = format!("{indent}{}", self.unit);
-        let (open, close, items): (char, char, Vec<String>) = match value {
-            Node::Object(members) => {
-                let member =
-                    |(name, value): &(&'static str, Node)| self.member(Some(name), value, &inner, over_lines);
-                ('{', '}', members.iter().map(member).collect())
-            }
-            Node::List(elements) => {
-                let element = |value: &Node| self.member(None, value, &inner, over_lines);
-                ('[', ']', elements.iter().map(element).collect())
-            }
-            Node::Text(text) => return json!(text).to_string(),
-            Node::Number(number) => return number.to_string(),
-        };
-        let mut text = String::from(open);
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                text.push(',');
-            }
+    /// Lays out a text that has no layout, and no brackets, commas or colons in its strings, from an indented line on.
+    pub fn render(&self, bare: &str, indent: &str, over_lines: bool) -> String {
+        let mut text = String::new();
+        let mut depth = 0;
+        let break_line = |text: &mut String, depth| {
             if over_lines {
-                let _ = write!(text, "{}{inner}", self.line_end);
-            } else if index > 0 {
-                text.push_str(self.blank());
+                text.push_str(&format!("{}{indent}{}", self.line_end, self.unit.repeat(depth)));
             }
-            text.push_str(item);
+        };
+        for char in bare.chars() {
+            if matches!(char, '}' | ']') {
+                depth -= 1;
+                break_line(&mut text, depth);
+            }
+            text.push(char);
+            match char {
+                '{' | '[' => {
+                    depth += 1;
+                    break_line(&mut text, depth);
+                }
+                ',' if over_lines => break_line(&mut text, depth),
+                ',' | ':' => text.push_str(self.blank()),
+                _ => {}
+            }
         }
-        if over_lines {
-            let _ = write!(text, "{}{indent}", self.line_end);
-        }
-        text.push(close);
         text
     }
 
-    fn blank(&self) -> &'static str {
+    /// Returns what follows a colon, and a comma within a line.
+    pub fn blank(&self) -> &'static str {
         if self.spaced { " " } else { "" }
     }
 }

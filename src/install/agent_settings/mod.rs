@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub use edit::Wanted;
 pub use error::SettingsFileError;
 use error::{failed, wrong};
-use layout::{Layout, Node};
+use layout::Layout;
 use receipt::Receipts;
 
 use crate::fs::{
@@ -139,11 +139,9 @@ pub enum Standing {
 impl Agent {
     /// Returns settings that contain only the hooks.
     pub fn settings(&self) -> String {
-        let events = self
-            .hooks
-            .iter()
-            .map(|hook| (hook.event, Node::List(vec![hook.group()])));
-        let whole = Node::Object(vec![("hooks", Node::Object(events.collect()))]);
+        let event = |hook: &Wanted| format!("\"{}\":[{}]", hook.event, hook.group());
+        let events: Vec<String> = self.hooks.iter().map(event).collect();
+        let whole = format!("{{\"hooks\":{{{}}}}}", events.join(","));
         Layout::of("").render(&whole, "", true) + "\n"
     }
 
