@@ -36,7 +36,7 @@ pub(super) const CLAUDE: Belongings = Belongings {
     variables: &["ANTHROPIC_", "CLAUDE_"],
     // Otherwise it does not work without asking where it is run by root.
     told: &[("IS_SANDBOX", "1")],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const CODEX: Belongings = Belongings {
@@ -57,11 +57,11 @@ pub(super) const CODEX: Belongings = Belongings {
         ..Directory::read(".codex")
     })],
     variables: &["CODEX_", "OPENAI_"],
-    told: &[],
     own_sandbox: Some((
         &["-s", "workspace-write"],
         "--dangerously-bypass-approvals-and-sandbox",
     )),
+    ..Belongings::NONE
 };
 
 pub(super) const GEMINI: Belongings = Belongings {
@@ -77,8 +77,7 @@ pub(super) const GEMINI: Belongings = Belongings {
         ..Directory::read(".gemini")
     })],
     variables: &["GEMINI_", "GOOGLE_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const OPENCODE: Belongings = Belongings {
@@ -90,8 +89,7 @@ pub(super) const OPENCODE: Belongings = Belongings {
         Place::Read(".opencode/bin"),
     ],
     variables: &["OPENCODE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const COPILOT: Belongings = Belongings {
@@ -102,8 +100,7 @@ pub(super) const COPILOT: Belongings = Belongings {
         ..Directory::read(".copilot")
     })],
     variables: &["COPILOT_", "GH_TOKEN", "GITHUB_TOKEN"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const QWEN: Belongings = Belongings {
@@ -117,8 +114,7 @@ pub(super) const QWEN: Belongings = Belongings {
         ..Directory::read(".qwen")
     })],
     variables: &["DASHSCOPE_", "OPENAI_", "QWEN_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const PI: Belongings = Belongings {
@@ -129,8 +125,7 @@ pub(super) const PI: Belongings = Belongings {
         ..Directory::read(".pi/agent")
     })],
     variables: &["PI_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "OPENROUTER_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const AIDER: Belongings = Belongings {
@@ -152,8 +147,7 @@ pub(super) const AIDER: Belongings = Belongings {
         "DEEPSEEK_",
         "OPENROUTER_",
     ],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const AMP: Belongings = Belongings {
@@ -162,8 +156,7 @@ pub(super) const AMP: Belongings = Belongings {
         Place::Written(".local/share/amp"),
     ],
     variables: &["AMP_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const DROID: Belongings = Belongings {
@@ -175,8 +168,7 @@ pub(super) const DROID: Belongings = Belongings {
         ..Directory::read(".factory")
     })],
     variables: &["FACTORY_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const CLINE: Belongings = Belongings {
@@ -199,7 +191,7 @@ pub(super) const CLINE: Belongings = Belongings {
     variables: &["CLINE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_"],
     // Otherwise it asks its daemon outside the box to do the work, if one runs.
     told: &[("CLINE_SESSION_BACKEND_MODE", "local")],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const VIBE: Belongings = Belongings {
@@ -210,8 +202,7 @@ pub(super) const VIBE: Belongings = Belongings {
         ..Directory::read(".vibe")
     })],
     variables: &["MISTRAL_", "VIBE_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const CN: Belongings = Belongings {
@@ -222,8 +213,7 @@ pub(super) const CN: Belongings = Belongings {
         ..Directory::read(".continue")
     })],
     variables: &["CONTINUE_", "ANTHROPIC_", "OPENAI_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const AUGGIE: Belongings = Belongings {
@@ -233,8 +223,7 @@ pub(super) const AUGGIE: Belongings = Belongings {
         ..Directory::read(".augment")
     })],
     variables: &["AUGMENT_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const CURSOR_AGENT: Belongings = Belongings {
@@ -251,8 +240,7 @@ pub(super) const CURSOR_AGENT: Belongings = Belongings {
         Place::Read(".local/share/cursor-agent"),
     ],
     variables: &["CURSOR_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const GOOSE: Belongings = Belongings {
@@ -265,8 +253,7 @@ pub(super) const GOOSE: Belongings = Belongings {
         Place::Written(".local/state/goose"),
     ],
     variables: &["GOOSE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GOOGLE_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const KIMI: Belongings = Belongings {
@@ -279,8 +266,7 @@ pub(super) const KIMI: Belongings = Belongings {
         ..Directory::read(".kimi-code")
     })],
     variables: &["KIMI_", "MOONSHOT_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const KIRO_CLI: Belongings = Belongings {
@@ -292,8 +278,7 @@ pub(super) const KIRO_CLI: Belongings = Belongings {
         Place::Written(".local/share/kiro-cli"),
     ],
     variables: &["KIRO_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const OPENHANDS: Belongings = Belongings {
@@ -303,8 +288,7 @@ pub(super) const OPENHANDS: Belongings = Belongings {
         ..Directory::read(".openhands")
     })],
     variables: &["LLM_", "OPENHANDS_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };
 
 pub(super) const CRUSH: Belongings = Belongings {
@@ -313,6 +297,5 @@ pub(super) const CRUSH: Belongings = Belongings {
         Place::Written(".local/share/crush"),
     ],
     variables: &["CRUSH_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
-    told: &[],
-    own_sandbox: None,
+    ..Belongings::NONE
 };

@@ -35,8 +35,6 @@ pub struct Preset {
 /// Every preset, in the order in which they are searched on PATH when no agent is named.
 pub const ALL: &[Preset] = &[
     Preset {
-        name: "claude",
-        program: "claude",
         args: &[
             "-p",
             "--output-format",
@@ -44,84 +42,48 @@ pub const ALL: &[Preset] = &[
             "--verbose",
             "--dangerously-skip-permissions",
         ],
-        env: &[],
         format: Format::Claude,
         unasked: Some("--dangerously-skip-permissions"),
-        litter: None,
-        tried: true,
-        belongings: belongings::CLAUDE,
+        ..Preset::of("claude", belongings::CLAUDE)
     },
     Preset {
-        name: "codex",
-        program: "codex",
         args: &["exec", "--json", "-s", "workspace-write", "-"],
-        env: &[],
         format: Format::Codex,
-        unasked: None,
-        litter: None,
-        tried: true,
-        belongings: belongings::CODEX,
+        ..Preset::of("codex", belongings::CODEX)
     },
     Preset {
-        name: "gemini",
-        program: "gemini",
         args: &["--yolo", "--output-format", "stream-json"],
         // Otherwise it asks whether it may trust the directory.
         env: &[("GEMINI_CLI_TRUST_WORKSPACE", "true")],
         format: Format::Gemini,
         unasked: Some("--yolo"),
-        litter: None,
-        tried: true,
-        belongings: belongings::GEMINI,
+        ..Preset::of("gemini", belongings::GEMINI)
     },
     Preset {
-        name: "opencode",
-        program: "opencode",
         args: &["run", "--format", "json"],
-        env: &[],
         format: Format::Opencode,
-        unasked: None,
-        litter: None,
-        tried: true,
-        belongings: belongings::OPENCODE,
+        ..Preset::of("opencode", belongings::OPENCODE)
     },
     Preset {
-        name: "copilot",
-        program: "copilot",
         args: &["--allow-all-tools", "--no-color", "--output-format", "json"],
-        env: &[],
         format: Format::Copilot,
         unasked: Some("--allow-all-tools"),
-        litter: None,
-        tried: true,
-        belongings: belongings::COPILOT,
+        ..Preset::of("copilot", belongings::COPILOT)
     },
     Preset {
-        name: "qwen",
-        program: "qwen",
         args: &["--yolo", "--output-format", "stream-json"],
-        env: &[],
         format: Format::Qwen,
         unasked: Some("--yolo"),
-        litter: None,
-        tried: true,
-        belongings: belongings::QWEN,
+        ..Preset::of("qwen", belongings::QWEN)
     },
     Preset {
-        name: "pi",
-        program: "pi",
         args: &["-p", "--mode", "json"],
-        env: &[],
         format: Format::Pi,
         // It never asks.
         unasked: Some("-p"),
-        litter: None,
-        tried: true,
-        belongings: belongings::PI,
+        ..Preset::of("pi", belongings::PI)
     },
     Preset {
-        name: "aider",
-        program: "aider",
         args: &[
             "--message-file",
             "/dev/stdin",
@@ -131,127 +93,67 @@ pub const ALL: &[Preset] = &[
             "--no-stream",
             "--no-gitignore",
         ],
-        env: &[],
-        format: Format::Text,
         unasked: Some("--yes-always"),
         litter: Some(".aider."),
-        tried: true,
-        belongings: belongings::AIDER,
+        ..Preset::of("aider", belongings::AIDER)
     },
     Preset {
-        name: "amp",
-        program: "amp",
         args: &["-x", "--stream-json"],
-        env: &[],
         format: Format::Claude,
-        unasked: None,
-        litter: None,
         tried: false,
-        belongings: belongings::AMP,
+        ..Preset::of("amp", belongings::AMP)
     },
     Preset {
-        name: "droid",
-        program: "droid",
         args: &["exec", "--skip-permissions-unsafe", "-o", "stream-json"],
-        env: &[],
         format: Format::Droid,
         unasked: Some("--skip-permissions-unsafe"),
-        litter: None,
-        tried: true,
-        belongings: belongings::DROID,
+        ..Preset::of("droid", belongings::DROID)
     },
     Preset {
-        name: "cline",
-        program: "cline",
-        args: &[],
         // Otherwise a daemon does the work, which stays when the attempt ends.
         env: &[("CLINE_SESSION_BACKEND_MODE", "local")],
-        format: Format::Text,
-        unasked: None,
-        litter: None,
-        tried: true,
-        belongings: belongings::CLINE,
+        ..Preset::of("cline", belongings::CLINE)
     },
     Preset {
-        name: "vibe",
-        program: "vibe",
         args: &["-p", "--auto-approve", "--trust"],
-        env: &[],
-        format: Format::Text,
         unasked: Some("--auto-approve"),
-        litter: None,
-        tried: true,
-        belongings: belongings::VIBE,
+        ..Preset::of("vibe", belongings::VIBE)
     },
     Preset {
-        name: "cn",
-        program: "cn",
         args: &["-p", "--auto"],
-        env: &[],
-        format: Format::Text,
         unasked: Some("--auto"),
-        litter: None,
-        tried: true,
-        belongings: belongings::CN,
+        ..Preset::of("cn", belongings::CN)
     },
     Preset {
-        name: "auggie",
-        program: "auggie",
         args: &["--print", "--quiet"],
-        env: &[],
-        format: Format::Text,
-        unasked: None,
-        litter: None,
         tried: false,
-        belongings: belongings::AUGGIE,
+        ..Preset::of("auggie", belongings::AUGGIE)
     },
     Preset {
-        name: "cursor-agent",
-        program: "cursor-agent",
         args: &["-p", "--trust", "--force", "--output-format", "stream-json"],
-        env: &[],
         format: Format::Claude,
         unasked: Some("--force"),
-        litter: None,
         tried: false,
-        belongings: belongings::CURSOR_AGENT,
+        ..Preset::of("cursor-agent", belongings::CURSOR_AGENT)
     },
     Preset {
-        name: "goose",
-        program: "goose",
         args: &["run", "-i", "-", "--no-session", "--output-format", "stream-json"],
         env: &[("GOOSE_MODE", "auto")],
         format: Format::Goose,
-        unasked: None,
-        litter: None,
         tried: false,
-        belongings: belongings::GOOSE,
+        ..Preset::of("goose", belongings::GOOSE)
     },
     Preset {
-        name: "kimi",
-        program: "kimi",
         args: &["-p", "\"$(cat {prompt_file})\""],
-        env: &[],
-        format: Format::Text,
-        unasked: None,
-        litter: None,
-        tried: true,
-        belongings: belongings::KIMI,
+        ..Preset::of("kimi", belongings::KIMI)
     },
     Preset {
-        name: "kiro-cli",
-        program: "kiro-cli",
         args: &["chat", "--no-interactive", "--trust-all-tools"],
-        env: &[],
-        format: Format::Text,
         unasked: Some("--trust-all-tools"),
-        litter: None,
         tried: false,
-        belongings: belongings::KIRO_CLI,
+        ..Preset::of("kiro-cli", belongings::KIRO_CLI)
     },
     Preset {
-        name: "openhands",
-        program: "openhands",
         // Without `--json` nothing tells of an error of its service.
         args: &[
             "--headless",
@@ -262,25 +164,31 @@ pub const ALL: &[Preset] = &[
         ],
         env: &[("OPENHANDS_SUPPRESS_BANNER", "1")],
         format: Format::Openhands,
-        unasked: None,
-        litter: None,
-        tried: true,
-        belongings: belongings::OPENHANDS,
+        ..Preset::of("openhands", belongings::OPENHANDS)
     },
     Preset {
-        name: "crush",
-        program: "crush",
         args: &["run", "-q"],
-        env: &[],
-        format: Format::Text,
-        unasked: None,
-        litter: None,
         tried: false,
-        belongings: belongings::CRUSH,
+        ..Preset::of("crush", belongings::CRUSH)
     },
 ];
 
 impl Preset {
+    /// Returns one that was tried, is called like its program, and prints plain text.
+    const fn of(name: &'static str, belongings: Belongings) -> Self {
+        Self {
+            name,
+            program: name,
+            args: &[],
+            env: &[],
+            format: Format::Text,
+            unasked: None,
+            litter: None,
+            tried: true,
+            belongings,
+        }
+    }
+
     /// Returns the preset of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {

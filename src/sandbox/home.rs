@@ -160,6 +160,14 @@ pub(super) fn installation<'d>(dir: &'d Path, home: &Path) -> &'d Path {
 }
 
 impl Belongings {
+    /// Nothing.
+    pub const NONE: Self = Self {
+        places: &[],
+        variables: &[],
+        told: &[],
+        own_sandbox: None,
+    };
+
     /// Returns what is seen of it; `variable` returns the value of a variable.
     pub(super) fn mounts(&self, home: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<Mount> {
         let mut mounts = Vec::new();
