@@ -2,6 +2,7 @@
 //! same arguments, standard input, directory and environment.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,25 +70,49 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     else {
         return run_hook(hook.as_deref(), &call.args, Stdio::inherit());
     };
-    // The user's hook reads the same lines; from a file, because there may be any number of them.
-    let mut copy = hook.as_ref().and_then(|_| tempfile::tempfile().ok());
     let mut look = Review::new(&call.dir, layout, state == "prepared");
+    let each = async |line: &[u8]| {
+        if let Some(moved) = Move::parse(line) {
+            look.at(moved).await;
+        }
+    };
+    let copy = read(input, hook.as_deref(), each).await;
+    match (look.end(), copy) {
+        (Some(no), _) => Answer::Refused(no),
+        (None, Some(copy)) => run_hook(hook.as_deref(), &call.args, copy.into()),
+        (None, None) => Answer::GoOn,
+    }
+}
+
+/// Passes each line of the input to `each`. Returns a copy of it for the user's hook, if there is one: a file, because there
+/// may be any number of lines.
+pub async fn read(
+    input: &mut dyn BufRead,
+    hook: Option<&Path>,
+    mut each: impl AsyncFnMut(&[u8]),
+) -> Option<File> {
+    let mut copy = hook.and_then(|_| tempfile::tempfile().ok());
     let mut line = Vec::new();
     while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         // The user's hook must not run on half of the input.
         copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
-        if let Some(moved) = Move::parse(&line) {
-            look.at(moved).await;
-        }
+        each(&line).await;
         line.clear();
     }
-    if let Some(no) = look.end() {
-        return Answer::Refused(no);
+    copy.and_then(|mut copy| copy.rewind().is_ok().then_some(copy))
+}
+
+/// Returns a move with its old value; `None` if the ref is only taken out of the packed ones.
+pub async fn whole(mut moved: Move, layout: &RepoLayout) -> Option<Move> {
+    if let (None, Some(old)) = (&moved.new, &moved.old)
+        && layout.is_only_unpacked(&moved.name, old)
+    {
+        return None;
     }
-    match copy.and_then(|mut copy| copy.rewind().is_ok().then_some(copy)) {
-        Some(copy) => run_hook(hook.as_deref(), &call.args, copy.into()),
-        None => Answer::GoOn,
+    if moved.old.is_none() {
+        moved.old = layout.current(&moved.name).await;
     }
+    Some(moved)
 }
 
 /// A file in the loop's directory: a commit whose history is known to contain the checkpoint.
@@ -118,7 +143,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    async fn at(&mut self, mut moved: Move) {
+    async fn at(&mut self, moved: Move) {
         let is_head = moved.name == "HEAD";
         // Git's own pseudorefs, like ORIG_HEAD, are not judged.
         if !is_head && !moved.name.starts_with("refs/") {
@@ -128,14 +153,9 @@ impl<'a> Review<'a> {
             self.lines.push(Kind::Committed, &moved);
             return;
         }
-        if let (None, Some(old)) = (&moved.new, &moved.old)
-            && self.layout.is_only_unpacked(&moved.name, old)
-        {
+        let Some(moved) = whole(moved, self.layout).await else {
             return;
-        }
-        if moved.old.is_none() {
-            moved.old = self.layout.current(&moved.name).await;
-        }
+        };
         if !is_head && self.head.as_ref().is_some_and(|head| head.new == moved.new) {
             self.head = None;
         }
@@ -230,7 +250,7 @@ fn stash_entries(log: &Path) -> Vec<String> {
 }
 
 /// Runs the user's hook, if there is one, with the standard streams of the calling git.
-fn run_hook(hook: Option<&Path>, args: &[OsString], input: Stdio) -> Answer {
+pub fn run_hook(hook: Option<&Path>, args: &[OsString], input: Stdio) -> Answer {
     let Some(hook) = hook else { return Answer::GoOn };
     #[expect(
         clippy::disallowed_methods,

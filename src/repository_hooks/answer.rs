@@ -2,15 +2,16 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{BufRead, Seek, Write};
+use std::io::BufRead;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use super::note::note;
 use crate::agent::process_tree;
 use crate::git::Git;
 use crate::git::RepoLayout;
 use crate::guard::Answer;
+use crate::guard::answer::{read, run_hook, whole};
 use crate::guard::rules::{Move, Rules, Ruling};
 use crate::guard::scripts::{PUSH, REFS};
 use crate::names::typed;
@@ -42,40 +43,36 @@ impl HookCall {
 
 /// Judges a hook call and answers git. A doubt is never a reason to refuse.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
+    let former = call.former.as_deref();
+    let run = |input: Stdio| run_hook(former, &call.args, input);
     let live = if is_silent() { None } else { live() };
     let Some((layout, loops)) = live else {
-        return call.run_former(Stdio::inherit());
+        return run(Stdio::inherit());
     };
     let step = call.args.first().and_then(|step| step.to_str());
     match (call.hook.as_str(), step) {
         (REFS, Some("prepared" | "committed")) | (PUSH, _) => {}
-        (REFS, _) => return call.run_former(Stdio::inherit()),
+        (REFS, _) => return run(Stdio::inherit()),
         _ => {
             for state in &loops {
                 note(&layout, state).await;
             }
-            return call.run_former(Stdio::inherit());
+            return run(Stdio::inherit());
         }
     }
-    // The former hook reads the same lines; from a file, because there may be any number of refs.
-    let mut copy = call.former.as_ref().and_then(|_| tempfile::tempfile().ok());
-    let mut no = None;
-    let mut moved = false;
-    let mut line = Vec::new();
-    while input.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        // The former hook must not run on half of the input.
-        copy = copy.and_then(|mut copy| copy.write_all(&line).is_ok().then_some(copy));
+    let (mut no, mut moved) = (None, false);
+    let each = async |line: &[u8]| {
         if call.hook == PUSH {
-            no = no.or_else(|| push(&layout, &loops, &line));
-        } else if let Some(its) = Move::parse(&line) {
+            no = no.take().or_else(|| push(&layout, &loops, line));
+        } else if let Some(its) = Move::parse(line) {
             let about = loops.iter().find(|state| its.name == state.change.branch_ref());
             moved |= about.is_some();
             if let (Some(state), Some("prepared"), None) = (about, step, &no) {
                 no = judge(&layout, state, its).await;
             }
         }
-        line.clear();
-    }
+    };
+    let copy = read(input, former, each).await;
     if let Some(why) = no
         && !is_allowed(&layout).await
     {
@@ -86,29 +83,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
             note(&layout, state).await;
         }
     }
-    match copy.and_then(|mut copy| copy.rewind().is_ok().then_some(copy)) {
-        Some(copy) => call.run_former(copy.into()),
-        None => Answer::GoOn,
-    }
-}
-
-impl HookCall {
-    /// Runs the former hook with the standard streams of the calling git.
-    fn run_former(&self, input: Stdio) -> Answer {
-        let Some(hook) = &self.former else {
-            return Answer::GoOn;
-        };
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a hook keeps the streams of the git that asks"
-        )]
-        let ran = Command::new(hook).args(&self.args).stdin(input).status();
-        match ran {
-            Ok(status) if status.success() => Answer::GoOn,
-            // Git, too, treats a hook that cannot be run as one that failed.
-            _ => Answer::HookFailed,
-        }
-    }
+    copy.map_or(Answer::GoOn, |copy| run(copy.into()))
 }
 
 /// Returns whether the hooks do nothing: in attempts, and in a git that was told to run no hooks.
@@ -142,15 +117,8 @@ async fn is_allowed(layout: &RepoLayout) -> bool {
 }
 
 /// Returns the reason why this move of the loop's branch is refused, if it is.
-async fn judge(layout: &RepoLayout, state: &State, mut moved: Move) -> Option<String> {
-    if let (None, Some(old)) = (&moved.new, &moved.old)
-        && layout.is_only_unpacked(&moved.name, old)
-    {
-        return None;
-    }
-    if moved.old.is_none() {
-        moved.old = layout.current(&moved.name).await;
-    }
+async fn judge(layout: &RepoLayout, state: &State, moved: Move) -> Option<String> {
+    let moved = whole(moved, layout).await?;
     if moved.old == moved.new {
         return None;
     }
