@@ -7,7 +7,7 @@ use crate::git::DiffSize;
 use crate::state::Verdict;
 
 /// An attempt that has ended: one entry of git ralph log --json.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attempt {
     /// The story's id.
@@ -88,9 +88,10 @@ impl Attempt {
 }
 
 /// What can speak for a complete story.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Basis {
     /// The agent's own promise.
     Promise,
@@ -102,28 +103,11 @@ pub enum Basis {
     Tests,
     /// The script of a gate, which is not among the tests, as it was: the attempt, or one before, changed it, and the gates
     /// also passed without that.
-    #[serde(rename = "gate-script")]
     GateScript,
     /// Tests, or the script of a gate, that the attempt changed, because that was allowed.
-    #[serde(rename = "test-changes-allowed")]
     TestChangesAllowed,
     /// A reviewer, another agent, which accepted it.
     Review,
-}
-
-impl Basis {
-    /// Returns its name, as in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Promise => "promise",
-            Self::Person => "person",
-            Self::Gates => "gates",
-            Self::Tests => "tests",
-            Self::GateScript => "gate-script",
-            Self::TestChangesAllowed => "test-changes-allowed",
-            Self::Review => "review",
-        }
-    }
 }
 
 /// The settings that are in force when an attempt begins. A limit that is null is none; times are seconds.
@@ -183,26 +167,7 @@ impl Attempt {
             verdict,
             reason,
             started,
-            duration: 0.0,
-            exit_code: None,
-            cost_usd: None,
-            input_tokens: None,
-            cache_read_tokens: None,
-            cache_write_tokens: None,
-            output_tokens: None,
-            model: None,
-            agent_version: None,
-            turns: None,
-            files: None,
-            insertions: None,
-            deletions: None,
-            output: None,
-            rests_on: Vec::new(),
-            boxed: None,
-            reviewer: None,
-            review_cost_usd: None,
-            review_input_tokens: None,
-            review_output_tokens: None,
+            ..Self::default()
         }
     }
 

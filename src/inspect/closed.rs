@@ -9,7 +9,7 @@ use crate::state::{State, Store};
 /// they do not.
 pub(super) fn closed(repo: &Repo, state: &State) -> Option<String> {
     if let Some(closed) = state.closed {
-        return Some(closed.name().to_owned());
+        return Some(closed.to_string());
     }
     let store = Store::new(&repo.common_dir, &state.change);
     let events = read_events(&store.file("events.jsonl")).ok()?;

@@ -61,7 +61,7 @@ pub enum Phase {
 }
 
 /// The end of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -88,6 +88,7 @@ pub enum Verdict {
     /// The agent reported an error of its own.
     AgentError,
     /// The attempt was cut short from outside.
+    #[default]
     Interrupted,
 }
 
@@ -162,8 +163,9 @@ impl Current {
 }
 
 /// The command that closed a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Ending {
     /// `finish --cleanup`.
     Cleanup,
@@ -176,16 +178,6 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns its name in events.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cleanup => "cleanup",
-            Self::Keep => "keep",
-            Self::Abort => "abort",
-            Self::Aside => "aside",
-        }
-    }
-
     /// Returns the command.
     pub fn command(self) -> &'static str {
         match self {

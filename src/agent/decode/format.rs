@@ -1,12 +1,25 @@
 //! Names the formats of agents' output.
 
-use std::{fmt, str::FromStr};
-
 use serde::{Deserialize, Serialize};
 
 /// The format of an agent's output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+#[strum(parse_err_ty = UnknownFormat, parse_err_fn = unknown)]
 pub enum Format {
     /// Detected from the first line.
     #[default]
@@ -45,48 +58,6 @@ impl Format {
             Self::Codex | Self::Gemini | Self::Qwen | Self::Copilot | Self::Openhands
         )
     }
-
-    /// Every format, in the order of the documentation.
-    pub const ALL: [Self; 13] = [
-        Self::Auto,
-        Self::Text,
-        Self::Claude,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Copilot,
-        Self::Qwen,
-        Self::Pi,
-        Self::Droid,
-        Self::Goose,
-        Self::Cline,
-        Self::Openhands,
-    ];
-
-    /// Returns the name in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Text => "text",
-            Self::Claude => "claude",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Opencode => "opencode",
-            Self::Copilot => "copilot",
-            Self::Qwen => "qwen",
-            Self::Pi => "pi",
-            Self::Droid => "droid",
-            Self::Goose => "goose",
-            Self::Cline => "cline",
-            Self::Openhands => "openhands",
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
 }
 
 /// A format that does not exist.
@@ -94,13 +65,6 @@ impl fmt::Display for Format {
 #[error("unknown agent format '{0}'")]
 pub struct UnknownFormat(String);
 
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == name)
-            .ok_or_else(|| UnknownFormat(name.to_owned()))
-    }
+fn unknown(name: &str) -> UnknownFormat {
+    UnknownFormat(name.to_owned())
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::agent::promise::Promise;
 use proptest::prelude::*;
+use strum::VariantArray;
 
 const STREAMS: [&str; 8] = [
     "Done.\n<promise>COMPLETE</promise>\n",
@@ -58,7 +59,7 @@ fn decode(format: Format, bytes: &[u8], size: usize) -> Report {
 
 #[test]
 fn names_are_read_as_they_are_written() {
-    for format in Format::ALL {
+    for &format in Format::VARIANTS {
         assert_eq!(format.to_string().parse(), Ok(format));
         assert_eq!(serde_json::to_string(&format).unwrap(), format!("\"{format}\""));
     }
@@ -215,7 +216,7 @@ fn broken_stream() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn pieces_do_not_matter(stream in broken_stream(), size in 1_usize..90) {
-        for format in Format::ALL {
+        for &format in Format::VARIANTS {
             let whole = decode(format, &stream, usize::MAX);
             prop_assert_eq!(decode(format, &stream, size), whole);
         }

@@ -29,7 +29,7 @@ pub(super) fn body(
     if outcome.judgement.unpromised {
         trailers.push(("Ralph-Promise", "none".to_owned()));
     }
-    let rests_on: Vec<&str> = rests_on.iter().map(|basis| basis.name()).collect();
+    let rests_on: Vec<&str> = rests_on.iter().map(Into::into).collect();
     trailers.push(("Ralph-Rests-On", rests_on.join(", ")));
     trailers.extend(gates.iter().map(|gate| ("Ralph-Gate", gate.clone())));
     trailers.extend(review.map(|review| ("Ralph-Review", review.to_owned())));

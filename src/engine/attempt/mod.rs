@@ -441,7 +441,7 @@ pub(crate) fn begin_at(
         done,
         total,
         agent: agent.map(Agent::label),
-        format: agent.map(|agent| agent.format.name().to_owned()),
+        format: agent.map(|agent| agent.format.to_string()),
         log: log_path
             .file_name()
             .map(|name| format!("attempts/{}", name.to_string_lossy())),

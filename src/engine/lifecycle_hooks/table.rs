@@ -2,15 +2,15 @@
 
 use crate::events::What;
 
-/// A lifecycle hook.
+/// A lifecycle hook, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// Before an attempt.
     PreAttempt,
-    /// After an attempt.
-    PostAttempt,
     /// Before the checkpoint of a story.
     PreCheckpoint,
+    /// After an attempt.
+    PostAttempt,
     /// After a checkpoint.
     PostCheckpoint,
     /// After the work tree was put back.
@@ -106,15 +106,7 @@ pub const TABLE: &[Row] = &[
 impl Hook {
     /// Returns its name, as git finds it.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::PreAttempt => "ralph-pre-attempt",
-            Self::PostAttempt => "ralph-post-attempt",
-            Self::PreCheckpoint => "ralph-pre-checkpoint",
-            Self::PostCheckpoint => "ralph-post-checkpoint",
-            Self::PostRevert => "ralph-post-revert",
-            Self::PreFinish => "ralph-pre-finish",
-            Self::PostFinish => "ralph-post-finish",
-        }
+        TABLE[self as usize].name
     }
 
     /// Returns the hook that is called about an event after it has happened.

@@ -246,7 +246,7 @@ async fn close(open: &mut Loop<'_>, closing: Closing, left: Left, why: &str) -> 
     open.state.closed = Some(closing.how);
     open.advance(Progress::close)?;
     Ok(What::Finished {
-        how: closing.how.name().to_owned(),
+        how: closing.how.to_string(),
         branch: left.branch,
         kept: closing.kept,
         worktree: left.work_tree,

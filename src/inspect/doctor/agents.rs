@@ -87,7 +87,7 @@ fn known(preset: &'static Preset, dir: &Path, version: Option<String>) -> KnownA
         command: preset.line(),
         installed: find_program(OsStr::new(preset.program), dir).is_some(),
         version,
-        format: preset.format.name(),
+        format: preset.format.into(),
         unasked: preset.unasked,
         tried: preset.tried,
     }
