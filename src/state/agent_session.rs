@@ -7,7 +7,7 @@ use super::State;
 use crate::names::Oid;
 
 /// An agent's session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSession {
     /// The agent's id of the session.
     pub id: String,
@@ -23,16 +23,12 @@ pub struct AgentSession {
     #[serde(default)]
     pub released: bool,
     /// The story in the last answer to it; a person gave the session its first story.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Given>,
     /// The known part of a message that grows from turn to turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub heard: Option<Heard>,
     /// Its end, if it has ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
     /// The service error that ended its last turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
@@ -42,13 +38,7 @@ impl AgentSession {
         Self {
             id: id.to_owned(),
             seen: Timestamp::now(),
-            attempts: 0,
-            reminders: 0,
-            released: false,
-            given: None,
-            heard: None,
-            ended: None,
-            error: None,
+            ..Self::default()
         }
     }
 
@@ -97,7 +87,6 @@ pub struct Ended {
     /// Time of the end.
     pub at: Timestamp,
     /// The reason, in the agent's own word.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 

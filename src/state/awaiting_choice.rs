@@ -15,10 +15,8 @@ pub struct AwaitingChoice {
     /// The process id of the git-ralph that asks.
     pub pid: i32,
     /// That process's start time, so that another process with the same number is not mistaken for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
     /// The name of its machine, where that has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Time since which it asks.
     pub since: Timestamp,

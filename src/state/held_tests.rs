@@ -16,16 +16,12 @@ pub struct HeldTests {
     /// Time before the first file was changed.
     pub since: Timestamp,
     /// The branch of HEAD; absent if it is detached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The commit of HEAD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<Oid>,
     /// The tip of the loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// The tree with the tests of the last checkpoint, while gates run with it in the place of the judged one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<Oid>,
 }
 

@@ -111,7 +111,6 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StartPlan {
     /// The former tip of the branch; absent if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// Refs that an earlier loop of this name left, to be kept under other names.
     pub kept: Vec<KeptRef>,
@@ -125,13 +124,10 @@ pub struct CheckpointPlan {
     /// Its tree.
     pub tree: Oid,
     /// The former tip of the branch; absent if the branch was gone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// The story that it completes; absent for edits made by a person.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,
     /// The attempt that made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// Refs that keep commits which the attempt made on the user's branch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -165,7 +161,6 @@ pub struct SavePlan {
     /// The entry.
     pub point: SavePoint,
     /// The earlier one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Oid>,
 }
 
@@ -179,13 +174,10 @@ pub struct RevertPlan {
     /// The attempt's number.
     pub attempt: u32,
     /// The attempt's verdict; absent if no attempt is judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// The reason of the verdict, for the next prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The same for people, where the next prompt says less about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
     /// Refs that keep the reverted work; the first is the work tree itself.
     pub kept: Vec<KeptRef>,
@@ -212,7 +204,6 @@ pub struct RestorePlan {
     #[serde(default)]
     pub trash: String,
     /// The attempt, as `<story>@<number>`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<String>,
 }
 
@@ -222,7 +213,6 @@ pub struct KeepPlan {
     /// The branch's tip, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
     /// The branch of HEAD; absent if it is detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// True if the loop has not come to its end: it goes on from a remote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -235,16 +225,12 @@ pub struct CleanupPlan {
     /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
     /// The branch's tip, to be deleted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// The present tip of the original branch; absent if it has no commit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub original: Option<Oid>,
     /// The target tree for the work tree, if the original branch has moved on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<Oid>,
     /// The tree of an index with the content staged before the loop, if that is wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub staged: Option<Oid>,
 }
 
@@ -278,7 +264,6 @@ pub struct LeavePlan {
     /// The branch's tip, to be deleted.
     pub tip: Oid,
     /// The work tree that gets the changes; absent if the loop is aborted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub into: Option<IntoPlan>,
 }
 
@@ -288,7 +273,6 @@ pub struct IntoPlan {
     /// Its top directory.
     pub worktree: WorkTreePath,
     /// Short name of the branch that is checked out in it; absent if HEAD is detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The tree of its HEAD, which its files have.
     pub from: Oid,

@@ -11,7 +11,6 @@ use crate::paths::WorkTreePath;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Linked {
     /// Short name of the branch from which the loop began; absent if HEAD was detached there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The top directory of the work tree in which the command was typed.
     pub from: WorkTreePath,

@@ -1,5 +1,5 @@
 //! The state of a loop: the content of `.git/ralph/<change>.toml`, saving and locking. Pure data and its file; this
-//! module knows nothing of git processes, agents or output.
+//! module knows nothing of git processes, agents or output. What is `None` is not written: TOML has nothing for it.
 
 mod agent_session;
 mod awaiting_choice;
@@ -145,13 +145,10 @@ pub struct Current {
     /// Number of the latest attempt.
     pub attempt: u32,
     /// The reason why the latest counted attempt failed, for the next prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The same for people, where the next prompt says less about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
     /// The verdict of the latest attempt.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
@@ -216,7 +213,6 @@ pub struct Listed {
     /// Number of all stories.
     pub total: usize,
     /// The id of the next story; absent if none can be worked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
@@ -231,7 +227,6 @@ pub struct Progress {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
     /// The story being worked on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub story: Option<Current>,
     /// Stories with a checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -239,7 +234,7 @@ pub struct Progress {
 }
 
 /// The attempt in progress: the next command needs this to end it if this process dies.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
     /// The mark in the environment of every process of the attempt (`GIT_RALPH_RUN`).
     pub run: String,
@@ -249,19 +244,14 @@ pub struct Running {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
     /// The agent's process, once it is started; also its session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
     /// That process's start time, so that another process with the same number is not mistaken for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
     /// The gate that runs before any attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<RunningGate>,
     /// The gate that judges the attempt now, or did last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<RunningGate>,
     /// The tree that gates and reviewers judge, from before the first of them starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldTests>,
 }
 
@@ -312,12 +302,7 @@ impl Running {
         Self {
             run: run.to_owned(),
             since: Timestamp::now(),
-            by_hand: false,
-            pid: None,
-            started: None,
-            gate: None,
-            judging: None,
-            held: None,
+            ..Self::default()
         }
     }
 }
@@ -331,7 +316,6 @@ pub struct Before {
     pub initial: Oid,
     /// The commit that keeps the former targets of branches, tags and stash entries alive
     /// (`refs/ralph/<change>/anchor`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Oid>,
     /// True if there was an index file.
     pub index: bool,
@@ -353,13 +337,10 @@ pub struct State {
     #[serde(default, skip_serializing_if = "Strategy::is_branch")]
     pub strategy: Strategy,
     /// Short name of the branch on which the loop began; absent if HEAD was detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub original_branch: Option<String>,
     /// The commit on which it began; absent on a branch without commits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub original_head: Option<Oid>,
     /// The commit of HEAD after a person's commits during a loop that leaves HEAD in its place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_head: Option<Oid>,
     /// The latest checkpoint.
     pub checkpoint: Oid,
@@ -368,7 +349,6 @@ pub struct State {
     /// The work tree's top directory.
     pub worktree: WorkTreePath,
     /// The origin of that work tree, if the loop made one for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub linked: Option<Linked>,
     /// Time of the loop's beginning.
     pub started: Timestamp,
@@ -385,19 +365,15 @@ pub struct State {
     /// The state before the loop.
     pub before: Before,
     /// The attempt in progress.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Running>,
     /// The agent's own session that drives the loop through its hooks, or the last one that did.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<AgentSession>,
     /// The story of the last prompt that a person was shown: a new session is taken to have been given it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompted: Option<Given>,
     /// Number of stories in a row that were complete without any change to the work tree.
     #[serde(default)]
     pub unchanged: u32,
     /// The summary of the story list when it was last read; absent in files of older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<Listed>,
     /// Notes on the story list.
     #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
@@ -406,23 +382,17 @@ pub struct State {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stood: Vec<Stood>,
     /// The end of the wait for an agent's service.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
     /// The agent's words about that wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
     /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Ending>,
     /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
     /// its story is the reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// The question that a run asks a person, or asked when it died.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting_choice: Option<AwaitingChoice>,
     /// The facts noted by git's hooks since the last checkpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noted: Option<Noted>,
     /// The stash entries of a loop that leaves HEAD in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -431,10 +401,8 @@ pub struct State {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gate_files: Vec<GateFile>,
     /// The attempt whose work a person has restored since the last step, as `<story>@<number>`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<String>,
     /// The step that has begun to change things.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Intent>,
 }
 

@@ -10,10 +10,8 @@ use crate::names::{Oid, short_branch};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// The position of HEAD if it is not on the loop's branch: another branch, or a short object id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub away: Option<String>,
     /// The tip of the loop's branch after those commits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tip: Option<Oid>,
     /// Number of commits above the checkpoint that no attempt has made.
     #[serde(default)]

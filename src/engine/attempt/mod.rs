@@ -418,11 +418,7 @@ pub(crate) fn begin_at(
         run: begun.run.clone(),
         since,
         by_hand: step == Step::Manual,
-        pid: None,
-        started: None,
-        gate: None,
-        judging: None,
-        held: None,
+        ..Running::default()
     });
     // What a person says is only recorded together with its effect; a crash before that must be noticed all the same.
     open.save_for(match step {
