@@ -30,7 +30,8 @@ pub use hook_input::HookInput;
 pub use locate::{LoopHere, locate};
 
 /// An event at which an agent calls git-ralph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Event {
     /// The agent has ended its turn.
     Stop,
@@ -43,12 +44,7 @@ pub enum Event {
 impl Event {
     /// Returns the event of this name on the command line.
     pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "stop" => Some(Self::Stop),
-            "stop-failure" => Some(Self::StopFailure),
-            "session-end" => Some(Self::SessionEnd),
-            _ => None,
-        }
+        name.parse().ok()
     }
 
     /// Returns whether the agent's own name for its event can mean this one.
