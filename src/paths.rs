@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// Returns the path in an environment variable that is set and not empty.
+pub fn from_environment(name: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(name).filter(|named| !named.is_empty());
+    named.map(PathBuf::from)
+}
+
 /// The top directory of a work tree, percent-encoded where it is saved or shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkTreePath(PathBuf);

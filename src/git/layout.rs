@@ -19,6 +19,7 @@ use crate::fs::{
     seen_itself,
 };
 use crate::names::Oid;
+use crate::paths::from_environment;
 
 /// Maximum length of HEAD, a ref or a link to a directory, in bytes.
 const MOST: u64 = 1 << 20;
@@ -266,11 +267,6 @@ pub fn is_same_dir(one: &Path, other: &Path) -> bool {
         (Some(one), Some(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         _ => false,
     }
-}
-
-fn from_environment(name: &str) -> Option<PathBuf> {
-    let named = env::var_os(name).filter(|named| !named.is_empty());
-    named.map(PathBuf::from)
 }
 
 /// Returns a git directory, or the one named by a file in its place.

@@ -10,7 +10,7 @@ use super::discover::Repo;
 use super::error::GitError;
 use crate::fs::{Below, Durability, is_file_or_link};
 use crate::names::Oid;
-use crate::paths::is_of_work_tree;
+use crate::paths::{from_environment, is_of_work_tree};
 
 /// The beginning of a path that is certainly relative to the top.
 const HERE: &[u8] = b"./";
@@ -45,12 +45,8 @@ impl Repo {
         if output.code == Some(0) {
             return Ok((!path.is_empty()).then(|| self.top.join(OsStr::from_bytes(path))));
         }
-        let dir = |name: &str| {
-            std::env::var_os(name)
-                .filter(|dir| !dir.is_empty())
-                .map(PathBuf::from)
-        };
-        let config = dir("XDG_CONFIG_HOME").or_else(|| dir("HOME").map(|home| home.join(".config")));
+        let config = from_environment("XDG_CONFIG_HOME");
+        let config = config.or_else(|| Some(from_environment("HOME")?.join(".config")));
         Ok(config.map(|config| config.join("git/ignore")))
     }
 

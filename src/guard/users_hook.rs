@@ -1,6 +1,5 @@
 //! Finds the user's own hooks, which the guard's hooks replace for git.
 
-use std::env;
 use std::io;
 use std::path::{Path, PathBuf, absolute};
 
@@ -14,6 +13,7 @@ use crate::async_cmd::{self, Command};
 use crate::fs::{Below, Links, read_regular, seen};
 use crate::git::RepoLayout;
 use crate::git::layout::{is_same_dir, path_in};
+use crate::paths::from_environment;
 
 /// Returns the directory of the user's own hooks; `ours` is the directory of the guard's hooks.
 pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Option<PathBuf> {
@@ -41,26 +41,25 @@ pub(super) fn follow(users: &Path, loop_dir: &Path) {
 /// Returns the default hooks directory if no configuration can name another: none of the files that git would read
 /// contains the setting's name or an include.
 fn plain_hooks(layout: &RepoLayout) -> Option<PathBuf> {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    if !cfg!(target_os = "linux") || set("GIT_CONFIG_PARAMETERS").is_some() {
+    if !cfg!(target_os = "linux") || from_environment("GIT_CONFIG_PARAMETERS").is_some() {
         return None;
     }
-    let home = PathBuf::from(set("HOME")?);
+    let home = from_environment("HOME")?;
     let mut files = vec![
         layout.common_dir.join("config"),
         layout.git_dir.join("config.worktree"),
     ];
-    match set("GIT_CONFIG_GLOBAL") {
-        Some(file) => files.push(file.into()),
+    match from_environment("GIT_CONFIG_GLOBAL") {
+        Some(file) => files.push(file),
         None => {
-            let config = set("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+            let config = from_environment("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
             files.extend([config.join("git/config"), home.join(".gitconfig")]);
         }
     }
-    match set("GIT_CONFIG_SYSTEM") {
-        Some(file) => files.push(file.into()),
+    match from_environment("GIT_CONFIG_SYSTEM") {
+        Some(file) => files.push(file),
         None => {
-            let programs = PathBuf::from(set("GIT_EXEC_PATH")?);
+            let programs = from_environment("GIT_EXEC_PATH")?;
             let prefix = ["libexec/git-core", "lib/git-core"]
                 .iter()
                 .find(|end| programs.ends_with(end))

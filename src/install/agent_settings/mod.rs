@@ -13,7 +13,6 @@ mod receipt;
 #[cfg(test)]
 mod tests;
 
-use std::env;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +27,7 @@ use crate::fs::{
     Durability, make_named_dir, may_be_there, read_if_there, remove_named, remove_named_dir, target_of,
     umask_now, write_named,
 };
+use crate::paths::from_environment;
 
 /// An agent whose session can be driven by hooks.
 #[derive(Debug)]
@@ -150,12 +150,11 @@ impl Agent {
         if let Some(top) = project {
             return Ok(top.join(self.project));
         }
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        if let Some(dir) = self.variable.and_then(set) {
-            return Ok(PathBuf::from(dir).join(self.file));
+        if let Some(dir) = self.variable.and_then(from_environment) {
+            return Ok(dir.join(self.file));
         }
-        let home = set("HOME").ok_or(SettingsFileError::NoHome)?;
-        Ok(PathBuf::from(home).join(self.directory).join(self.file))
+        let home = from_environment("HOME").ok_or(SettingsFileError::NoHome)?;
+        Ok(home.join(self.directory).join(self.file))
     }
 
     /// Adds the hooks to a file.

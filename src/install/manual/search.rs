@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::async_cmd::{self, Command, find_program};
 use crate::fs::{is_seen_as_file, may_exist, remove_named_dir, seen_text};
 use crate::names::typed_path;
+use crate::paths::from_environment;
 
 /// Time limit for a program to print its search path.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -183,12 +184,8 @@ fn loads_by_program_alone(version: &str) -> bool {
 /// Runs a script in fish, which creates directories of its own when it starts; those that were not there are removed
 /// again.
 async fn ask_fish(script: &str) -> Option<String> {
-    let set = |name: &str| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let config = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
+    let config = from_environment("XDG_CONFIG_HOME");
+    let config = config.or_else(|| Some(from_environment("HOME")?.join(".config")));
     let both = config.into_iter().chain(user_data()).map(|dir| dir.join("fish"));
     let missing = |dir: PathBuf| -> Vec<PathBuf> {
         let above = dir.ancestors().map(Path::to_owned);
