@@ -1,7 +1,7 @@
 //! Reads the output of coding agents: the promise, the end, faults and the cost.
 //!
-//! Each format has a file of its own that implements `Dialect`; a [`Decoder`] cuts the stream
-//! into lines and fills in a [`Report`]. Invariants:
+//! Each format has a file of its own, with a function that takes a line, or with a `Dialect` if it has to remember
+//! lines; a [`Decoder`] cuts the stream into lines and fills in a [`Report`]. Invariants:
 //! - only the final message of the agent is searched for a promise: not the echoed prompt, not the
 //!   output of tools, not earlier messages;
 //! - a stream of JSON lines that lacks its end marker, or that ends in a fault, promises nothing;
