@@ -19,21 +19,14 @@ pub(super) const FILE: &str = "guard.log";
 const MAX_SIZE: u64 = 1 << 20;
 
 /// Kind of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub(super) enum Kind {
+    #[strum(to_string = "p")]
     Prepared,
+    #[strum(to_string = "c")]
     Committed,
+    #[strum(to_string = "r")]
     Refused,
-}
-
-impl Kind {
-    const fn letter(self) -> &'static str {
-        match self {
-            Self::Prepared => "p",
-            Self::Committed => "c",
-            Self::Refused => "r",
-        }
-    }
 }
 
 /// Lines to be written, limited to the maximum size of the file.
@@ -44,13 +37,8 @@ impl Lines {
     /// Adds a move.
     pub fn push(&mut self, kind: Kind, moved: &Move) {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
-        let line = format!(
-            "{} {} {} {}\n",
-            kind.letter(),
-            value(&moved.old),
-            value(&moved.new),
-            moved.name
-        );
+        let (old, new) = (value(&moved.old), value(&moved.new));
+        let line = format!("{kind} {old} {new} {}\n", moved.name);
         if (self.0.len() + line.len()) as u64 <= MAX_SIZE {
             self.0.push_str(&line);
         }

@@ -3,7 +3,8 @@
 //! that one; from git 2.54 on the configuration.
 
 use std::env;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 mod config;
@@ -273,13 +274,8 @@ async fn install_directory(
     } else {
         let _ = repo.door(&former).remove_file(&former);
     }
-    let value_of_ours = dir.as_os_str();
-    configure(
-        repo,
-        &dir,
-        &[vec![b"core.hooksPath".as_slice(), value_of_ours.as_bytes()]],
-    )
-    .await?;
+    let ours = ("core.hooksPath".to_owned(), dir.clone().into_os_string());
+    configure(repo, &dir, vec![ours]).await?;
     Ok(vec![did(format!(
         "core.hooksPath = {} (before, and still run: {value})",
         dir.display()
@@ -292,14 +288,11 @@ async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>,
     for name in NAMES {
         let path = dir.join(name);
         put(repo, &path, &script(name, program, Before::ByGit), 0o755)?;
-        settings.push((format!("hook.git-ralph-{name}.command"), quoted(&path)));
-        settings.push((format!("hook.git-ralph-{name}.event"), name.as_bytes().to_vec()));
+        let command = OsString::from_vec(quoted(&path));
+        settings.push((format!("hook.git-ralph-{name}.command"), command));
+        settings.push((format!("hook.git-ralph-{name}.event"), name.into()));
     }
-    let settings: Vec<Vec<&[u8]>> = settings
-        .iter()
-        .map(|(key, value)| vec![key.as_bytes(), value.as_slice()])
-        .collect();
-    configure(repo, &dir, &settings).await?;
+    configure(repo, &dir, settings).await?;
     Ok(NAMES
         .iter()
         .map(|name| did(format!("hook.git-ralph-{name}")))
@@ -307,17 +300,14 @@ async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>,
 }
 
 /// Sets values in the repository's configuration, and saves its former bytes.
-async fn configure(repo: &Repo, dir: &Path, settings: &[Vec<&[u8]>]) -> Result<(), Error> {
+async fn configure(repo: &Repo, dir: &Path, settings: Vec<(String, OsString)>) -> Result<(), Error> {
     let path = config::file(&repo.common_dir);
     let before = read(&path)?;
     if !is_unchanged(&before, dir)? {
         put(repo, &dir.join(CONFIG_BEFORE), &before, 0o600)?;
     }
-    for setting in settings {
-        let words = setting.iter().map(|word| std::ffi::OsStr::from_bytes(word));
-        let args = ["--local".as_ref(), "--replace-all".as_ref()]
-            .into_iter()
-            .chain(words);
+    for (key, value) in settings {
+        let args = ["--local".into(), "--replace-all".into(), key.into(), value];
         repo.git.cmd("config", args).done().await?;
     }
     put(repo, &dir.join(CONFIG_AFTER), &read(&path)?, 0o600)
