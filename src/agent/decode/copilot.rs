@@ -7,6 +7,9 @@ use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
 /// Takes a line.
 pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    if !event.may_have_object("data") {
+        return;
+    }
     match event.text("type").as_str() {
         // A helper of the agent does not speak for it.
         "assistant.message" if event.has("data/parentToolCallId") => {}

@@ -6,6 +6,9 @@ use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
 /// Takes a line.
 pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    if !event.may_have_object("message") {
+        return;
+    }
     match event.text("type").as_str() {
         "message" => message(&event.object("message"), report),
         "complete" => report.ended = true,

@@ -91,6 +91,11 @@ impl<'a> Object<'a> {
         self.get(path).unwrap_or_default()
     }
 
+    /// Returns true if there is no such field, or only an object: a line with anything else is of another kind.
+    pub(super) fn may_have_object(&self, name: &str) -> bool {
+        !self.has(name) || self.get::<Self>(name).is_some()
+    }
+
     /// Returns a list of objects, an empty one if it is missing; `None` if it is anything else.
     pub(super) fn list(&self, path: &str) -> Option<Vec<Self>> {
         let Some(list) = self.get::<&RawValue>(path) else {

@@ -7,6 +7,9 @@ use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
 /// Takes a line.
 pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+    if !event.may_have_object("part") || !event.may_have_object("error") {
+        return;
+    }
     report.session = event.get("sessionID").or(report.session.take());
     let part = event.object("part");
     match event.text("type").as_str() {
@@ -117,6 +120,8 @@ mod tests {
         );
         assert_eq!(decode(&[START, &say("m1"), STOP, error]).heard, Heard::Nothing);
         assert_eq!(decode(&[error, START, &say("m1"), STOP]).fault, None);
+        let other = r#"{"type":"error","error":"slow down"}"#;
+        assert_eq!(decode(&[START, &say("m1"), STOP, other]).fault, None);
     }
 
     #[test]
