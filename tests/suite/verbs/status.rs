@@ -41,7 +41,7 @@ fn it_follows_a_loop() {
     is(
         "finished",
         "start",
-        "finished\n  (use \"git ralph start add-login\" to begin anew)",
+        "finished\n  (use \"git ralph start add-login\" to begin again)",
     );
 }
 
