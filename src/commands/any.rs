@@ -1,5 +1,5 @@
-//! `git ralph run --any`: works on one change after another that no other run holds on a remote. One with which nobody can
-//! go on before a person has looked is named once, and passed over.
+//! `git ralph run --any`: works on one change after another that no other run holds on a remote. A change that needs the
+//! user is named once and skipped.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,8 @@
 //!
 //! - `scripts`: the hooks; `configuration`: the settings that make git use them, in this repository alone;
 //! - `rules`: decides which ref moves are refused, and with which message; does no I/O on the repository;
-//! - `answer`: runs in a process of its own when git calls a hook; `repository_hooks` reads and completes moves by it; `users_hook` finds the user's own hook;
+//! - `answer`: runs in a process of its own when git calls a hook, and has what `repository_hooks` shares with it;
+//!   `users_hook` finds the user's own hook;
 //! - `log`: the ref moves, written by the hooks and read after the attempt.
 //!
 //! No protection relies on the guard: the comparison after the attempt decides. Hooks start the program that made them,

@@ -201,7 +201,7 @@ pub(crate) async fn put_back(
     let visited = git.head_history().await?;
     let elsewhere = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
-        // Other work trees may be at work on other branches: commits that this HEAD was never at belong to them.
+        // A branch at a commit that this HEAD never visited may belong to another work tree.
         // What the guard saw chooses words alone: other processes can write its log.
         let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
         let ours = ours && !elsewhere.contains(&change.name);

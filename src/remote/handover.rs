@@ -279,7 +279,7 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     }
 }
 
-/// Closes a loop here that has no lease on the remote and that the remote has as it is here: it goes on from there, and
+/// Closes a loop here if the remote has the same state of it, without a lease: any machine can continue it, and
 /// another loop can begin in this work tree. Returns false, and changes nothing, if the remote has not all of it.
 pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Error> {
     let change = open.change().clone();

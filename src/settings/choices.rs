@@ -68,7 +68,7 @@ choices! {
         Accept = "accept",
     }
 
-    /// The judgement of an attempt that ended by itself, without a promise.
+    /// The judgement of an attempt that ended without a promise.
     NoSignal, "retry or gates" {
         /// It failed.
         #[default]
@@ -131,7 +131,7 @@ choices! {
         Stash = "stash",
     }
 
-    /// What becomes of changes to tests that were there at the last checkpoint.
+    /// The treatment of changes to tests that were there at the last checkpoint.
     TestChanges, "held, refuse or allow" {
         /// The gates must also pass with these tests as they were.
         #[default]
@@ -142,7 +142,7 @@ choices! {
         Allow = "allow",
     }
 
-    /// What becomes of tests that an attempt adds.
+    /// The treatment of tests that an attempt adds.
     NewTests, "apart, allow or refuse" {
         /// The gates must also pass without them.
         #[default]

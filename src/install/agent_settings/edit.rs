@@ -213,7 +213,7 @@ fn find<'o, 'a>(
     Ok(None)
 }
 
-/// What is around a hook, as far as it is there.
+/// The members above a hook, as far as they are there.
 struct Place<'o, 'a> {
     hooks: Option<&'o Object<'a>>,
     /// The list of the hook's event, and its path.
