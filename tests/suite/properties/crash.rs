@@ -217,6 +217,38 @@ fn status_ends_a_git_of_the_attempt_before_it_looks_for_locks() {
 }
 
 #[test]
+fn status_waits_for_no_git_of_the_user_and_leaves_the_attempt_to_a_later_command() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    let agent = sandbox.agent("echo x >x; echo >\"$notes/at-work\"; sleep 600");
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&sandbox.notes.join("at-work"));
+    let has_lock = sandbox.notes.join("has-lock");
+    let editor = format!("echo >'{}'; sleep 600; :", has_lock.display());
+    sandbox.write("README.md", "by the user\n");
+    let git = sandbox
+        .git_cmd(&["commit", "-qa"])
+        .env("GIT_EDITOR", editor)
+        .start();
+    wait_for(&has_lock);
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    let output = sandbox.ralph(&["status", CHANGE]).exits(0);
+    assert!(!output.stderr.contains("was interrupted"), "{}", output.stderr);
+    assert_eq!(sandbox.state()["phase"].as_str(), Some("running"));
+    assert_eq!(sandbox.read("README.md"), "by the user\n");
+    git.signal_group(Signal::SIGKILL);
+    git.wait_for_its_end();
+    sandbox
+        .ralph(&["status", CHANGE])
+        .exits(0)
+        .says("was interrupted");
+    sandbox.is_at_checkpoint();
+    let kept = "refs/ralph/add-login/attempts/1/1:README.md";
+    assert_eq!(sandbox.git(&["show", kept]), "by the user");
+}
+
+#[test]
 fn no_ref_of_a_judged_tree_without_a_record_is_left() {
     let sandbox = Sandbox::dirty();
     sandbox.configure("ralph.verify", "true");
