@@ -1,53 +1,10 @@
+mod lists;
+
 use std::path::Path;
 
+use self::lists::{ITEMS, OBJECTS, SECTIONS};
 use super::*;
 use crate::stories::{Adapter, Grouping, Source, Story};
-
-const SECTIONS: &str = "# Plan
-
-Use make.
-
-## 1. a
-First.
-- [ ] 1.1 a.txt
-- [ ] 1.2 tests
-
-## 2. b
-- [ ] 2.1 b.txt has all ten lines
-- [ ]* 2.2 tests for it
-
-## 3. c
-Read this.
-- [x] 3.1 c.txt
-";
-
-const ITEMS: &str = "# Plan
-
-Use make.
-
-- [ ] 1. a
-
-  First.
-  - [ ] 1.1 a.txt
-  - [ ] 1.2 tests
-- [ ] 2. b
-  - [ ] 2.1 b.txt has all ten lines
-  - [ ]* 2.2 tests for it
-- [x] 3. c
-  Read this.
-";
-
-const OBJECTS: &str = r#"{
-  "project": "p",
-  "userStories": [
-    { "id": "1", "title": "a", "body": "First.", "passes": false, "notes": "",
-      "acceptanceCriteria": ["1.1 a.txt", "1.2 tests"] },
-    { "id": "2", "title": "b", "passes": false, "dependsOn": ["1"],
-      "acceptanceCriteria": ["2.1 b.txt has all ten lines", { "text": "2.2 tests for it", "done": false }] },
-    { "id": "3", "title": "c", "body": "Read this.", "passes": true, "acceptanceCriteria": [] }
-  ]
-}
-"#;
 
 /// The formats: name, list, adapter, grouping.
 fn formats() -> Vec<(&'static str, String, Source)> {

@@ -274,34 +274,24 @@ fn a_repository_that_was_moved_is_moved_back() {
 
 #[test]
 fn without_its_repository_nothing_is_touched() {
-    let sandbox = Sandbox::new();
-    sandbox.start();
-    let agent = sandbox.completing("echo x >x; cp -r .git moved; until rm -rf .git; do :; done");
-    let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
-    output.says("was moved, replaced or deleted").says("move it back");
-    assert!(!sandbox.top.join(".git").exists());
-    assert_eq!(sandbox.read("x"), "x\n");
-    std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git")).unwrap();
-    sandbox.ralph(&["status"]).exits(0);
-    sandbox.is_at_checkpoint();
-    let kept = "refs/ralph/add-login/attempts/1/1:x";
-    assert_eq!(sandbox.git(&["show", kept]), "x");
-}
-
-#[test]
-fn next_touches_nothing_if_the_objects_are_gone() {
-    let sandbox = Sandbox::new();
-    sandbox.start();
-    let agent = sandbox.completing("echo x >x; mv .git/objects moved");
-    let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
-    output
-        .says(".git/objects was moved, replaced or deleted")
-        .says("move it back");
-    assert_eq!(sandbox.read("x"), "x\n");
-    std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(".git/objects")).unwrap();
-    sandbox.ralph(&["status"]).exits(0);
-    sandbox.is_at_checkpoint();
-    assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:x"]), "x");
+    for (gone, harm) in [
+        (".git", "cp -r .git moved; until rm -rf .git; do :; done"),
+        (".git/objects", "mv .git/objects moved"),
+    ] {
+        let sandbox = Sandbox::started();
+        let agent = sandbox.completing(&format!("echo x >x; {harm}"));
+        let output = sandbox.direct(&["next", "--", &agent]).run().exits(7);
+        output
+            .says(&format!("{gone} was moved, replaced or deleted"))
+            .says("move it back");
+        assert!(!sandbox.top.join(gone).exists());
+        assert_eq!(sandbox.read("x"), "x\n");
+        std::fs::rename(sandbox.top.join("moved"), sandbox.top.join(gone)).unwrap();
+        sandbox.ralph(&["status"]).exits(0);
+        sandbox.is_at_checkpoint();
+        let kept = "refs/ralph/add-login/attempts/1/1:x";
+        assert_eq!(sandbox.git(&["show", kept]), "x");
+    }
 }
 
 #[test]
