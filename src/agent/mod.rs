@@ -17,6 +17,7 @@ pub mod presets;
 pub mod process;
 pub mod process_tree;
 pub mod promise;
+mod runner;
 
 pub use choice::{Agent, Pieces};
 pub use command::{AgentCommand, program_of};

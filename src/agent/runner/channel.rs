@@ -1,0 +1,402 @@
+//! The messages between git-ralph and a runner: frames of one kind, a length and that many bytes.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use crate::events::Stream;
+use crate::paths::{percent_decode, percent_encode};
+
+/// The version of git-ralph whose messages these are: without `/proc`, a runner can be of another one.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Length of the head of a frame: its kind, and the length of the rest.
+const HEAD: usize = 5;
+/// The longest rest of a frame; a prompt is the longest there is.
+const MOST: usize = 1 << 30;
+
+/// The kinds of frames.
+const MESSAGE: u8 = 0;
+const STDOUT: u8 = 1;
+const STDERR: u8 = 2;
+const STDIN: u8 = 3;
+
+/// A word of a command line or of an environment: text with escapes for what is not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word(pub(super) OsString);
+
+impl Word {
+    pub(super) fn of(word: impl AsRef<OsStr>) -> Self {
+        Self(word.as_ref().to_owned())
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&percent_encode(self.0.as_bytes()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(OsString::from_vec(percent_decode(&text))))
+    }
+}
+
+/// The process that a runner starts. Its standard input is the frame before it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Command {
+    pub(super) version: String,
+    pub(super) argv: Vec<Word>,
+    pub(super) dir: Word,
+    pub(super) env: Vec<(Word, Word)>,
+    pub(super) env_remove: Vec<Word>,
+    /// The value of `GIT_RALPH_RUN`.
+    pub(super) run: String,
+}
+
+/// A message to the runner.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Start this process.
+    Start(Command),
+    /// End it: TERM, a grace period, KILL.
+    End,
+    /// Shorten the grace period.
+    Hurry,
+}
+
+/// A frame that the runner receives.
+#[derive(Debug)]
+pub(super) enum Received {
+    Order(Order),
+    Stdin(Vec<u8>),
+}
+
+/// A failure of the system, which keeps its number.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    number: Option<i32>,
+    words: String,
+}
+
+impl From<&io::Error> for Failure {
+    fn from(error: &io::Error) -> Self {
+        Self {
+            number: error.raw_os_error(),
+            words: error.to_string(),
+        }
+    }
+}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> Self {
+        match failure.number {
+            Some(number) => Self::from_raw_os_error(number),
+            None => Self::other(failure.words),
+        }
+    }
+}
+
+/// A message of the runner.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum News {
+    /// The process was started, with this number, which is also its session.
+    Started(Option<i32>),
+    /// It could not be started.
+    NotStarted(Failure),
+    /// It exited with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(i32),
+    /// The log cannot be written.
+    LogFailed(Failure),
+    /// Nothing of it is left but what is still alive after SIGKILL. `ended` is the most processes that had to be ended at
+    /// one time.
+    Ended { alive: usize, ended: usize },
+}
+
+/// A frame that git-ralph receives.
+#[derive(Debug)]
+pub(crate) enum Printed {
+    /// The process printed these bytes.
+    Output(Stream, Vec<u8>),
+    /// The runner says this.
+    News(News),
+}
+
+/// Reads frames; can be dropped between any two of its waits without losing a byte.
+#[derive(Debug)]
+struct Frames {
+    half: OwnedReadHalf,
+    buffer: Vec<u8>,
+}
+
+impl Frames {
+    /// Returns the kind and the rest of the next frame; `None` at the end of the channel.
+    async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+        loop {
+            match self.take_whole() {
+                Ok(Some(frame)) => return Some(frame),
+                Ok(None) => {}
+                // No runner of ours sends this.
+                Err(()) => return None,
+            }
+            match self.half.read_buf(&mut self.buffer).await {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn take_whole(&mut self) -> Result<Option<(u8, Vec<u8>)>, ()> {
+        let Some((&[kind, a, b, c, d], _)) = self.buffer.split_first_chunk::<HEAD>() else {
+            return Ok(None);
+        };
+        let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).map_err(|_| ())?;
+        if length > MOST {
+            return Err(());
+        }
+        if self.buffer.len() < HEAD + length {
+            // One reservation for a long frame.
+            self.buffer.reserve(HEAD + length - self.buffer.len());
+            return Ok(None);
+        }
+        let after = self.buffer.split_off(HEAD + length);
+        let mut rest = std::mem::replace(&mut self.buffer, after);
+        rest.drain(..HEAD);
+        Ok(Some((kind, rest)))
+    }
+}
+
+/// Frames that are still to be written; writing can be interrupted between any two bytes.
+#[derive(Debug)]
+struct Waiting {
+    half: OwnedWriteHalf,
+    bytes: VecDeque<u8>,
+}
+
+impl Waiting {
+    fn push(&mut self, kind: u8, rest: &[u8]) -> io::Result<()> {
+        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "it is longer than a gigabyte");
+        let length = u32::try_from(rest.len()).ok();
+        let length = length.filter(|_| rest.len() <= MOST).ok_or_else(too_long)?;
+        self.bytes.push_back(kind);
+        self.bytes.extend(length.to_le_bytes());
+        self.bytes.extend(rest);
+        Ok(())
+    }
+
+    fn push_message(&mut self, message: &impl Serialize) -> io::Result<()> {
+        self.push(MESSAGE, &serde_json::to_vec(message)?)
+    }
+
+    /// Writes what is waiting.
+    async fn flush(&mut self) -> io::Result<()> {
+        while !self.bytes.is_empty() {
+            self.half.write_buf(&mut self.bytes).await?;
+        }
+        Ok(())
+    }
+}
+
+fn parse<T: DeserializeOwned>(rest: &[u8]) -> Option<T> {
+    serde_json::from_slice(rest).ok()
+}
+
+/// Git-ralph's end of the channel.
+#[derive(Debug)]
+pub(super) struct OwnEnd {
+    frames: Frames,
+    waiting: Waiting,
+}
+
+impl OwnEnd {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        let (frames, waiting) = split(stream);
+        Self { frames, waiting }
+    }
+
+    /// Sends the process to start, and its standard input.
+    pub(super) async fn start(&mut self, stdin: &[u8], command: Command) -> io::Result<()> {
+        self.waiting.push(STDIN, stdin)?;
+        self.send(&Order::Start(command)).await
+    }
+
+    /// Sends an order. An error says that the runner has ended.
+    pub(super) async fn send(&mut self, order: &Order) -> io::Result<()> {
+        self.waiting.push_message(order)?;
+        self.waiting.flush().await
+    }
+
+    /// Returns the next frame of the runner; `None` at the end of the channel, which is also where one cannot be read.
+    pub(super) async fn next(&mut self) -> Option<Printed> {
+        let (kind, rest) = self.frames.next().await?;
+        match kind {
+            STDOUT => Some(Printed::Output(Stream::Stdout, rest)),
+            STDERR => Some(Printed::Output(Stream::Stderr, rest)),
+            _ => Some(Printed::News(parse(&rest)?)),
+        }
+    }
+}
+
+/// The most bytes of output that wait for git-ralph before the process that prints has to wait, too.
+const MOST_WAITING: usize = 16 << 20;
+
+/// The messages that the runner receives.
+#[derive(Debug)]
+pub(super) struct Orders(Frames);
+
+impl Orders {
+    /// Returns the next frame; `None` at the end of the channel: git-ralph has ended.
+    pub(super) async fn next(&mut self) -> Option<Received> {
+        let (kind, rest) = self.0.next().await?;
+        match kind {
+            STDIN => Some(Received::Stdin(rest)),
+            _ => Some(Received::Order(parse(&rest)?)),
+        }
+    }
+}
+
+/// What the runner sends. Nothing here waits for git-ralph but [`Self::flush`].
+#[derive(Debug)]
+pub(super) struct Outgoing(Waiting);
+
+impl Outgoing {
+    /// Returns whether something waits to be written.
+    pub(super) fn has_bytes(&self) -> bool {
+        !self.0.bytes.is_empty()
+    }
+
+    /// Returns whether more output may be read.
+    pub(super) fn has_room(&self) -> bool {
+        self.0.bytes.len() < MOST_WAITING
+    }
+
+    pub(super) fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let kind = match stream {
+            Stream::Stdout => STDOUT,
+            Stream::Stderr => STDERR,
+        };
+        // A read is far shorter than the longest frame.
+        let _ = self.0.push(kind, bytes);
+    }
+
+    pub(super) fn news(&mut self, news: &News) {
+        let _ = self.0.push_message(news);
+    }
+
+    /// Writes what is waiting. An error says that git-ralph has ended: there is no one to tell.
+    pub(super) async fn flush(&mut self) {
+        if self.0.flush().await.is_err() {
+            self.0.bytes.clear();
+        }
+    }
+}
+
+/// Returns the runner's end of the channel.
+pub(super) fn runners_end(stream: UnixStream) -> (Orders, Outgoing) {
+    let (frames, waiting) = split(stream);
+    (Orders(frames), Outgoing(waiting))
+}
+
+fn split(stream: UnixStream) -> (Frames, Waiting) {
+    let (reading, writing) = stream.into_split();
+    let frames = Frames {
+        half: reading,
+        buffer: Vec::new(),
+    };
+    let waiting = Waiting {
+        half: writing,
+        bytes: VecDeque::new(),
+    };
+    (frames, waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn a_command_keeps_words_of_any_bytes_and_a_long_prompt() {
+        runtime().block_on(async {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let mut ours = OwnEnd::new(ours);
+            let (mut orders, _) = runners_end(theirs);
+            let word = Word(OsString::from_vec(b"100%\xff".to_vec()));
+            let command = || Command {
+                version: VERSION.to_owned(),
+                argv: vec![word.clone()],
+                dir: Word::of("/"),
+                env: vec![(Word::of("NAME"), word.clone())],
+                env_remove: vec![Word::of("GIT_DIR")],
+                run: "1-2".to_owned(),
+            };
+            let prompt = vec![b'x'; 3 << 20];
+            let (sent, received) = tokio::join!(ours.start(&prompt, command()), async {
+                let Some(Received::Stdin(stdin)) = orders.next().await else {
+                    panic!()
+                };
+                let Some(Received::Order(order)) = orders.next().await else {
+                    panic!()
+                };
+                (stdin, order)
+            });
+            sent.unwrap();
+            assert_eq!(received, (prompt, Order::Start(command())));
+            drop(ours);
+            assert!(orders.next().await.is_none());
+        });
+    }
+
+    #[test]
+    fn a_frame_without_its_end_is_none() {
+        runtime().block_on(async {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let mut ours = OwnEnd::new(ours);
+            theirs
+                .write_all(&[STDOUT, 2, 0, 0, 0, b'o', b'k', STDERR, 9, 0, 0, 0, b'c'])
+                .await
+                .unwrap();
+            drop(theirs);
+            let Some(Printed::Output(Stream::Stdout, bytes)) = ours.next().await else {
+                panic!()
+            };
+            assert_eq!(bytes, b"ok");
+            assert!(ours.next().await.is_none());
+        });
+    }
+
+    #[test]
+    fn a_length_past_the_limit_ends_the_channel() {
+        runtime().block_on(async {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let mut ours = OwnEnd::new(ours);
+            theirs.write_all(&[MESSAGE, 255, 255, 255, 255]).await.unwrap();
+            assert!(ours.next().await.is_none());
+        });
+    }
+
+    #[test]
+    fn a_failure_keeps_its_number() {
+        let error = io::Error::from(Failure::from(&io::Error::from_raw_os_error(2)));
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let error = io::Error::from(Failure::from(&io::Error::other("no command was given")));
+        assert_eq!(error.to_string(), "no command was given");
+    }
+}
