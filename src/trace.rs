@@ -85,3 +85,8 @@ pub fn no_runtime(error: &io::Error) {
 pub fn cannot_print(error: &io::Error) {
     tracing::error!("cannot write to standard output: {error}");
 }
+
+/// Reports that a runner was not started by git-ralph.
+pub fn not_for_people() {
+    tracing::error!("run-attempt is for git-ralph alone, of the same version");
+}

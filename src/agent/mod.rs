@@ -1,7 +1,7 @@
 //! The agent: choosing its command, running it and reading its output.
 //!
-//! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it until none of
-//! its processes is alive (`process_tree`; `orphans` after a crash); `installed` finds its version; `decode` reads its output, `promise` its promise
+//! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it, below a `runner`, until
+//! none of its processes is alive (`process_tree`; `orphans` after a crash); `installed` finds its version; `decode` reads its output, `promise` its promise
 //! and `learnings` what it leaves for later stories. This module knows nothing of git, of story lists or of the loop's
 //! state.
 
@@ -10,6 +10,7 @@ mod choice;
 mod command;
 pub mod decode;
 mod installed;
+pub mod job;
 mod learnings;
 pub mod orphans;
 mod patience;
@@ -17,7 +18,7 @@ pub mod presets;
 pub mod process;
 pub mod process_tree;
 pub mod promise;
-mod runner;
+pub mod runner;
 
 pub use choice::{Agent, Pieces};
 pub use command::{AgentCommand, program_of};

@@ -1,65 +1,32 @@
 //! Runs one process of an attempt, an agent or a gate, from its start until nothing of it is alive.
 //!
-//! It runs in a session of its own with `GIT_RALPH_RUN` in its environment. At its end, or if a time limit or a signal
-//! demands it, the whole session and every process with that variable are ended: TERM, a grace period, KILL. This
-//! module knows nothing of stories or git.
+//! It runs below a runner, in a session of its own, with `GIT_RALPH_RUN` in its environment. At its end, or if a time limit
+//! or a signal demands it, the runner ends everything that the process started: TERM, a grace period, KILL. This module
+//! decides when, and ends what is left if something ends the runner. It knows nothing of stories or git.
 
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::Stdio;
-use std::sync::Arc;
+use std::io;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
+use super::job::Job;
 use super::patience::{Patience, Spent};
-use super::process_tree::{self, AttemptProcesses};
+use super::process_tree::{self, AttemptProcesses, Found};
+use super::runner::{Lost, News, Printed, Runner};
 use crate::error::refusals::refusals;
 use crate::events::Stream;
-use crate::held;
 use crate::names::counted;
-use crate::sandbox::Walls;
 use crate::signal::Stop;
 
-/// The most bytes of one read; larger reads gain nothing.
-const READ_SIZE: usize = 64 * 1024;
-/// The longest wait for output that is left in the pipes after everything has ended.
-const DRAIN: Duration = Duration::from_secs(1);
 /// The interval at which a listener learns that time passes.
 const SECOND: Duration = Duration::from_secs(1);
+/// The longest time that a runner needs to end everything: more than the grace period and all that follows it.
+const ENDING: Duration = Duration::from_secs(60);
 
 /// The exit code that stands for the end by a signal, without the signal's number.
 const SIGNALLED: i32 = 128;
-
-/// A program to run, and its limits.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// Program and arguments.
-    pub argv: Vec<OsString>,
-    /// The directory it runs in.
-    pub dir: PathBuf,
-    /// Variables set for it.
-    pub env: Vec<(OsString, OsString)>,
-    /// Variables removed for it.
-    pub env_remove: Vec<&'static str>,
-    /// Its standard input, to the end.
-    pub stdin: Vec<u8>,
-    /// The value of `GIT_RALPH_RUN`.
-    pub run: String,
-    /// The longest time that it may run.
-    pub timeout: Option<Duration>,
-    /// The longest time without output that shows progress.
-    pub idle_timeout: Option<Duration>,
-    /// The box that it runs in.
-    pub walls: Option<Arc<Walls>>,
-}
 
 /// The way in which a process ended.
 #[derive(Debug)]
@@ -74,6 +41,10 @@ pub enum Ending {
     Interrupted(i32),
     /// It could not be started.
     NotStarted(io::Error),
+    /// This signal ended its runner. The process itself can have sent it, or a user, or the system.
+    RunnerKilled(i32),
+    /// An error of git-ralph's own ended its runner.
+    RunnerPanicked,
 }
 
 impl Ending {
@@ -136,164 +107,185 @@ pub trait Listener {
 /// the error, every process that can be ended has been.
 pub async fn run(
     job: Job,
-    log: &mut File,
+    log: &File,
     stop: &mut Stop,
     listener: &mut dyn Listener,
 ) -> Result<Ended, ProcessError> {
+    let not_started = |error| Ended {
+        ending: Ending::NotStarted(error),
+        left_running: 0,
+    };
+    // What a runner leaves that something ends.
     process_tree::adopt_orphans();
-    let others = process_tree::others();
-    let mut child = match spawn(&job) {
-        Ok(child) => child,
-        Err(error) => {
-            return Ok(Ended {
-                ending: Ending::NotStarted(error),
-                left_running: 0,
-            });
+    let mut runner = match Runner::start(log) {
+        Ok(runner) => runner,
+        Err(error) => return Ok(not_started(error)),
+    };
+    let mut run = Run {
+        // The runner is one of the others.
+        processes: AttemptProcesses::started(None, job.run.clone(), process_tree::others()),
+        late: None,
+        listener,
+    };
+    let decided = match runner.run(&job).await {
+        Ok(()) => run.watch(&mut runner, &job, stop).await,
+        Err(error) => Ok(Some(Ending::NotStarted(error))),
+    };
+    if matches!(decided, Ok(Some(Ending::Interrupted(_)))) {
+        run.listener.stopping();
+    }
+    let asked_to_end = !matches!(decided, Ok(Some(Ending::Exited(_) | Ending::Killed(_))));
+    // No return before all have been ended: a process that is alive now would go on without us.
+    let found = match decided {
+        Ok(None) => None,
+        _ => run.end(&mut runner, stop, asked_to_end).await,
+    };
+    let lost = runner.wait().await;
+    let (found, ending) = match (found, decided) {
+        (Some(found), Ok(Some(ending))) => (found, Ok(ending)),
+        (Some(found), Err(error)) => (found, Err(error)),
+        (_, decided) => {
+            let found = process_tree::end(&run.processes, impatience(stop, asked_to_end)).await;
+            let ending = decided.map(|decided| without_runner(decided, lost, stop.signal()));
+            (found, ending)
         }
     };
+    if found.alive > 0 {
+        return Err(ProcessError::Immortal(found.alive));
+    }
+    let ending = ending.map_err(ProcessError::Log)?;
+    if let Some(error) = run.late {
+        return Err(ProcessError::Log(error));
+    }
     let is_boxed = job.walls.is_some();
     let is_shell = job.argv.first().is_some_and(|program| program == "sh");
-    let pid = child.id().and_then(|id| i32::try_from(id).ok());
-    let processes = AttemptProcesses::started(pid, job.run, others);
-    if let Some(pid) = pid {
-        listener.started(pid);
-    }
-    feed(&mut child, job.stdin);
-    let mut pipes = Pipes::of(&mut child);
-    let mut tee = Tee {
-        log: Some(log),
-        listener,
-        late: None,
-    };
-    let ending = watch(
-        &processes,
-        &mut child,
-        &mut pipes,
-        &mut tee,
-        stop,
-        job.timeout,
-        job.idle_timeout,
-    )
-    .await;
-    // No return before all have been ended: a process that is alive now would go on without us.
-    if matches!(ending, Ok(Ending::Interrupted(_))) {
-        tee.listener.stopping();
-    }
-    let asked_to_end = !matches!(ending, Ok(Ending::Exited(_) | Ending::Killed(_)));
-    let ending = ending.map(|ending| {
-        if is_boxed && !is_shell {
+    // In a box there is one more, its first process, which ends after all others.
+    let left_running = found.ended.saturating_sub(usize::from(is_boxed));
+    Ok(Ended {
+        ending: if is_boxed && !is_shell {
             ending.out_of_box()
         } else {
             ending
+        },
+        left_running: if asked_to_end { 0 } else { left_running },
+    })
+}
+
+/// Returns the ending of a process whose runner has ended before it said that all of it is gone.
+fn without_runner(ending: Option<Ending>, lost: io::Result<Lost>, stopped: Option<i32>) -> Ending {
+    match (ending, stopped) {
+        (Some(decided @ (Ending::Interrupted(_) | Ending::TimedOut(..) | Ending::NotStarted(_))), _) => {
+            decided
         }
-    });
-    let left_running = end_all(&processes, &mut child, &mut pipes, &mut tee, stop, asked_to_end).await?;
-    // In a box there is one more, its first process, which ends after all others.
-    let left_running = left_running.saturating_sub(usize::from(is_boxed));
-    let deadline = Instant::now() + DRAIN;
-    while pipes.open() {
-        tokio::select! {
-            chunk = pipes.read() => tee.take_late(&chunk),
-            () = sleep_until(deadline) => break,
-        }
-    }
-    let ending = ending.map_err(ProcessError::Log)?;
-    match tee.late {
-        Some(error) => Err(ProcessError::Log(error)),
-        None => Ok(Ended {
-            ending,
-            left_running: if asked_to_end { 0 } else { left_running },
-        }),
+        // Who asked git-ralph to stop may have ended the runner, too.
+        (_, Some(signal)) => Ending::Interrupted(signal),
+        _ => match lost {
+            Ok(Lost::Killed(signal)) => Ending::RunnerKilled(signal),
+            Ok(Lost::Panicked) => Ending::RunnerPanicked,
+            Ok(Lost::Refused) => Ending::NotStarted(io::Error::other(
+                "git-ralph was replaced by another version while it ran; run the same command again",
+            )),
+            Err(error) => Ending::NotStarted(error),
+        },
     }
 }
 
-type Child = Box<dyn ChildWrapper>;
-
-fn spawn(job: &Job) -> io::Result<Child> {
-    let boxed = job.walls.as_ref().map(|walls| walls.around(&job.dir, &job.argv));
-    let argv = boxed.as_ref().unwrap_or(&job.argv);
-    let (program, args) = argv
-        .split_first()
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no command was given"))?;
-    let mut command = Command::new(program);
-    command
-        .args(args)
-        .current_dir(&job.dir)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    for name in &job.env_remove {
-        command.env_remove(name);
-    }
-    for name in job.walls.iter().flat_map(|walls| &walls.hidden) {
-        command.env_remove(name);
-    }
-    command.envs(job.env.iter().map(|(name, value)| (name, value)));
-    command.env(process_tree::VARIABLE, &job.run);
-    let child = held::start(false, || CommandWrap::from(command).wrap(ProcessSession).spawn())?;
-    // The plain child inside waits for the leader alone; who else is left is for `process_tree` to see.
-    Ok(child.into_inner())
+/// Waits until the grace period has to end: the second request to stop ends it, or the first if none was acted upon.
+async fn impatience(stop: &Stop, asked_to_end: bool) {
+    stop.clone().asked(if asked_to_end { 2 } else { 1 }).await;
 }
 
-/// Writes standard input from a task of its own: a large prompt does not fit a pipe.
-fn feed(child: &mut Child, bytes: Vec<u8>) {
-    if let Some(mut stdin) = child.stdin().take() {
-        tokio::spawn(async move {
-            // An agent that does not read its prompt to the end is free to do so.
-            let _ = stdin.write_all(&bytes).await;
-        });
-    }
+/// A job that runs.
+struct Run<'a> {
+    /// Its processes, which are children of ours only if the runner has ended.
+    processes: AttemptProcesses,
+    /// The failure to write what was printed.
+    late: Option<io::Error>,
+    listener: &'a mut dyn Listener,
 }
 
-/// Waits until the process has ended or has to be ended.
-async fn watch(
-    processes: &AttemptProcesses,
-    child: &mut Child,
-    pipes: &mut Pipes,
-    tee: &mut Tee<'_>,
-    stop: &mut Stop,
-    timeout: Option<Duration>,
-    idle_timeout: Option<Duration>,
-) -> io::Result<Ending> {
-    let begun = Instant::now();
-    let mut patience = Patience::begin(begun, timeout, idle_timeout);
-    let mut seconds = interval_at(begun + SECOND, SECOND);
-    seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    loop {
-        let now = Instant::now();
-        patience.look(now);
-        if let Some(Spent { why, limit }) = patience.spent(now) {
-            return Ok(Ending::TimedOut(why, limit));
-        }
-        tokio::select! {
-            // Signals first: they win over anything printed at the same moment.
-            biased;
-            signal = stop.asked(1) => return Ok(Ending::Interrupted(signal)),
-            // Before the pipes: a process left behind may keep them full for ever.
-            status = child.wait() => {
-                return Ok(match status {
-                    Ok(status) => match (status.code(), status.signal()) {
-                        (Some(code), _) => Ending::Exited(code),
-                        (None, signal) => Ending::Killed(signal.unwrap_or_default()),
-                    },
-                    Err(error) => Ending::NotStarted(error),
-                });
+impl Run<'_> {
+    /// Waits until the process has ended or has to be ended; returns `None` if the runner has ended.
+    async fn watch(&mut self, runner: &mut Runner, job: &Job, stop: &mut Stop) -> io::Result<Option<Ending>> {
+        let begun = Instant::now();
+        let mut patience = Patience::begin(begun, job.timeout, job.idle_timeout);
+        let mut seconds = interval_at(begun + SECOND, SECOND);
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            let now = Instant::now();
+            patience.look(now);
+            if let Some(Spent { why, limit }) = patience.spent(now) {
+                return Ok(Some(Ending::TimedOut(why, limit)));
             }
-            chunk = pipes.read(), if pipes.open() => {
-                tee.take(&chunk)?;
-                let now = Instant::now();
-                patience.look(now);
-                let progress = tee.listener.made_progress();
-                if progress || !chunk.bytes.is_empty() {
-                    patience.heard(now, progress);
+            tokio::select! {
+                // Signals first: they win over anything printed at the same moment.
+                biased;
+                signal = stop.asked(1) => return Ok(Some(Ending::Interrupted(signal))),
+                printed = runner.next() => match printed {
+                    None | Some(Printed::News(News::Ended { .. })) => return Ok(None),
+                    Some(Printed::Output(stream, bytes)) => {
+                        self.listener.output(stream, &bytes);
+                        let now = Instant::now();
+                        patience.look(now);
+                        let progress = self.listener.made_progress();
+                        patience.heard(now, progress);
+                    }
+                    Some(Printed::News(News::Started(pid))) => self.start(pid),
+                    Some(Printed::News(News::NotStarted(failure))) => {
+                        return Ok(Some(Ending::NotStarted(failure.into())));
+                    }
+                    Some(Printed::News(News::Exited(code))) => return Ok(Some(Ending::Exited(code))),
+                    Some(Printed::News(News::Killed(signal))) => return Ok(Some(Ending::Killed(signal))),
+                    Some(Printed::News(News::LogFailed(failure))) => return Err(failure.into()),
+                },
+                // What to make of it is decided by the look at the clock.
+                () = at(patience.next()) => {}
+                _ = seconds.tick() => {
+                    // As process 1 of a container we get the orphans of others.
+                    self.processes.reap_orphans();
+                    runner.wake();
+                    self.listener.tick();
                 }
             }
-            // What to make of it is decided by the look at the clock.
-            () = at(patience.next()) => {}
-            _ = seconds.tick() => {
-                // They come to us for as long as it runs.
-                processes.reap_orphans();
-                tee.listener.tick();
+        }
+    }
+
+    fn start(&mut self, pid: Option<i32>) {
+        self.processes.begin(pid);
+        if let Some(pid) = pid {
+            self.listener.started(pid);
+        }
+    }
+
+    /// Has the runner end every process, and still hears what they print; returns `None` if the runner has ended.
+    async fn end(&mut self, runner: &mut Runner, stop: &Stop, asked_to_end: bool) -> Option<Found> {
+        if asked_to_end {
+            runner.end().await;
+        }
+        let mut hurry = Box::pin(impatience(stop, asked_to_end));
+        let mut in_a_hurry = false;
+        let begun = Instant::now();
+        let mut seconds = interval_at(begun + SECOND, SECOND);
+        loop {
+            tokio::select! {
+                printed = runner.next() => match printed? {
+                    Printed::Output(stream, bytes) => self.listener.output(stream, &bytes),
+                    Printed::News(News::Ended { alive, ended }) => return Some(Found { alive, ended }),
+                    Printed::News(News::LogFailed(failure)) => self.late = Some(failure.into()),
+                    Printed::News(News::Started(pid)) => self.start(pid),
+                    Printed::News(_) => {}
+                },
+                () = &mut hurry, if !in_a_hurry => {
+                    in_a_hurry = true;
+                    runner.hurry().await;
+                }
+                _ = seconds.tick() => {
+                    runner.wake();
+                    if begun.elapsed() > ENDING {
+                        runner.kill();
+                        return None;
+                    }
+                }
             }
         }
     }
@@ -306,113 +298,25 @@ async fn at(deadline: Option<Instant>) {
     }
 }
 
-/// Ends every process of the attempt while still reading their output, so that none of them blocks on a full pipe.
-/// Returns their number.
-async fn end_all(
-    processes: &AttemptProcesses,
-    child: &mut Child,
-    pipes: &mut Pipes,
-    tee: &mut Tee<'_>,
-    stop: &mut Stop,
-    asked_to_end: bool,
-) -> Result<usize, ProcessError> {
-    let mut impatient = stop.clone();
-    let ending = process_tree::end(processes, async move {
-        // The second request to stop ends the grace.
-        if asked_to_end {
-            impatient.asked(2).await;
-        } else {
-            impatient.asked(1).await;
-        }
-    });
-    tokio::pin!(ending);
-    let mut reaped = false;
-    loop {
-        tokio::select! {
-            found = &mut ending => {
-                return match found {
-                    process_tree::Found { alive: 0, ended } => Ok(ended),
-                    process_tree::Found { alive, .. } => Err(ProcessError::Immortal(alive)),
-                };
-            }
-            // Reaping the leader takes it off the list of the living.
-            _ = child.wait(), if !reaped => reaped = true,
-            chunk = pipes.read(), if pipes.open() => tee.take_late(&chunk),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_runner_is_the_end_of_its_process_unless_something_else_was_decided() {
+        let ending = |ending, lost| format!("{:?}", without_runner(ending, Ok(lost), None));
+        assert_eq!(ending(None, Lost::Killed(9)), "RunnerKilled(9)");
+        assert_eq!(
+            ending(Some(Ending::Exited(0)), Lost::Killed(15)),
+            "RunnerKilled(15)"
+        );
+        assert_eq!(ending(None, Lost::Panicked), "RunnerPanicked");
+        assert_eq!(
+            ending(Some(Ending::Interrupted(2)), Lost::Killed(9)),
+            "Interrupted(2)"
+        );
+        assert!(ending(None, Lost::Refused).starts_with("NotStarted"));
+        let asked = without_runner(None, Ok(Lost::Killed(9)), Some(15));
+        assert!(matches!(asked, Ending::Interrupted(15)));
     }
-}
-
-/// Copies output to the log and to the listener.
-struct Tee<'a> {
-    /// The log, until it cannot be written.
-    log: Option<&'a mut File>,
-    listener: &'a mut dyn Listener,
-    /// The failure to write what was printed while the processes were being ended.
-    late: Option<io::Error>,
-}
-
-impl Tee<'_> {
-    fn take(&mut self, chunk: &Chunk) -> io::Result<()> {
-        if !chunk.bytes.is_empty() {
-            self.listener.output(chunk.stream, &chunk.bytes);
-        }
-        let Some(log) = &mut self.log else { return Ok(()) };
-        let written = log.write_all(&chunk.bytes);
-        if written.is_err() {
-            self.log = None;
-        }
-        written
-    }
-
-    fn take_late(&mut self, chunk: &Chunk) {
-        if let Err(error) = self.take(chunk) {
-            self.late = Some(error);
-        }
-    }
-}
-
-struct Chunk {
-    stream: Stream,
-    bytes: Vec<u8>,
-}
-
-type Pipe = Box<dyn AsyncRead + Unpin>;
-
-/// The two output pipes; a closed one is `None`.
-struct Pipes {
-    stdout: Option<Pipe>,
-    stderr: Option<Pipe>,
-}
-
-impl Pipes {
-    fn of(child: &mut Child) -> Self {
-        Self {
-            stdout: child.stdout().take().map(|pipe| Box::new(pipe) as Pipe),
-            stderr: child.stderr().take().map(|pipe| Box::new(pipe) as Pipe),
-        }
-    }
-
-    fn open(&self) -> bool {
-        self.stdout.is_some() || self.stderr.is_some()
-    }
-
-    async fn read(&mut self) -> Chunk {
-        let (stream, bytes) = tokio::select! {
-            bytes = read_some(&mut self.stdout), if self.stdout.is_some() => (Stream::Stdout, bytes),
-            bytes = read_some(&mut self.stderr), if self.stderr.is_some() => (Stream::Stderr, bytes),
-            else => std::future::pending().await,
-        };
-        Chunk { stream, bytes }
-    }
-}
-
-/// Reads the available bytes; if there are none, the pipe is at its end and is closed.
-async fn read_some(pipe: &mut Option<Pipe>) -> Vec<u8> {
-    let Some(open) = pipe else { return Vec::new() };
-    let mut bytes = Vec::with_capacity(READ_SIZE);
-    match open.read_buf(&mut bytes).await {
-        Ok(0) | Err(_) => *pipe = None,
-        Ok(_) => {}
-    }
-    bytes
 }

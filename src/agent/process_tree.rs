@@ -36,6 +36,8 @@ const STRIKES: usize = 50;
 pub struct AttemptProcesses {
     /// The session (and process group) of the attempt.
     session: Option<i32>,
+    /// The child of ours among them that its owner waits for.
+    awaited: Option<i32>,
     /// The value of [`VARIABLE`].
     run: String,
     /// The start of the attempt's first process, in ticks of the system's own.
@@ -76,6 +78,7 @@ impl AttemptProcesses {
     pub fn started(leader: Option<i32>, run: String, others: Vec<(i32, u64)>) -> Self {
         Self {
             session: leader,
+            awaited: leader,
             run,
             since: leader.and_then(started_at),
             others: Some(others),
@@ -83,10 +86,17 @@ impl AttemptProcesses {
         }
     }
 
+    /// Notes the first process, which a runner has started: it becomes our child only if the runner ends.
+    pub fn begin(&mut self, leader: Option<i32>) {
+        self.session = leader;
+        self.since = leader.and_then(started_at);
+    }
+
     /// Returns the processes of an attempt whose git-ralph has died. Its orphans became children of another process.
     pub fn orphaned(session: Option<i32>, run: String, since: Option<u64>) -> Self {
         Self {
             session,
+            awaited: None,
             run,
             since,
             others: None,
@@ -165,10 +175,10 @@ impl AttemptProcesses {
         self.has_no_child() && self.alive().is_empty() && self.has_no_child()
     }
 
-    /// Reaps dead orphans; the attempt's first process is for its owner to wait for.
+    /// Reaps dead orphans.
     pub fn reap_orphans(&self) {
         for (pid, stat) in self.children() {
-            if stat.dead && Some(pid) != self.session {
+            if stat.dead && Some(pid) != self.awaited {
                 let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
             }
         }
@@ -203,7 +213,7 @@ impl AttemptProcesses {
             // The attempt's first process, once dead, stays until its owner gets a turn to wait for it.
             if children
                 .iter()
-                .all(|(pid, stat)| stat.dead && Some(*pid) == self.session)
+                .all(|(pid, stat)| stat.dead && Some(*pid) == self.awaited)
             {
                 return most;
             }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use super::groups::grouped;
 use super::{Cli, git_hook, guard, hook, to_complete, usage};
+use crate::agent::runner;
 use crate::exit::Exit;
 use crate::trace;
 use clap::{CommandFactory, FromArgMatches};
@@ -22,6 +23,9 @@ pub fn main() -> ExitCode {
     }
     // What the shell before us has open is not handed on: a directory leads out of a box.
     close_fds::set_fds_cloexec(3, &[]);
+    if runner::is_asked(env::args_os()) {
+        return with_runtime(runner::run());
+    }
     if let Some(event) = hook::asked(env::args_os()) {
         return match hook::look(&event) {
             Ok(work) => with_runtime(hook::run(work)),

@@ -15,8 +15,9 @@ use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, run_name, variable};
 use super::work_tree_place::{Place, directory, is_free};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
+use crate::agent::job::Job;
 use crate::agent::orphans::Orphaned;
-use crate::agent::process::{self, Ending, Job};
+use crate::agent::process::{self, Ending};
 use crate::engine::Context;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
@@ -416,7 +417,7 @@ async fn set_up(
     // If this process dies, the next command ends what the command has started.
     door.write_private(&dir.join(RUN), &run)?;
     let path = door.path(&dir.join(LOG));
-    let mut log = door.begin_file(&path)?;
+    let log = door.begin_file(&path)?;
     let main = (
         OsString::from("RALPH_MAIN_WORKTREE"),
         context.repo.top.clone().into(),
@@ -446,7 +447,7 @@ async fn set_up(
         observer: &mut *context.observer,
         tail: OutputTail::default(),
     };
-    let ended = process::run(job, &mut log, &mut stop, &mut listener).await?;
+    let ended = process::run(job, &log, &mut stop, &mut listener).await?;
     let output = listener.tail.text();
     match ended.ending {
         Ending::Interrupted(signal) => Err(Error::Stopped(signal)),

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use super::Loop;
 use super::output_tail::OutputTail;
-use crate::agent::process::{self, Ending, Job, Listener};
+use crate::agent::job::Job;
+use crate::agent::process::{self, Ending, Listener};
 use crate::error::Error;
 use crate::events::{Observer, Stream};
 use crate::git::REPOSITORY_VARIABLES;
@@ -43,7 +44,7 @@ pub(crate) struct Failure {
 pub(crate) async fn run_command(
     open: &mut Loop<'_>,
     job: Job,
-    mut log: File,
+    log: File,
     mut stop: Stop,
 ) -> Result<Passed, Error> {
     let link = RepoLink::of(&open.context.repo)?;
@@ -52,7 +53,7 @@ pub(crate) async fn run_command(
         observer: &mut *open.context.observer,
         tail: OutputTail::default(),
     };
-    let ended = process::run(job, &mut log, &mut stop, &mut listener).await?;
+    let ended = process::run(job, &log, &mut stop, &mut listener).await?;
     let tail = listener.tail;
     let (site, _, mut recorder) = open.parts();
     link.restore(site, &mut recorder)?;
@@ -83,6 +84,8 @@ pub(super) fn failure_of(ending: Ending) -> Option<String> {
         Ending::Killed(signal) | Ending::Interrupted(signal) => Some(format!("ended by signal {signal}")),
         Ending::TimedOut(why, _) => Some(why),
         Ending::NotStarted(error) => Some(error.to_string()),
+        Ending::RunnerKilled(signal) => Some(format!("its runner was ended by signal {signal}")),
+        Ending::RunnerPanicked => Some("its runner ended by an error of git-ralph".to_owned()),
     }
 }
 

@@ -7,10 +7,13 @@ pub(crate) mod own;
 mod proc_files;
 #[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
 mod process_list;
+mod runners;
 mod table;
 
 pub(crate) use entry::{Program, Stat};
+pub use runners::{VERB as RUNNER, kill_runners_of};
 pub(crate) use table::{
     Table, began_by, booted, children, directory, has_variable, have_children, memory, ourselves, program,
+    runs_our_program,
 };
-pub use table::{host, is_same, started_at};
+pub use table::{host, is_gone, is_same, started_at};

@@ -86,6 +86,12 @@ pub(crate) fn directory(pid: i32) -> Option<PathBuf> {
     same_user.then(|| fs::read_link(dir.join("cwd")).ok()).flatten()
 }
 
+/// Returns whether a process runs the very file that this one runs; `None` if that cannot be seen.
+pub(crate) fn runs_our_program(pid: i32) -> Option<bool> {
+    let file = |path: String| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    Some(file(format!("/proc/{pid}/exe"))? == file("/proc/self/exe".to_owned())?)
+}
+
 /// Returns the program of a process; `None` if it has ended.
 pub(crate) fn program(pid: i32) -> Option<Program> {
     let dir = Path::new("/proc").join(pid.to_string());

@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
 use super::entry::Stat;
 #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
 use super::proc_files as source;
 #[cfg(any(not(target_os = "linux"), feature = "without-proc"))]
 use super::process_list as source;
-pub(crate) use source::{booted, directory, has_variable, memory, program};
+pub(crate) use source::{booted, directory, has_variable, memory, program, runs_our_program};
 
 /// All processes at about one moment: those that come and go while the table is read may be missing.
 #[derive(Debug)]
@@ -86,6 +90,11 @@ pub fn host() -> Option<String> {
 /// Returns the start of a process, in ticks of the system's own: with its number it identifies one process for ever.
 pub fn started_at(pid: i32) -> Option<u64> {
     source::entry(pid).map(|stat| stat.started)
+}
+
+/// Tells if a process has certainly ended; one that its parent has not waited for yet has.
+pub fn is_gone(pid: i32) -> bool {
+    kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH) || source::entry(pid).is_some_and(|stat| stat.dead)
 }
 
 /// Tells if a process may have been started by that time. The system's clock ticks are coarse: two seconds count as one

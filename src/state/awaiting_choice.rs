@@ -2,12 +2,9 @@
 //! see it and any other command can go on with the loop in place of an answer.
 
 use jiff::Timestamp;
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::processes::{host, is_same, ourselves, started_at};
+use crate::processes::{host, is_gone, is_same, ourselves, started_at};
 
 /// A question that a process asks a person.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +49,7 @@ impl AwaitingChoice {
         }
         match self.started {
             Some(_) => is_same(self.pid, self.started),
-            None => kill(Pid::from_raw(self.pid), None) != Err(Errno::ESRCH),
+            None => !is_gone(self.pid),
         }
     }
 

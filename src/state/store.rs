@@ -13,10 +13,6 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
-
 use super::error::StateError;
 use super::{State, VERSION, moved};
 use crate::fs::{
@@ -25,6 +21,7 @@ use crate::fs::{
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
+use crate::processes::{self, kill_runners_of};
 
 /// The files of one loop, below `<git-common-dir>/ralph`.
 #[derive(Clone, Debug)]
@@ -42,8 +39,10 @@ pub struct Lock {
 /// The request to end between two attempts, in the loop's directory.
 const STOP: &str = "stop";
 
-/// Time to wait for a git whose git-ralph was killed.
+/// Time to wait for a git, or a runner, whose git-ralph was killed.
 const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
+/// Time that such a runner has to end what it runs.
+const RUNNER_WAIT: Duration = Duration::from_secs(2);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
 /// Maximum size of a state file, in bytes: far more than the longest list needs.
@@ -151,7 +150,8 @@ impl Store {
         let file = door_above(path.parent().unwrap_or(path))
             .open_or_make(path)
             .map_err(|source| file_error("open", path, source))?;
-        let deadline = Instant::now() + OUTLIVED_WAIT;
+        let begun = Instant::now();
+        let mut has_killed = false;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -164,7 +164,12 @@ impl Store {
                 let holder = (!holder.is_empty()).then_some(holder);
                 return Err(StateError::Busy { change, holder });
             }
-            if Instant::now() >= deadline {
+            if begun.elapsed() >= RUNNER_WAIT && !has_killed {
+                // Something keeps it from running: what it runs is ended as that of a git-ralph without a runner.
+                process_of(&holder).into_iter().for_each(kill_runners_of);
+                has_killed = true;
+            }
+            if begun.elapsed() >= OUTLIVED_WAIT {
                 return Err(StateError::Outlived { change, holder });
             }
             sleep(OUTLIVED_POLL);
@@ -316,7 +321,7 @@ fn process_of(holder: &str) -> Option<i32> {
 
 /// Returns whether the process that a lock names is certainly gone.
 fn is_gone(holder: &str) -> bool {
-    process_of(holder).is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH))
+    process_of(holder).is_some_and(processes::is_gone)
 }
 
 /// Returns the permissions of others in a directory that git shares with them (`core.sharedRepository`).

@@ -110,7 +110,7 @@ fn killed(tamper: &str) -> Sandbox {
         printf '#!/bin/sh\\ntouch \"%s/ran\"\\n' \"$notes\" >$script; chmod +x $script
         echo work >work; rm .env
         {tamper}
-        kill -9 $PPID",
+        kill -9 $(ps -o ppid= -p $PPID)",
         out.display()
     ));
     sandbox.direct(&["next", "--", &agent]).run().exits(137);

@@ -146,8 +146,14 @@ const ENDINGS: &[(&str, &[&[&str]])] = &[
     ("failed it", &[&["finish", "--cleanup"], &["prune"]]),
     ("complete", &[&["finish", "--cleanup"]]),
     ("complete", &[&["abort"]]),
-    ("kill -9 $PPID", &[&["status"], &["revert"], &["abort"]]),
-    ("kill -9 $PPID", &[&["complete"], &["finish", "--cleanup"]]),
+    (
+        "kill -9 $(ps -o ppid= -p $PPID)",
+        &[&["status"], &["revert"], &["abort"]],
+    ),
+    (
+        "kill -9 $(ps -o ppid= -p $PPID)",
+        &[&["complete"], &["finish", "--cleanup"]],
+    ),
 ];
 
 /// The same with commands that write the files.
@@ -157,7 +163,10 @@ const ENDINGS_WITH_FILES: &[(&str, &[&[&str]])] = &[
         &[&["next"], &["report"], &["report", "--all"], &["abort"]],
     ),
     ("complete", &[&["next"], &["finish", "--cleanup"]]),
-    ("kill -9 $PPID", &[&["next"], &["report"], &["abort"]]),
+    (
+        "kill -9 $(ps -o ppid= -p $PPID)",
+        &[&["next"], &["report"], &["abort"]],
+    ),
 ];
 
 fn begun() -> Sandbox {

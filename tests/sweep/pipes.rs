@@ -118,7 +118,7 @@ fn those_of_an_attempt_that_kills_git_ralph_are_moved_away_or_named() {
                 let sandbox = Sandbox::new();
                 sandbox.start();
                 let agent = sandbox.agent(&format!(
-                    "rm -f {place}; mkdir -p $(dirname {place}); mkfifo {place}; kill -9 $PPID"
+                    "rm -f {place}; mkdir -p $(dirname {place}); mkfifo {place}; kill -9 $(ps -o ppid= -p $PPID)"
                 ));
                 sandbox.direct(&["next", "--", &agent]).run().exits(137);
                 let output = sandbox.direct(&["status", CHANGE]).run();

@@ -10,7 +10,8 @@ use super::learnings;
 use super::verdict::{Judgement, judge};
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Format, Report};
-use crate::agent::process::{self, Ended, Ending, Job, Listener};
+use crate::agent::job::Job;
+use crate::agent::process::{self, Ended, Ending, Listener};
 use crate::agent::promise::{Heard, may_be_blocked};
 use crate::engine::boxed::Confinement;
 use crate::engine::lifecycle_hooks::About;
@@ -145,7 +146,6 @@ pub(super) async fn run_job(
     decoder: &mut Decoder,
 ) -> Result<(Ended, String), Error> {
     open.view.drop_all();
-    let mut log = log.try_clone().map_err(process::ProcessError::Log)?;
     let mut stop = open.context.stop.clone();
     let link = RepoLink::of(&open.context.repo)?;
     let mut listener = AgentListener {
@@ -156,7 +156,7 @@ pub(super) async fn run_job(
         decoder,
         tail: OutputTail::default(),
     };
-    let ended = process::run(job, &mut log, &mut stop, &mut listener).await?;
+    let ended = process::run(job, log, &mut stop, &mut listener).await?;
     let tail = listener.tail.text();
     let (site, _, mut recorder) = open.parts();
     link.restore(site, &mut recorder)?;

@@ -52,6 +52,9 @@ pub(crate) enum Concluded {
     End(StepEnd),
     /// The agent's service did not answer; the work tree is at the checkpoint, and nothing was counted.
     Unavailable(Unavailable),
+    /// An error of git-ralph's own ended the attempt; the same is true of it otherwise. The refusal is for a second one in
+    /// a row.
+    Broken(AttemptRefusal),
 }
 
 /// Concludes an attempt: makes a checkpoint, or goes back to the last one.
@@ -281,6 +284,7 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
         signal,
         advice,
         unreviewed,
+        is_own_error,
         ..
     } = judgement;
     match unreviewed {
@@ -308,14 +312,20 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
             waited,
         })),
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
-        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => Err(AttemptRefusal::AgentUnable {
-            log: numbers::log_of(open, &current.id, current.attempt),
-            story: current.id,
-            verdict,
-            reason,
-            advice,
+        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => {
+            let refusal = AttemptRefusal::AgentUnable {
+                log: numbers::log_of(open, &current.id, current.attempt),
+                story: current.id,
+                verdict,
+                reason,
+                advice,
+            };
+            if is_own_error {
+                Ok(Concluded::Broken(refusal))
+            } else {
+                Err(refusal.into())
+            }
         }
-        .into()),
         _ => {
             let retries_left = open.state.progress.phase == Phase::Failed;
             if retries_left && limits::fails_at_once(open, &current.id)? {

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use super::agent_run::{Begun, job};
 use super::verdict::Judgement;
-use crate::agent::process::{Job, ProcessError};
+use crate::agent::job::Job;
+use crate::agent::process::ProcessError;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{OutputTail, length, printed};

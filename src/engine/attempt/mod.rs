@@ -137,10 +137,19 @@ async fn attempt_until_answered(
 ) -> Result<StepEnd, Error> {
     let mut backoff = Backoff::default();
     let mut which = Which::Usual;
+    let mut was_broken = false;
     loop {
         let has_fallback = which == Which::Usual && options.settings.fallback_agent.is_some();
         let unavailable = match Box::pin(attempt_once(open, step, options, which)).await {
             Ok(Concluded::End(end)) => return Ok(end),
+            Ok(Concluded::Broken(refusal)) if was_broken => return Err(refusal.into()),
+            Ok(Concluded::Broken(refusal)) => {
+                open.tell(format!(
+                    "{refusal}; the attempt does not count, and is made again"
+                ));
+                was_broken = true;
+                continue;
+            }
             Ok(Concluded::Unavailable(unavailable)) if has_fallback => {
                 tell_fallback(open, &unavailable.reason);
                 which = Which::Fallback;

@@ -36,6 +36,8 @@ pub(crate) struct Judgement {
     pub wrong_form: bool,
     /// True if the agent promised nothing, and gates or a reviewer speak for its work alone.
     pub unpromised: bool,
+    /// True if an error of git-ralph's own ended the attempt.
+    pub is_own_error: bool,
     /// The reason why the work could not be reviewed, if that is why it is not accepted.
     pub unreviewed: Option<Unreviewed>,
 }
@@ -95,6 +97,7 @@ impl Judgement {
             advice: None,
             wrong_form: false,
             unpromised: false,
+            is_own_error: false,
             unreviewed: None,
         }
     }
@@ -115,6 +118,19 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
                 Verdict::AgentError,
                 format!("the agent was ended by signal {signal}"),
             );
+        }
+        Ending::RunnerKilled(signal) => {
+            return Judgement::new(
+                Verdict::Failed,
+                format!("the runner of the attempt was ended by signal {signal}"),
+            );
+        }
+        Ending::RunnerPanicked => {
+            let why = "an error of git-ralph's own ended the runner of the attempt";
+            return Judgement {
+                is_own_error: true,
+                ..Judgement::new(Verdict::Interrupted, why)
+            };
         }
         Ending::Exited(_) => {}
     }
@@ -279,6 +295,9 @@ mod tests {
             Verdict::TimedOut
         );
         assert_eq!(verdict(Ending::Killed(9)), Verdict::AgentError);
+        assert_eq!(verdict(Ending::RunnerKilled(9)), Verdict::Failed);
+        let broken = judge(&Ending::RunnerPanicked, &said, None);
+        assert!(broken.is_own_error && !broken.verdict.counts());
         assert_eq!(verdict(Ending::Exited(0)), Verdict::Complete);
         assert_eq!(verdict(Ending::Exited(3)), Verdict::Complete);
     }

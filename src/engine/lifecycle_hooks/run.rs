@@ -6,7 +6,8 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use super::{Hook, origin};
-use crate::agent::process::{Job, ProcessError};
+use crate::agent::job::Job;
+use crate::agent::process::ProcessError;
 use crate::engine::Loop;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::context::HookRun;

@@ -80,6 +80,7 @@ pub(crate) async fn conclude_by_hand(
     match conclude(open, story, listing, outcome, settings, begun).await? {
         Concluded::End(end) => Ok(end),
         // No agent has run whose service could be limited.
+        Concluded::Broken(refusal) => Err(refusal.into()),
         Concluded::Unavailable(unavailable) => Ok(StepEnd::Limited(unavailable.reason)),
     }
 }

@@ -117,7 +117,7 @@ fn time_in_which_git_ralph_was_stopped_is_no_silence() {
     // The agent is in a session of its own, and goes on meanwhile.
     let agent = sandbox.completing(&format!(
         "echo x >x; echo tick; until grep -q tick .git/ralph/{CHANGE}/attempts/1.1.log; do :; done
-kill -STOP $PPID; sleep 15; kill -CONT $PPID; sleep 1"
+ralph=$(ps -o ppid= -p $PPID); kill -STOP $ralph; sleep 15; kill -CONT $ralph; sleep 1"
     ));
     sandbox
         .ralph(&["next", "--idle-timeout", "10s", "--", &agent])

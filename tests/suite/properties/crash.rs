@@ -29,7 +29,6 @@ fn next_goes_on_after_a_crash() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("those that git-ralph recognized were ended")
         .says("attempt 1 of story 1 was interrupted; it does not count");
     assert!(!sandbox.noted("seen").contains("x\n"));
     assert!(sandbox.noted("seen").contains("README.md"));

@@ -82,7 +82,7 @@ fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
     for strategy in ["branch", "stash"] {
         let sandbox = project(2);
         sandbox.configure("ralph.strategy", strategy);
-        gate_then(&sandbox, "kill -9 $PPID");
+        gate_then(&sandbox, "kill -9 $(ps -o ppid= -p $PPID)");
         sandbox.start();
         let agent = sandbox.completing(
             "echo '# mine' >>tests/value.sh; chmod 700 tests/value.sh; echo 4 >tests/new; echo more >more; rm old.txt",
@@ -115,7 +115,7 @@ fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
 #[test]
 fn the_work_of_a_person_is_there_after_a_kill_while_tests_are_held() {
     let sandbox = project(1);
-    gate_then(&sandbox, "kill -9 $PPID");
+    gate_then(&sandbox, "kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.start();
     sandbox.write("tests/expected", "4\n\n");
     sandbox.write("tests/new", "new\n");

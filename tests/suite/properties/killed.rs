@@ -12,7 +12,7 @@ fn a_person_decides_about_what_git_runs_and_the_loop_goes_on() {
         sandbox.hook("pre-push", "exit 0");
         sandbox.start();
         let agent =
-            sandbox.agent("rm .git/hooks/pre-push; echo '#!/bin/sh' >.git/hooks/pre-commit; kill -9 $PPID");
+            sandbox.agent("rm .git/hooks/pre-push; echo '#!/bin/sh' >.git/hooks/pre-commit; kill -9 $(ps -o ppid= -p $PPID)");
         sandbox.direct(&["next", "--", &agent]).run().exits(137);
         let recorded = format!(".git/ralph/{CHANGE}/git-files/common/hooks/pre-push");
         for args in [&["status"][..], &["next"]] {
@@ -42,14 +42,14 @@ fn settings_that_run_nothing_come_back_after_a_kill() {
     let before = sandbox.read(".git/config");
     sandbox.start();
     let agent = sandbox.agent(
-        "git config core.fsmonitor evil; git config core.autocrlf true; git config user.name Evil; kill -9 $PPID",
+        "git config core.fsmonitor evil; git config core.autocrlf true; git config user.name Evil; kill -9 $(ps -o ppid= -p $PPID)",
     );
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     sandbox.ralph(&["status"]).exits(0);
     assert_eq!(sandbox.read(".git/config"), before);
     // One that can run something does not.
     sandbox.configure("filter.mine.clean", "cat");
-    let agent = sandbox.agent("git config --unset filter.mine.clean; kill -9 $PPID");
+    let agent = sandbox.agent("git config --unset filter.mine.clean; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     sandbox
         .ralph(&["status"])
@@ -73,7 +73,7 @@ fn what_was_typed_at_the_start_has_to_be_typed_again_after_a_kill() {
             &agent,
         ])
         .exits(0);
-    let killer = sandbox.agent("kill -9 $PPID");
+    let killer = sandbox.agent("kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &killer]).run().exits(137);
     sandbox
         .ralph(&["status"])

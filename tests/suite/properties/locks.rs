@@ -81,7 +81,7 @@ fn a_lock_that_nobody_holds_is_removed() {
 #[test]
 fn status_leaves_a_step_that_was_cut_off_to_others_while_a_git_is_at_work() {
     let sandbox = Sandbox::started();
-    let agent = sandbox.agent("echo x >>README.md; kill -9 $PPID");
+    let agent = sandbox.agent("echo x >>README.md; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.step("next", &agent);
     with_commit_in_editor(&sandbox, || {
         sandbox.ralph(&["status"]).exits(0);

@@ -52,6 +52,7 @@ mod remote_answers;
 mod repository;
 mod review;
 mod rungs;
+mod runner;
 mod session;
 mod session_calls;
 mod side_by_side;

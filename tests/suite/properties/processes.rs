@@ -178,7 +178,7 @@ fn what_may_be_left_of_an_attempt_whose_git_ralph_was_killed_is_told() {
         r#"env -i PATH="$PATH" setsid sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 1000' "$notes" &
 while [ ! -e "$notes/pid" ]; do :; done
 while ! grep -q '^pid' .git/ralph/add-login.toml; do :; done
-kill -9 $PPID
+kill -9 $PPID $(ps -o ppid= -p $PPID)
 exec sleep 1000"#,
     );
     sandbox.direct(&["next", CHANGE, "--", &agent]).run().exits(137);

@@ -401,7 +401,7 @@ fn an_answer_that_was_cut_off_is_given_again() {
     let sandbox = Sandbox::new();
     let flag = sandbox.notes.join("killed");
     let gate = format!(
-        "test -e {0} || {{ touch {0}; kill -9 $PPID; sleep 60; }}",
+        "test -e {0} || {{ touch {0}; kill -9 $(ps -o ppid= -p $PPID); sleep 60; }}",
         flag.display()
     );
     sandbox.start();

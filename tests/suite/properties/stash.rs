@@ -74,7 +74,7 @@ fn a_crash_does_not_lose_the_list() {
     sandbox.start();
     stash(&sandbox, "mine");
     let before = list(&sandbox);
-    let agent = sandbox.agent("git stash clear; kill -9 $PPID; sleep 60");
+    let agent = sandbox.agent("git stash clear; kill -9 $(ps -o ppid= -p $PPID); sleep 60");
     sandbox.direct(&["next", "--", &agent]).run();
     assert_eq!(list(&sandbox), "");
     sandbox.ralph(&["status"]).exits(0);

@@ -183,7 +183,7 @@ fn after_a_kill_a_person_is_told_where_to_look() {
     let sandbox = started();
     let agent = sandbox.agent(&format!(
         "git -C lib config core.editor evil; sed -i 's|gitdir:.*modules/lib|gitdir: /evil|' .git/ralph/{CHANGE}/*.toml
-        rm -rf lib; kill -9 $PPID"
+        rm -rf lib; kill -9 $(ps -o ppid= -p $PPID)"
     ));
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     sandbox
@@ -196,7 +196,8 @@ fn after_a_kill_a_person_is_told_where_to_look() {
 #[test]
 fn after_a_kill_one_whose_place_is_gone_stops_no_git() {
     let sandbox = started();
-    let agent = sandbox.agent("git -C lib config core.worktree ../../../nowhere; kill -9 $PPID");
+    let agent =
+        sandbox.agent("git -C lib config core.worktree ../../../nowhere; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     sandbox.ralph(&["status"]).exits(0);
     sandbox.ralph(&["abort"]).exits(0);

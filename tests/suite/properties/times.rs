@@ -103,7 +103,7 @@ fn what_git_does_not_see_in_a_submodule_is_undone_and_kept() {
 #[test]
 fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
     let sandbox = Sandbox::started();
-    let agent = sandbox.agent("kill -9 $PPID");
+    let agent = sandbox.agent("kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     let file = sandbox.state_file();
     let mut state = sandbox.state();
@@ -119,7 +119,7 @@ fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
 #[test]
 fn an_attempt_whose_end_nobody_saw_lasts_up_to_its_last_output() {
     let sandbox = Sandbox::started();
-    let agent = sandbox.agent("echo at work; kill -9 $PPID");
+    let agent = sandbox.agent("echo at work; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     let since = Timestamp::now() - SignedDuration::from_hours(3);
     let mut state = sandbox.state();

@@ -155,7 +155,7 @@ fn a_lock_without_a_git_needs_mending() {
 fn an_attempt_that_was_cut_off_needs_mending_one_that_runs_does_not() {
     let sandbox = healthy(Sandbox::started());
     let agent =
-        sandbox.agent("git ralph doctor --json >\"$notes/doctor\"; echo $? >\"$notes/code\"; kill -9 $PPID");
+        sandbox.agent("git ralph doctor --json >\"$notes/doctor\"; echo $? >\"$notes/code\"; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.step("next", &agent).exits(137);
     assert_eq!(sandbox.noted("code"), "0\n", "{}", sandbox.noted("doctor"));
     let meanwhile: serde_json::Value = serde_json::from_str(&sandbox.noted("doctor")).unwrap();

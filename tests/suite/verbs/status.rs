@@ -80,7 +80,10 @@ fn it_tells_what_stopped_the_last_run() {
     }
     assert_eq!(sandbox.status()["stopped"], why);
     sandbox
-        .step("next", &sandbox.agent("kill -2 $PPID; sleep 60"))
+        .step(
+            "next",
+            &sandbox.agent("kill -2 $(ps -o ppid= -p $PPID); sleep 60"),
+        )
         .exits(130);
     assert_eq!(sandbox.status()["stopped"], "stopped by SIGINT (Ctrl-C)");
     sandbox.step("next", &agent).exits(0);

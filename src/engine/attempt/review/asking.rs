@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::opinion::{Opinion, opinion, visible, words};
 use super::reviewer::Reviewer;
 use crate::agent::decode::{Decoder, Format, Report};
-use crate::agent::process::Job;
+use crate::agent::job::Job;
 use crate::agent::promise::{Nonce, Tag};
 use crate::engine::Loop;
 use crate::engine::attempt::agent_run::{agent_job, run_job};

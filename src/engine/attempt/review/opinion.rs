@@ -29,6 +29,9 @@ pub(crate) enum Opinion {
 
 /// Judges by the end and the report of the reviewer with this name.
 pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> Opinion {
+    if let Ending::RunnerKilled(signal) = ending {
+        return Opinion::None(format!("its runner was ended by signal {signal}"));
+    }
     let judged = judge(ending, report, name);
     let reason = judged.reason.unwrap_or_else(|| judged.verdict.to_string());
     match judged.verdict {
@@ -380,6 +383,11 @@ mod tests {
         let said = report(Format::Auto, "", ACCEPT);
         let ended = |ending: Ending| opinion(&ending, &said, None);
         assert_eq!(ended(Ending::Interrupted(2)), Opinion::Interrupted(2));
+        let killed = ended(Ending::RunnerKilled(9));
+        assert_eq!(
+            killed,
+            Opinion::None("its runner was ended by signal 9".to_owned())
+        );
         assert_eq!(
             ended(Ending::TimedOut("late".to_owned(), std::time::Duration::ZERO)),
             Opinion::None("late".to_owned())

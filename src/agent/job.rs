@@ -1,0 +1,31 @@
+//! What a runner runs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::sandbox::Walls;
+
+/// A program to run, and its limits.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// The directory it runs in.
+    pub dir: PathBuf,
+    /// Variables set for it.
+    pub env: Vec<(OsString, OsString)>,
+    /// Variables removed for it.
+    pub env_remove: Vec<&'static str>,
+    /// Its standard input, to the end.
+    pub stdin: Vec<u8>,
+    /// The value of `GIT_RALPH_RUN`.
+    pub run: String,
+    /// The longest time that it may run.
+    pub timeout: Option<Duration>,
+    /// The longest time without output that shows progress.
+    pub idle_timeout: Option<Duration>,
+    /// The box that it runs in.
+    pub walls: Option<Arc<Walls>>,
+}

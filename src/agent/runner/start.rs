@@ -1,0 +1,148 @@
+//! Git-ralph's side of a runner: starts it, sends it the process, and hears of it.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
+use tokio::net::UnixStream;
+use tokio::process::Command as ChildCommand;
+use tokio::time::sleep;
+
+use super::channel::{Command, Order, OwnEnd, Printed, VERSION, Word};
+use crate::agent::job::Job;
+use crate::held;
+use crate::processes::RUNNER;
+
+/// The longest time from the end of its channel to its own end.
+const NEAR: Duration = Duration::from_secs(5);
+/// The exit code of a Rust program that has panicked.
+const PANICKED: i32 = 101;
+
+/// A runner that was started.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    child: Box<dyn ChildWrapper>,
+    channel: OwnEnd,
+}
+
+/// The way in which a runner ended that did not say how its process did.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// A signal ended it.
+    Killed(i32),
+    /// An error of its own ended it.
+    Panicked,
+    /// It refused to work: it is of another version of git-ralph.
+    Refused,
+}
+
+impl Runner {
+    /// Starts a runner that writes to this log.
+    pub(crate) fn start(log: &File) -> io::Result<Self> {
+        let (ours, its) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut command = ChildCommand::new(own_program()?);
+        command
+            .arg0("git-ralph")
+            .arg(RUNNER)
+            .arg(std::process::id().to_string())
+            .stdin(Stdio::from(OwnedFd::from(its)))
+            .stdout(Stdio::from(log.try_clone()?))
+            // A panic is logged, too. Readers of git-ralph's output do not wait for the runner.
+            .stderr(Stdio::from(log.try_clone()?));
+        // It holds our locks until it ends. The session keeps away the signals of a terminal.
+        let child = held::start(true, || CommandWrap::from(command).wrap(ProcessSession).spawn())?;
+        Ok(Self {
+            child: child.into_inner(),
+            channel: OwnEnd::new(UnixStream::from_std(ours)?),
+        })
+    }
+
+    /// Has it start the process of a job.
+    pub(crate) async fn run(&mut self, job: &Job) -> io::Result<()> {
+        let boxed = job.walls.as_ref().map(|walls| walls.around(&job.dir, &job.argv));
+        let argv = boxed.as_ref().unwrap_or(&job.argv);
+        let hidden = job.walls.iter().flat_map(|walls| &walls.hidden).map(Word::of);
+        let command = Command {
+            version: VERSION.to_owned(),
+            argv: argv.iter().map(Word::of).collect(),
+            dir: Word::of(&job.dir),
+            env: job
+                .env
+                .iter()
+                .map(|(name, value)| (Word::of(name), Word::of(value)))
+                .collect(),
+            env_remove: job.env_remove.iter().map(Word::of).chain(hidden).collect(),
+            run: job.run.clone(),
+        };
+        match self.channel.start(&job.stdin, command).await {
+            // The end of the runner says why.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            started => started,
+        }
+    }
+
+    /// Returns what it says next; `None` if it says nothing any more.
+    pub(crate) async fn next(&mut self) -> Option<Printed> {
+        self.channel.next().await
+    }
+
+    /// Asks it to end its process.
+    pub(crate) async fn end(&mut self) {
+        let _ = self.channel.send(&Order::End).await;
+    }
+
+    /// Asks it to shorten the grace period.
+    pub(crate) async fn hurry(&mut self) {
+        let _ = self.channel.send(&Order::Hurry).await;
+    }
+
+    /// Has it go on if an agent has stopped it.
+    pub(crate) fn wake(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Its number is its own until it is waited for.
+        if let Some(pid) = self.child.id().and_then(|id| i32::try_from(id).ok()) {
+            let _ = kill(Pid::from_raw(pid), signal);
+        }
+    }
+
+    /// Waits for its end, which is near: its channel has ended.
+    pub(crate) async fn wait(mut self) -> io::Result<Lost> {
+        let status = tokio::select! {
+            status = self.child.wait() => status?,
+            () = sleep(NEAR) => {
+                self.kill();
+                self.child.wait().await?
+            }
+        };
+        Ok(match (status.signal(), status.code()) {
+            (Some(signal), _) => Lost::Killed(signal),
+            (None, Some(PANICKED)) => Lost::Panicked,
+            _ => Lost::Refused,
+        })
+    }
+}
+
+/// Returns the path of this program: where there is `/proc`, the very file that runs, whatever is in its place now.
+fn own_program() -> io::Result<PathBuf> {
+    if cfg!(all(target_os = "linux", not(feature = "without-proc"))) {
+        return Ok(PathBuf::from("/proc/self/exe"));
+    }
+    env::current_exe()
+}
