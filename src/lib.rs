@@ -9,7 +9,7 @@
 //! - [`remote`]: a loop on a git remote, held there by a lease while a run works on it.
 //! - [`engine`]: the loop. It decides and orders.
 //! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
-//! - [`sandbox`]: the box in which an attempt's processes run.
+//! - [`sandbox`]: the box in which an attempt's processes run. [`slot`]: the directory with the files of an attempt.
 //! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
 //!   as done. [`prompt`]: what an attempt is told.
 //! - [`state`]: what is remembered of a loop, saved atomically. [`settings`]: git's configuration, section `ralph`.
@@ -56,6 +56,7 @@ mod repository_hooks;
 mod sandbox;
 mod settings;
 mod signal;
+mod slot;
 mod state;
 mod stories;
 mod trace;

@@ -1,4 +1,4 @@
-//! `git-ralph guard-1 [--alone] <loop's directory> <hook> <argument>...`: called by the hooks around an agent's git. Not
+//! `git-ralph guard-2 [--alone] <slot's directory> <change> <hook> <argument>...`: called by the hooks around an agent's git. Not
 //! for people, and called several times in a git command: therefore it is no part of `cli`.
 
 use std::ffi::OsString;
@@ -9,17 +9,8 @@ use crate::guard::{self, Answer, HookCall};
 use crate::ui::plain;
 
 /// Parses the arguments, the program's name first; returns `None` if they are for `cli`.
-pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<HookCall> {
-    args.nth(1)
-        .filter(|verb| guard::ANSWERED.iter().any(|known| verb == known))?;
-    let first = args.next()?;
-    let alone = first == "--alone";
-    Some(HookCall {
-        dir: if alone { args.next()? } else { first }.into(),
-        hook: args.next()?.into_string().ok()?,
-        args: args.collect(),
-        alone,
-    })
+pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
+    HookCall::read(args.skip(1))
 }
 
 /// Answers git, and shows a refusal to the agent.
@@ -37,9 +28,10 @@ pub async fn run(asked: &HookCall) -> Exit {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::Path;
 
     use super::*;
+    use crate::slot::Slot;
 
     fn read(line: &str) -> Option<HookCall> {
         asked(line.split(' ').map(OsString::from))
@@ -47,24 +39,32 @@ mod tests {
 
     #[test]
     fn what_the_hooks_ask_is_told_from_what_people_type() {
-        let question = read("git-ralph guard-1 /r/.git/ralph/c reference-transaction prepared").unwrap();
-        assert_eq!(question.dir, PathBuf::from("/r/.git/ralph/c"));
+        let line = "git-ralph guard-2 /r/.git/ralph/c/slots/1 c reference-transaction prepared";
+        let question = read(line).unwrap();
+        assert_eq!(question.slot, Slot::of(Path::new("/r/.git/ralph/c")));
         assert_eq!(
-            (question.hook.as_str(), question.alone),
-            ("reference-transaction", false)
+            (question.change.as_str(), question.hook.as_str(), question.alone),
+            ("c", "reference-transaction", false)
         );
         assert_eq!(question.args, ["prepared"]);
-        let question = read("git-ralph guard /c pre-push").unwrap();
-        assert_eq!(question.hook, "pre-push");
-        let question = read("git-ralph guard-1 --alone /c pre-push --alone url").unwrap();
+        for verb in ["guard", "guard-1"] {
+            let question = read(&format!("git-ralph {verb} /r/ralph/c pre-push")).unwrap();
+            assert_eq!(question.slot, Slot::of_earlier(Path::new("/r/ralph/c")));
+            assert_eq!(
+                (question.change.as_str(), question.hook.as_str()),
+                ("c", "pre-push")
+            );
+        }
+        let question = read("git-ralph guard-2 --alone /c c pre-push --alone url").unwrap();
         assert_eq!((question.hook.as_str(), question.alone), ("pre-push", true));
         assert_eq!(question.args, ["--alone", "url"]);
         for typed in [
             "git-ralph",
-            "git-ralph next guard-1 /c x",
-            "git-ralph guard-2 /c x",
-            "git-ralph guard-1",
-            "git-ralph guard-1 /c",
+            "git-ralph next guard-2 /c x",
+            "git-ralph guard-3 /c x",
+            "git-ralph guard-2",
+            "git-ralph guard-2 /c",
+            "git-ralph guard-2 /c c",
         ] {
             assert!(read(typed).is_none(), "{typed}");
         }

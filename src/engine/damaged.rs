@@ -23,10 +23,10 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &mut dyn Observer)
         let store = Store::new(&layout.common_dir, &state.change);
         let _lock = store.lock()?;
         let repo = Repo::new(top, layout.clone(), state.checkpoint.as_str().len() / 2);
-        let loop_dir = store.dir();
+        let slot = store.slot();
         let site = Site {
             repo: &repo,
-            dir: &loop_dir,
+            slot: &slot,
         };
         let head = state.loop_head();
         let tip = state.tip_ref();

@@ -17,7 +17,7 @@ pub(crate) const AGENT: &str = "the agent";
 /// cannot be created, this is reported, and the attempt goes on without a guard.
 pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings {
     if !is_wanted {
-        guard::remove_files(open.site().dir);
+        guard::remove_files(open.site().slot);
         return Vec::new();
     }
     match make(open).await {
@@ -41,7 +41,8 @@ async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
     let hooks = open.context.configuration.hooks.as_ref();
     let users_hooks = hooks.and_then(|hooks| hooks.dir(repo));
     let rail = Rail {
-        dir: open.site().dir,
+        slot: open.site().slot,
+        change: open.change(),
         git_dir: &repo.git_dir,
         common_dir: &repo.common_dir,
         users_hooks: users_hooks.as_deref(),
@@ -57,7 +58,7 @@ async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
 /// Takes the guard away after an attempt, or after other commands that ran in it, once none of their processes is
 /// alive, and records the ref moves that it saw. `about` is the story and the attempt.
 pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &str) {
-    let seen = guard::take_away(open.site().dir);
+    let seen = guard::take_away(open.site().slot);
     if about.is_some() {
         let done = seen.moves.iter().filter(|moved| !moved.refused);
         open.own_moves = done

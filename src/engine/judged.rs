@@ -210,7 +210,7 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
 async fn keep_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
     let entries: Vec<StagedEntry> = open.state.gate_files.iter().map(GateFile::entry).collect();
     let name = open.change().ralph_ref("gate-files");
-    let (repo, scratch) = (&open.context.repo, open.file("gate-files.index"));
+    let (repo, scratch) = (&open.context.repo, open.site().file("gate-files.index"));
     let empty = repo.empty_tree().await?;
     let tree = repo.tree_with(&scratch, &empty, &entries, &[]).await?;
     let before = repo.git.refs(&[&name]).await?;

@@ -29,6 +29,7 @@ use crate::protect::{
 };
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
+use crate::slot::Slot;
 use crate::state::{Effect, GateFile, Lock, Progress, State, Stood, Store};
 
 /// A loop that this process may change. It holds the lock, but while it asks a person (`question`).
@@ -68,7 +69,7 @@ pub struct Loop<'o> {
     pub(super) own_output: Vec<Vec<u8>>,
     /// Stash entries of the attempt that the guard refused.
     pub(super) refused_stash: Vec<Oid>,
-    dir: PathBuf,
+    slot: Slot,
     lock: Option<Lock>,
 }
 
@@ -80,7 +81,7 @@ impl<'o> Loop<'o> {
         *git = git.clone().with_index(state.strategy.loop_index(&store.dir()));
         Self {
             own_output: own_output::files_below(&context.repo.top),
-            dir: store.dir(),
+            slot: store.slot(),
             context,
             state,
             store,
@@ -132,27 +133,27 @@ impl<'o> Loop<'o> {
 
     /// Returns a file in the loop's own directory.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
+        self.slot.loop_dir().join(name)
     }
 
-    /// Returns the repository and the loop's own directory.
+    /// Returns the repository and the loop's slot.
     pub(crate) fn site(&self) -> Site<'_> {
         Site {
             repo: &self.context.repo,
-            dir: &self.dir,
+            slot: &self.slot,
         }
     }
 
-    /// Borrows the parts that lower modules need: repository and directory, the state to read, and the recorder of
+    /// Borrows the parts that lower modules need: repository and slot, the state to read, and the recorder of
     /// their reports.
     pub(crate) fn parts(&mut self) -> (Site<'_>, &State, Recorder<'_>) {
         let site = Site {
             repo: &self.context.repo,
-            dir: &self.dir,
+            slot: &self.slot,
         };
         let recorder = Recorder {
             change: &self.state.change,
-            dir: &self.dir,
+            dir: self.slot.loop_dir(),
             observer: &mut *self.context.observer,
             due: &mut self.due,
         };

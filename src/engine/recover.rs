@@ -72,6 +72,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         repair_position(open).await?;
     }
     if !was_cut_off {
+        open.site().slot.make()?;
         open.switch_off_foreign_filters().await?;
     }
     open.is_recovering = true;
@@ -148,10 +149,10 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
             |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
         store.lock().is_err_and(|error| busy(&error))
     };
-    let dir = store.dir();
+    let slot = store.slot();
     let site = Site {
         repo: &context.repo,
-        dir: &dir,
+        slot: &slot,
     };
     // A git of the attempt that was cut off is ended first.
     let waits = || (state.running.is_none() || state.intent.is_some()) && is_locked(site, change);
@@ -389,7 +390,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
 
 async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(running) = open.state.running.clone() else {
-        return Ok(());
+        return Ok(open.site().slot.make()?);
     };
     let attempt = Orphaned {
         run: running.run,
@@ -405,5 +406,6 @@ async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
     for text in told.await? {
         open.tell(text);
     }
-    Ok(())
+    // An agent that an earlier version started has the guard where that made it, as long as it lives.
+    Ok(open.site().slot.make()?)
 }

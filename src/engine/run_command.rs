@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 
@@ -91,7 +92,7 @@ pub(super) fn failure_of(ending: Ending) -> Option<String> {
 
 /// Returns the job of a process of the loop that is not about a story.
 pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Job {
-    let path = |name: &str, file: &str| (OsString::from(name), open.file(file).into_os_string());
+    let path = |name: &str, file: PathBuf| (OsString::from(name), file.into_os_string());
     let mut env_remove = REPOSITORY_VARIABLES.to_vec();
     env_remove.push("GIT_CONFIG_PARAMETERS");
     // Objects that an attempt leaves must not be packed or pruned while it is judged.
@@ -102,8 +103,8 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
         env: [
             variable("RALPH_CHANGE", open.change().as_str()),
             variable("RALPH_BRANCH", &open.state.branch),
-            path("RALPH_PROMPT_FILE", "prompt.md"),
-            path("RALPH_LEARNINGS", "learnings.md"),
+            path("RALPH_PROMPT_FILE", open.site().file("prompt.md")),
+            path("RALPH_LEARNINGS", open.file("learnings.md")),
         ]
         .into_iter()
         .chain(git_settings(quiet.into_iter().chain(settings)))

@@ -42,7 +42,7 @@ pub(crate) async fn record(open: &mut Loop<'_>) -> Result<(), Error> {
             open.view.drop_refs();
         }
     }
-    list.record(open.site().dir)?;
+    list.record(open.site().slot)?;
     open.stash_before = Some(list);
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(crate) async fn hidden_work(open: &mut Loop<'_>) -> Result<Option<String>, E
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry>>, Error> {
     let in_memory = open.refs_before.is_some() && open.state.running.is_some();
-    if !in_memory && UserRefs::recorded(open.site().dir)?.is_none() {
+    if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);
     }
@@ -76,7 +76,7 @@ pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry
 fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
     match open.stash_before.clone() {
         Some(known) => Ok(known),
-        None => StashList::recorded(open.site().dir),
+        None => StashList::recorded(open.site().slot),
     }
 }
 
@@ -119,7 +119,7 @@ pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
         }
     }
     open.stash_before = None;
-    Ok(StashList::default().record(open.site().dir)?)
+    Ok(StashList::default().record(open.site().slot)?)
 }
 
 /// Keeps the entries that the guard refused: a rebase with autostash ends without its own, which nothing else keeps.

@@ -11,23 +11,52 @@ use jiff::Timestamp;
 
 use super::log::{self, Kind, Lines};
 use super::rules::{Move, Rules, Ruling, refused};
-use super::scripts::{PUSH, REFS, is_program};
+use super::scripts::{EARLIER, PUSH, REFS, VERB, is_program};
 use super::users_hook::{follow, users_hooks};
 use crate::fs::{Below, Links, read_regular_text, seen};
 use crate::git::RepoLayout;
 use crate::names::Oid;
+use crate::slot::Slot;
 
 /// A call of one of the guard's hooks by git.
 #[derive(Clone, Debug)]
 pub struct HookCall {
-    /// The loop's directory.
-    pub dir: PathBuf,
+    /// The slot of the attempt.
+    pub slot: Slot,
+    /// The change.
+    pub change: String,
     /// The hook's name.
     pub hook: String,
     /// The arguments that git passed.
     pub args: Vec<OsString>,
     /// True if git itself runs the user's hooks.
     pub alone: bool,
+}
+
+impl HookCall {
+    /// Reads the arguments, the verb first; returns `None` if they are for `cli`.
+    pub fn read(mut args: impl Iterator<Item = OsString>) -> Option<Self> {
+        let verb = args.next()?;
+        let is_earlier = EARLIER.iter().any(|known| verb == *known);
+        if !is_earlier && verb != VERB {
+            return None;
+        }
+        let first = args.next()?;
+        let alone = first == "--alone";
+        let dir = PathBuf::from(if alone { args.next()? } else { first });
+        let (slot, change) = if is_earlier {
+            (Slot::of_earlier(&dir), dir.file_name()?.to_owned())
+        } else {
+            (Slot::at(&dir), args.next()?)
+        };
+        Some(Self {
+            slot,
+            change: change.into_string().ok()?,
+            hook: args.next()?.into_string().ok()?,
+            args: args.collect(),
+            alone,
+        })
+    }
 }
 
 /// The guard's answer to git.
@@ -45,22 +74,22 @@ pub enum Answer {
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let layout = RepoLayout::of_hook();
     let ours = layout.as_ref().filter(|layout| {
-        let common_dir = call.dir.parent().and_then(Path::parent);
+        let common_dir = call.slot.loop_dir().ancestors().nth(2);
         common_dir.is_some_and(|common_dir| layout.shares(common_dir))
     });
     if call.hook == PUSH && ours.is_some() {
         let mut lines = Lines::default();
         lines.push_refused();
-        lines.append(&Below::of_loop(&call.dir), &call.dir.join(log::FILE));
+        lines.append(&call.slot.door(), &call.slot.file(log::FILE));
         return Answer::Refused(refused(Rules::push()));
     }
     let users = if call.alone {
         None
     } else {
-        users_hooks(layout.as_ref(), &call.dir.join(super::rail::HOOKS)).await
+        users_hooks(layout.as_ref(), &call.slot.file(super::rail::HOOKS)).await
     };
     if let (Some(users), REFS, Some(_)) = (&users, call.hook.as_str(), ours) {
-        follow(users, &call.dir);
+        follow(users, &call.slot);
     }
     let hook = users
         .map(|users| users.join(&call.hook))
@@ -70,7 +99,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     else {
         return run_hook(hook.as_deref(), &call.args, Stdio::inherit());
     };
-    let mut look = Review::new(&call.dir, layout, state == "prepared");
+    let mut look = Review::new(call, layout, state == "prepared");
     let each = async |line: &[u8]| {
         if let Some(moved) = Move::parse(line) {
             look.at(moved).await;
@@ -115,12 +144,12 @@ pub async fn whole(mut moved: Move, layout: &RepoLayout) -> Option<Move> {
     Some(moved)
 }
 
-/// A file in the loop's directory: a commit whose history is known to contain the checkpoint.
+/// A file in the slot: a commit whose history is known to contain the checkpoint.
 pub(super) const TIP: &str = "guard.tip";
 
 /// Collects the moves of a transaction and judges each.
 struct Review<'a> {
-    dir: &'a Path,
+    slot: &'a Slot,
     layout: &'a RepoLayout,
     prepared: bool,
     rules: Option<Rules>,
@@ -131,12 +160,12 @@ struct Review<'a> {
 }
 
 impl<'a> Review<'a> {
-    fn new(dir: &'a Path, layout: &'a RepoLayout, prepared: bool) -> Self {
+    fn new(call: &'a HookCall, layout: &'a RepoLayout, prepared: bool) -> Self {
         Self {
-            dir,
+            slot: &call.slot,
             layout,
             prepared,
-            rules: if prepared { Rules::load(dir) } else { None },
+            rules: prepared.then(|| Rules::load(&call.change, &call.slot)).flatten(),
             head: None,
             lines: Lines::default(),
             no: None,
@@ -203,12 +232,12 @@ impl<'a> Review<'a> {
     /// Returns whether the history of a commit contains the checkpoint. Remembers a commit that does: it is likely to
     /// be the parent of the next one.
     async fn keeps_the_checkpoint(&self, new: &str, rules: &Rules) -> bool {
-        let file = self.dir.join(TIP);
+        let file = self.slot.file(TIP);
         let tip = read_regular_text(&file, Links::Refused, 128).ok();
         let tip = tip.and_then(|tip| Oid::parse(&tip));
         let keeps = self.layout.contains(new, rules.checkpoint(), tip.as_ref()).await;
         if keeps {
-            let _ = Below::of_loop(self.dir).write_private(&file, new);
+            let _ = self.slot.door().write_private(&file, new);
         }
         keeps
     }
@@ -233,8 +262,7 @@ impl<'a> Review<'a> {
         if let Some(head) = self.head.take() {
             self.lines.push(Kind::Prepared, &head);
         }
-        self.lines
-            .append(&Below::of_loop(self.dir), &self.dir.join(log::FILE));
+        self.lines.append(&self.slot.door(), &self.slot.file(log::FILE));
         self.no.map(|no| refused(&no))
     }
 }

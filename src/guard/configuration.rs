@@ -9,12 +9,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::scripts::{ALONE, PUSH, Places, REFS, quoted, write_new};
-use crate::fs::{Below, FileError, file_error};
+use crate::fs::{FileError, file_error};
 
 /// Settings for the git of another program.
 pub type GitSettings = Vec<(OsString, OsString)>;
 
-/// Name of the file in the loop's directory.
+/// Name of the file in the slot.
 pub(super) const FILE: &str = "guard.config";
 
 /// The first version of git that runs hooks from its configuration.
@@ -26,13 +26,8 @@ pub(super) fn write(
     hooks: &Path,
     places: Places<'_>,
 ) -> Result<GitSettings, FileError> {
-    let file = places.loop_dir.join(FILE);
-    write_new(
-        &Below::of_loop(places.loop_dir),
-        &file,
-        &text(version, hooks),
-        0o600,
-    )?;
+    let file = places.slot.file(FILE);
+    write_new(&places.slot.door(), &file, &text(version, hooks), 0o600)?;
     let common_dir = places.common_dir;
     let common_dir = common_dir
         .canonicalize()

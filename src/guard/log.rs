@@ -12,7 +12,7 @@ use std::path::Path;
 use super::rules::Move;
 use crate::fs::{Below, Links, open_regular, seen};
 
-/// Name of the file in the loop's directory.
+/// Name of the file in the slot.
 pub(super) const FILE: &str = "guard.log";
 
 /// Maximum size of the file, in bytes; later moves are not recorded.

@@ -21,8 +21,9 @@ mod users_hook;
 use std::path::Path;
 
 use crate::error::advice::Advise;
-use crate::fs::{Below, FileError, file_error, may_be_there};
+use crate::fs::{FileError, file_error, may_be_there};
 use crate::git::{Git, GitError};
+use crate::slot::Slot;
 use configuration::can_name;
 use rail::HOOKS;
 use scripts::{Places, Program};
@@ -31,7 +32,6 @@ pub use answer::{Answer, HookCall, answer};
 pub use configuration::GitSettings;
 pub use log::SeenMoves;
 pub use rail::Rail;
-pub use scripts::ANSWERED;
 
 /// The reason why a guard could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -49,12 +49,13 @@ impl Advise for GuardError {}
 
 /// Creates the hooks for an attempt; returns the settings that make the agent's git use them.
 pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError> {
-    remove_files(rail.dir);
-    let hooks = rail.dir.join(HOOKS);
+    remove_files(rail.slot);
+    let hooks = rail.slot.file(HOOKS);
     let program = Program::find().map_err(|source| file_error("find", Path::new("this program"), source))?;
     let places = Places {
         program: &program,
-        loop_dir: rail.dir,
+        slot: rail.slot,
+        change: rail.change,
         git_dir: rail.git_dir,
         common_dir: rail.common_dir,
         // If the settings cannot name the repository, each hook has to look whose it is.
@@ -62,12 +63,12 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
             .users_hooks
             .filter(|users| can_name(rail.common_dir) && can_name(users)),
     };
-    let door = Below::of_loop(rail.dir);
+    let door = rail.slot.door();
     let make = async {
-        door.write_private(&rail.dir.join(log::FILE), "")?;
+        door.write_private(&rail.slot.file(log::FILE), "")?;
         scripts::write(&hooks, places)?;
         // Last: the scripts take what is newer for a change.
-        door.write_private(&rail.dir.join(rules::FILE), &rules::written(&rail))
+        door.write_private(&rail.slot.file(rules::FILE), &rules::written(&rail))
     };
     // Git starts while the files are made.
     let (version, made) = tokio::join!(git.version(), make);
@@ -76,17 +77,17 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
 }
 
 /// Removes the guard after an attempt whose processes have all ended; returns the ref moves that it saw.
-pub fn take_away(dir: &Path) -> SeenMoves {
-    let mut seen = log::read(&dir.join(log::FILE));
-    let is_there = |file: &str| may_be_there(&dir.join(file));
+pub fn take_away(slot: &Slot) -> SeenMoves {
+    let mut seen = log::read(&slot.file(log::FILE));
+    let is_there = |file: &str| may_be_there(&slot.file(file));
     seen.was_removed = is_there(rules::FILE) && !is_there(&format!("{HOOKS}/{}", scripts::REFS));
-    remove_files(dir);
+    remove_files(slot);
     seen
 }
 
 /// Removes the guard's files; a file that remains is overwritten by the next attempt.
-pub fn remove_files(dir: &Path) {
-    let door = Below::of_loop(dir);
+pub fn remove_files(slot: &Slot) {
+    let door = slot.door();
     for file in [
         rules::FILE,
         log::FILE,
@@ -94,7 +95,7 @@ pub fn remove_files(dir: &Path) {
         configuration::FILE,
         scripts::USERS,
     ] {
-        let _ = door.remove_file(&dir.join(file));
+        let _ = door.remove_file(&slot.file(file));
     }
-    let _ = door.remove(&dir.join(HOOKS));
+    let _ = door.remove(&slot.file(HOOKS));
 }

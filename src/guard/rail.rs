@@ -2,16 +2,19 @@
 
 use std::path::Path;
 
-use crate::names::Oid;
+use crate::names::{Change, Oid};
+use crate::slot::Slot;
 
-/// Directory of the hooks, below the loop's directory; it exists only during an attempt.
+/// Directory of the hooks, in the slot; it exists only during an attempt.
 pub(super) const HOOKS: &str = "hooks";
 
 /// The state at the beginning of an attempt, as far as the guard needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Rail<'a> {
-    /// The loop's own directory.
-    pub dir: &'a Path,
+    /// The slot of the attempt.
+    pub slot: &'a Slot,
+    /// The change.
+    pub change: &'a Change,
     /// The git directory of the loop's work tree.
     pub git_dir: &'a Path,
     /// The git directory that all work trees share.

@@ -15,7 +15,7 @@ ask() {
     *)
         unasked
         [ "$1" != --alone ] || shift
-        [ "$3" = prepared ] || exit 0
+        [ "$4" = prepared ] || exit 0
         echo "git-ralph: no ref moves during an attempt while the guard cannot be asked: $program" >&2
         exit 1
         ;;
@@ -26,8 +26,8 @@ ask() {
 # The user's own hook reads the same moves: git-ralph runs it.
 users=
 if [ -z "$alone" ]; then
-    [ -f "$loop/guard.users" ] && IFS= read -r users <"$loop/guard.users" || ask "$loop" "$name" "$@"
-    ! [ -x "$users/$name" ] || ask "$loop" "$name" "$@"
+    [ -f "$slot/guard.users" ] && IFS= read -r users <"$slot/guard.users" || ask "$slot" "$loop" "$name" "$@"
+    ! [ -x "$users/$name" ] || ask "$slot" "$loop" "$name" "$@"
 fi
 
 case $1 in
@@ -40,10 +40,10 @@ if [ -z "$alone" ] && [ "$kind" = p ]; then
     # Settings that have changed may lead to other hooks, and hooks may have been added.
     for file in "$common_dir/config" "$git_dir/config.worktree" "${GIT_CONFIG_GLOBAL:-$HOME/.gitconfig}" \
         "${XDG_CONFIG_HOME:-$HOME/.config}/git/config"; do
-        ! [ "$file" -nt "$loop/guard.rules" ] || ask "$loop" "$name" "$@"
+        ! [ "$file" -nt "$slot/guard.rules" ] || ask "$slot" "$loop" "$name" "$@"
     done
     for hook in $names; do
-        ! [ -x "$users/$hook" ] || [ -e "$loop/hooks/$hook" ] || ask "$loop" "$name" "$@"
+        ! [ -x "$users/$hook" ] || [ -e "$slot/hooks/$hook" ] || ask "$slot" "$loop" "$name" "$@"
     done
 fi
 
@@ -68,13 +68,13 @@ while IFS= read -r move; do
 done
 
 if [ "$count" -ge 200 ]; then
-    { printf %s "$moves" && cat; } | ask --alone "$loop" "$name" "$@"
+    { printf %s "$moves" && cat; } | ask --alone "$slot" "$loop" "$name" "$@"
     exit
 elif [ -n "$asks" ]; then
-    ask --alone "$loop" "$name" "$@" <<MOVES
+    ask --alone "$slot" "$loop" "$name" "$@" <<MOVES
 ${moves%"$newline"}
 MOVES
 fi
-[ -z "$seen" ] || ! [ -f "$loop/guard.log" ] || [ -h "$loop/guard.log" ] ||
-    printf %s "$seen" >>"$loop/guard.log" 2>/dev/null
+[ -z "$seen" ] || ! [ -f "$slot/guard.log" ] || [ -h "$slot/guard.log" ] ||
+    printf %s "$seen" >>"$slot/guard.log" 2>/dev/null
 exit 0

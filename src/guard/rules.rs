@@ -9,8 +9,9 @@ use memchr::memmem;
 use super::rail::Rail;
 use crate::fs::{Links, read_regular, seen};
 use crate::names::{Change, Oid};
+use crate::slot::Slot;
 
-/// Name of the file in the loop's directory with the state at the beginning of the attempt.
+/// Name of the file in the slot with the state at the beginning of the attempt.
 pub(super) const FILE: &str = "guard.rules";
 
 /// The line of a loop without a branch of its own.
@@ -99,10 +100,13 @@ pub(super) fn written(rail: &Rail<'_>) -> String {
 const MOST: u64 = 64 << 20;
 
 impl Rules {
-    /// Reads the rules of the loop with this directory; returns `None` if they are missing or unreadable.
-    pub fn load(dir: &Path) -> Option<Self> {
-        let change = Change::new(dir.file_name()?.to_str()?).ok()?;
-        Self::of(change, &read_regular(&dir.join(FILE), Links::Refused, MOST).ok()?)
+    /// Reads the rules of an attempt; returns `None` if they are missing or unreadable.
+    pub fn load(change: &str, slot: &Slot) -> Option<Self> {
+        let change = Change::new(change).ok()?;
+        Self::of(
+            change,
+            &read_regular(&slot.file(FILE), Links::Refused, MOST).ok()?,
+        )
     }
 
     /// Returns the rules that hold between two attempts: those for the loop's own branch.
@@ -245,7 +249,8 @@ mod tests {
         let parsed = |digit| Oid::parse(&oid(digit)).unwrap();
         let branches = ["refs/heads/main", "refs/heads/ralph/b"];
         let text = written(&Rail {
-            dir: Path::new("/"),
+            slot: &Slot::of(Path::new("/")),
+            change: &Change::new("c").unwrap(),
             git_dir: Path::new("/"),
             common_dir: Path::new("/"),
             users_hooks: None,
@@ -299,7 +304,8 @@ mod tests {
         let checkpoint = Oid::parse(&oid('1')).unwrap();
         let branches = ["refs/heads/main", "refs/heads/ralph/c"];
         let text = written(&Rail {
-            dir: Path::new("/"),
+            slot: &Slot::of(Path::new("/")),
+            change: &Change::new("c").unwrap(),
             git_dir: Path::new("/"),
             common_dir: Path::new("/"),
             users_hooks: None,

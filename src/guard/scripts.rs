@@ -14,6 +14,8 @@ use std::{env, process};
 
 use crate::exit::Exit;
 use crate::fs::{Below, Durability, FileError, file_error, is_there, may_exist, seen};
+use crate::names::Change;
+use crate::slot::Slot;
 
 /// Every hook that git looks for by name in the hooks directory (githooks(5)).
 pub const NAMES: &[&str] = &[
@@ -56,7 +58,7 @@ pub const PUSH: &str = "pre-push";
 /// The script that git 2.54 and later runs for both hooks.
 pub(super) const ALONE: &str = "git-ralph";
 
-/// A file in the loop's directory: the path of the directory of the user's own hooks.
+/// A file in the slot: the path of the directory of the user's own hooks.
 pub(super) const USERS: &str = "guard.users";
 
 const HEAD: &str = "#!/bin/sh\n# Made by git-ralph for one attempt, for the agent's git alone.\n";
@@ -69,8 +71,10 @@ const MOVES: &str = include_str!("reference-transaction.sh");
 pub(super) struct Places<'a> {
     /// This program.
     pub program: &'a Program,
-    /// The loop's directory.
-    pub loop_dir: &'a Path,
+    /// The slot of the attempt.
+    pub slot: &'a Slot,
+    /// The change.
+    pub change: &'a Change,
     /// The git directory of the loop's work tree.
     pub git_dir: &'a Path,
     /// The git directory that all work trees share.
@@ -119,17 +123,17 @@ impl Program {
 
 /// The verb by which a hook asks. It has the version of the questions and answers in it: a program of another version,
 /// which may have come to the same path, does not answer a question that it would misunderstand.
-pub const VERB: &str = "guard-1";
+pub const VERB: &str = "guard-2";
 
-/// The verbs that are answered: the hooks of 0.2.0 ask the same questions, and may run when the program is replaced.
-pub const ANSWERED: [&str; 2] = [VERB, "guard"];
+/// The verbs of earlier hooks, which may run when the program is replaced: they name the loop's directory alone.
+pub const EARLIER: [&str; 2] = ["guard-1", "guard"];
 
 /// Writes the scripts into the directory `hooks`, in which none of them may be.
 pub(super) fn write(hooks: &Path, places: Places<'_>) -> Result<(), FileError> {
-    let door = Below::of_loop(places.loop_dir);
+    let door = places.slot.door();
     door.make_dir(hooks, 0o700)?;
     if let Some(users) = places.users {
-        write_users(places.loop_dir, users)?;
+        write_users(places.slot, users)?;
     }
     let may_be = |name: &str| places.users.is_none_or(|users| is_program(&users.join(name)));
     add(&door, hooks, may_be)?;
@@ -139,9 +143,10 @@ pub(super) fn write(hooks: &Path, places: Places<'_>) -> Result<(), FileError> {
 }
 
 /// Writes the path of the directory of the user's own hooks to a file.
-pub(super) fn write_users(loop_dir: &Path, users: &Path) -> Result<(), FileError> {
+pub(super) fn write_users(slot: &Slot, users: &Path) -> Result<(), FileError> {
     let line = [users.as_os_str().as_bytes(), b"\n"].concat();
-    Below::of_loop(loop_dir).write(&loop_dir.join(USERS), &line, 0o600, Durability::Atomic)
+    slot.door()
+        .write(&slot.file(USERS), &line, 0o600, Durability::Atomic)
 }
 
 /// Adds a script that runs the user's own hook for each name that `may_be` one of the user's and has none yet.
@@ -201,7 +206,7 @@ fn push(places: Places<'_>, alone: &str) -> Vec<u8> {
     script.extend_from_slice(FIND.as_bytes());
     // What is pushed cannot be undone, so git does not go on unless git-ralph says so.
     let ask = format!(
-        "\"$program\" \"$verb\" {alone} \"$loop\" {PUSH} \"$@\"\n\
+        "\"$program\" \"$verb\" {alone} \"$slot\" \"$loop\" {PUSH} \"$@\"\n\
          case $? in 0) exit 0 ;; \"$refused\") exit 1 ;; esac\n\
          unasked\n\
          echo \"git-ralph: nothing is pushed during an attempt; the guard cannot be asked: $program\" >&2\n\
@@ -230,7 +235,8 @@ fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
         ("running", places.program.running.as_os_str()),
         ("inode", OsStr::new(&inode)),
         ("verb", OsStr::new(VERB)),
-        ("loop", places.loop_dir.as_os_str()),
+        ("slot", places.slot.dir().as_os_str()),
+        ("loop", OsStr::new(places.change.as_str())),
         ("refused", OsStr::new(&refused)),
     ];
     let mut script = HEAD.as_bytes().to_vec();
@@ -249,7 +255,7 @@ const FIND: &str = r#"if ! [ "$program" -ef "$running" ] && [ -x "$running" ]; t
     case " $(ls -dLi "$running" 2>/dev/null)" in *" $inode "*) program=$running ;; esac
 fi
 unasked() {
-    [ -f "$loop/guard.log" ] && ! [ -h "$loop/guard.log" ] && echo unasked >>"$loop/guard.log"
+    [ -f "$slot/guard.log" ] && ! [ -h "$slot/guard.log" ] && echo unasked >>"$slot/guard.log"
 } 2>/dev/null
 "#;
 

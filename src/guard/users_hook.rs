@@ -10,10 +10,11 @@ use super::rail::HOOKS;
 use super::rules;
 use super::scripts::{self, USERS, is_program};
 use crate::async_cmd::{self, Command};
-use crate::fs::{Below, Links, read_regular, seen};
+use crate::fs::{Links, read_regular, seen};
 use crate::git::RepoLayout;
 use crate::git::layout::{is_same_dir, path_in};
 use crate::paths::from_environment;
+use crate::slot::Slot;
 
 /// Returns the directory of the user's own hooks; `ours` is the directory of the guard's hooks.
 pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Option<PathBuf> {
@@ -26,16 +27,16 @@ pub(super) async fn users_hooks(layout: Option<&RepoLayout>, ours: &Path) -> Opt
 
 /// Adapts the guard's hooks to the user's, which may have changed since the attempt began. A step that fails is left
 /// for the next call.
-pub(super) fn follow(users: &Path, loop_dir: &Path) {
+pub(super) fn follow(users: &Path, slot: &Slot) {
     let Ok(users) = absolute(users) else { return };
     // Without the file, each hook asks git-ralph.
-    if seen(&loop_dir.join(USERS)).is_some() && can_name(&users) {
-        let _ = scripts::write_users(loop_dir, &users);
+    if seen(&slot.file(USERS)).is_some() && can_name(&users) {
+        let _ = scripts::write_users(slot, &users);
     }
-    let door = Below::of_loop(loop_dir);
-    let _ = scripts::add(&door, &loop_dir.join(HOOKS), |name| is_program(&users.join(name)));
+    let door = slot.door();
+    let _ = scripts::add(&door, &slot.file(HOOKS), |name| is_program(&users.join(name)));
     // From now on only later changes are newer.
-    let _ = door.touch(&loop_dir.join(rules::FILE));
+    let _ = door.touch(&slot.file(rules::FILE));
 }
 
 /// Returns the default hooks directory if no configuration can name another: none of the files that git would read

@@ -28,9 +28,9 @@ pub(crate) struct Held {
     submodules: submodules::Files,
 }
 
-/// The record of an attempt, in the loop's directory.
+/// The record of an attempt, in its slot.
 pub(crate) struct AttemptRecord<'a> {
-    /// The repository and the loop's directory.
+    /// The repository and the slot.
     pub site: Site<'a>,
     /// The change.
     pub change: &'a Change,
@@ -67,7 +67,7 @@ impl AttemptRecord<'_> {
             submodules: submodules::Files::read(self.site)?,
         };
         users_index::take(self.site)?;
-        refs.record(self.site.dir)?;
+        refs.record(self.site.slot)?;
         Ok((held, refs))
     }
 
@@ -137,7 +137,7 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Restores git's own files from the copy in the loop's directory; returns whether any had changed. An agent's changes
+    /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
     /// to them must not influence its own verdict.
     pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
         let Some(before) = ControlFiles::load(self.site)? else {
@@ -153,7 +153,7 @@ impl AttemptRecord<'_> {
 
     /// Restores git's own files, then HEAD and the loop's branch, before any git runs that reads the attempt's
     /// configuration; returns whether git's own files had changed. Without `held`, nothing that can run something is
-    /// installed from the copy in the loop's directory.
+    /// installed from the copy in the slot.
     async fn repair_gits_files(
         &self,
         held: Option<Held>,
@@ -198,8 +198,8 @@ impl AttemptRecord<'_> {
 
     /// Forgets the record: a person's work is not compared with it.
     pub fn forget(&self) -> Result<(), ProtectError> {
-        user_refs::forget(self.site.dir);
-        stash_list::forget(self.site.dir)?;
+        user_refs::forget(self.site.slot);
+        stash_list::forget(self.site.slot)?;
         Records::of(self.site).settle_hidden()?;
         users_index::forget(self.site)?;
         ControlFiles::forget(self.site)?;

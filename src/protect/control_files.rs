@@ -11,7 +11,7 @@ use crate::events::Notices;
 use crate::fs::{is_there, leads_to_file, may_exist};
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 
-/// Name of the copy of git's own files in the loop's directory.
+/// Name of the copy of git's own files in the slot.
 const OWN_FILES: &str = "git-files";
 /// Name of the copy of the list of shallow commits.
 const SHALLOW: &str = "shallow-before";
@@ -20,7 +20,7 @@ const SHALLOW: &str = "shallow-before";
 pub(crate) struct ControlFiles {
     files: OwnFiles,
     shallow: Shallow,
-    /// True if they come from the copy in the loop's directory, which the attempt could write: it proves nothing, and
+    /// True if they come from the copy in the slot, which the attempt could write: it proves nothing, and
     /// nothing that can run something is installed from it.
     is_copy: bool,
 }

@@ -12,7 +12,7 @@
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
 //!   `story_backup`, `story_list`, `users_index`.
 //!
-//! All of it takes the repository, the loop's own directory and a receiver of notices. It knows neither the engine nor
+//! All of it takes the repository, a slot and a receiver of notices. It knows neither the engine nor
 //! the state of a loop.
 
 mod attempt_record;
@@ -67,6 +67,7 @@ use crate::fs::{Below, FileError, may_be_there};
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
 use crate::names::typed_path;
+use crate::slot::Slot;
 
 pub(crate) use attempt_record::{AttemptRecord, Held};
 pub(crate) use control_files::ControlFiles;
@@ -89,24 +90,29 @@ pub(crate) use stash_list::StashList;
 pub(crate) use story_list::{LeftList, StoryList};
 pub(crate) use user_refs::{RefChange, UserRefs};
 
-/// A repository, and the directory of a loop in it.
+/// A repository, and the slot of a loop in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Site<'a> {
     /// The repository.
     pub repo: &'a Repo,
-    /// The loop's own directory.
-    pub dir: &'a Path,
+    /// The slot, in the loop's own directory.
+    pub slot: &'a Slot,
 }
 
 impl Site<'_> {
-    /// Returns a file in the loop's own directory.
+    /// Returns a file in the slot.
     pub fn file(self, name: &str) -> PathBuf {
-        self.dir.join(name)
+        self.slot.file(name)
     }
 
-    /// Returns the door to the loop's own directory: that of git's, which is none of the agent's.
+    /// Returns a file in the loop's own directory.
+    pub fn loop_file(self, name: &str) -> PathBuf {
+        self.slot.loop_dir().join(name)
+    }
+
+    /// Returns the door to both directories.
     pub fn own_door(self) -> Below {
-        Below::of_loop(self.dir)
+        self.slot.door()
     }
 
     /// Returns the door to this path, as [`Repo::door`] does.
@@ -121,7 +127,7 @@ impl Site<'_> {
 
     /// Returns the directory for files that git cannot store.
     pub fn trash(self) -> PathBuf {
-        self.file("trash")
+        self.loop_file("trash")
     }
 }
 

@@ -1,5 +1,5 @@
-//! The loop's own directory, which holds regular files and directories alone. A link that an attempt put there would lead
-//! git-ralph's writes elsewhere, and a pipe would block it for ever.
+//! The loop's own directory and its slot, which hold regular files and directories alone. A link that an attempt put there
+//! would lead git-ralph's writes elsewhere, and a pipe would block it for ever.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,22 +12,25 @@ use crate::fs::{Below, is_special, may_exist, seen, target_of};
 pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
     let (door, mut removed) = (site.own_door(), Vec::new());
     let mut made = false;
-    for dir in [site.repo.common_dir.join("ralph"), site.dir.to_owned()] {
-        if is_special(&dir) {
-            door.remove_file(&dir)?;
-            removed.push(dir.clone());
+    let root = site.repo.common_dir.join("ralph");
+    for dir in [root.as_path()].into_iter().chain(site.slot.dirs()) {
+        if is_special(dir) {
+            door.remove_file(dir)?;
+            removed.push(dir.to_owned());
         }
-        made |= !may_exist(&dir);
-        door.make_dir(&dir, 0o700)?;
+        made |= !may_exist(dir);
+        door.make_dir(dir, 0o700)?;
     }
     // `chmod -R` reaches the copies of ignored secrets too.
-    make_private(&door, site.dir);
-    removed.extend(door.remove_specials(site.dir)?);
+    make_private(&door, site.slot.loop_dir());
+    for dir in site.slot.dirs() {
+        removed.extend(door.remove_specials(dir)?);
+    }
     let records = site.file("unversioned");
     if target_of(&records)?.is_some() {
         removed.extend(door.remove_specials(&records)?);
     }
-    for dir in [site.file("attempts"), site.trash()] {
+    for dir in [site.loop_file("attempts"), site.trash()] {
         made |= !may_exist(&dir);
         door.make_dir(&dir, 0o700)?;
     }

@@ -43,7 +43,7 @@ pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
     for dir in dirs {
         let logs = dir.join("logs/HEAD");
         let closed = GITS.iter().any(|name| lacks(&dir.join(name), 0o400)) || lacks(&logs, 0o600);
-        if closed || lacks(site.dir, 0o400) {
+        if closed || site.slot.dirs().iter().any(|dir| lacks(dir, 0o400)) {
             opened += ["", "logs", "ralph"]
                 .into_iter()
                 .zip([0o400, 0o600, 0o600])

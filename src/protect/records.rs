@@ -1,4 +1,4 @@
-//! Records of what git does not store and an attempt must not take away, in `unversioned/` below the loop's directory:
+//! Records of what git does not store and an attempt must not take away, in `unversioned/` in the slot:
 //! lists of paths, permissions, inventories, and copies of small ignored files. They are never objects: a mirror push
 //! must not carry an ignored secret away.
 
@@ -120,7 +120,7 @@ impl Records {
         self.write(&moment.name(INVENTORY), &inventory.to_bytes())
     }
 
-    /// Returns whether such a record exists; it is gone if an agent deleted the loop's directory.
+    /// Returns whether such a record exists; it is gone if an agent deleted the slot.
     pub fn knows(&self, name: &str) -> bool {
         may_exist(&self.dir.join(name))
     }

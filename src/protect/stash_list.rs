@@ -2,14 +2,14 @@
 //! (git-stash(1)), so an entry that came or went meanwhile need not be the attempt's doing.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use super::ProtectError;
-use crate::fs::{Below, FileError, Links, regular_text_if_there};
+use crate::fs::{FileError, Links, regular_text_if_there};
 use crate::git::{GitError, Repo, StashEntry};
 use crate::names::Oid;
+use crate::slot::Slot;
 
-/// Name of the record in the loop's directory; it exists only during an attempt, and if there are entries.
+/// Name of the record in the slot; it exists only during an attempt, and if there are entries.
 const RECORD: &str = "stash-before";
 
 /// The list at one moment, newest first.
@@ -23,20 +23,21 @@ impl StashList {
     }
 
     /// Records the list before an attempt.
-    pub fn record(&self, dir: &Path) -> Result<(), ProtectError> {
+    pub fn record(&self, slot: &Slot) -> Result<(), ProtectError> {
         if !self.has_entries() {
-            return Ok(forget(dir)?);
+            return Ok(forget(slot)?);
         }
         let lines = self
             .0
             .iter()
             .map(|entry| format!("{} {}\n", entry.oid, entry.message));
-        Ok(Below::of_loop(dir).write_private(&dir.join(RECORD), &lines.collect::<String>())?)
+        let text = lines.collect::<String>();
+        Ok(slot.door().write_private(&slot.file(RECORD), &text)?)
     }
 
     /// Reads the record of the attempt's beginning; the list is empty if there is none.
-    pub fn recorded(dir: &Path) -> Result<Self, FileError> {
-        let text = regular_text_if_there(&dir.join(RECORD), Links::Refused, u64::MAX)?.unwrap_or_default();
+    pub fn recorded(slot: &Slot) -> Result<Self, FileError> {
+        let text = regular_text_if_there(&slot.file(RECORD), Links::Refused, u64::MAX)?.unwrap_or_default();
         let entries = text.lines().filter_map(|line| {
             let (oid, message) = line.split_once(' ')?;
             Some(StashEntry {
@@ -66,8 +67,8 @@ impl StashList {
 }
 
 /// Forgets the record.
-pub(super) fn forget(dir: &Path) -> Result<(), FileError> {
-    Below::of_loop(dir).remove_file(&dir.join(RECORD))
+pub(super) fn forget(slot: &Slot) -> Result<(), FileError> {
+    slot.door().remove_file(&slot.file(RECORD))
 }
 
 #[cfg(test)]
@@ -85,9 +86,11 @@ mod tests {
         assert_eq!(before.not_in(&now), [entry('1')]);
         assert_eq!(now.not_in(&before), [entry('3')]);
         let dir = tempfile::tempdir().unwrap();
-        before.record(dir.path()).unwrap();
-        assert_eq!(StashList::recorded(dir.path()).unwrap(), before);
-        StashList::default().record(dir.path()).unwrap();
-        assert_eq!(StashList::recorded(dir.path()).unwrap(), StashList::default());
+        let slot = Slot::of(&dir.path().join("ralph/c"));
+        slot.make().unwrap();
+        before.record(&slot).unwrap();
+        assert_eq!(StashList::recorded(&slot).unwrap(), before);
+        StashList::default().record(&slot).unwrap();
+        assert_eq!(StashList::recorded(&slot).unwrap(), StashList::default());
     }
 }

@@ -14,7 +14,7 @@ use crate::fs::{
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
 
-/// Name of the copy from before an attempt, in the loop's directory; it exists only during an attempt.
+/// Name of the copy from before an attempt, in the slot; it exists only during an attempt.
 const BEFORE: &str = "stories.copy";
 
 /// Name of the copy from the time of a declared result; it exists only while that is checked.

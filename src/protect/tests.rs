@@ -12,12 +12,13 @@ use super::stat_changes::tracked_paths;
 use super::{Moment, Savepoint, Site, submodules};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Git, Repo, discover};
+use crate::slot::Slot;
 
 /// A repository with a commit, in which nothing was recorded yet.
 struct Place {
     home: TempDir,
     repo: Repo,
-    dir: PathBuf,
+    slot: Slot,
 }
 
 impl Place {
@@ -43,15 +44,15 @@ impl Place {
         fs::create_dir(home.path().join("empty")).unwrap();
         fs::set_permissions(home.path().join("src/b"), Permissions::from_mode(0o600)).unwrap();
         let (repo, _) = discover(home.path()).await.unwrap();
-        let dir = repo.common_dir.join("ralph/change");
-        fs::create_dir_all(&dir).unwrap();
-        Self { home, repo, dir }
+        let slot = Slot::of(&repo.common_dir.join("ralph/change"));
+        slot.make().unwrap();
+        Self { home, repo, slot }
     }
 
     fn site(&self) -> Site<'_> {
         Site {
             repo: &self.repo,
-            dir: &self.dir,
+            slot: &self.slot,
         }
     }
 
@@ -188,15 +189,15 @@ fn a_rule_that_was_added_hides_nothing_and_what_the_user_ignores_stays() {
 async fn a_record_that_cannot_be_read_is_not_an_empty_one() {
     let place = Place::new().await;
     assert!(!submodules::is_any(place.site()).unwrap());
-    fs::create_dir(place.dir.join("submodules.toml")).unwrap();
+    fs::create_dir(place.slot.file("submodules.toml")).unwrap();
     submodules::is_any(place.site()).unwrap_err();
     // The system refuses such a name: what is there may be tracked, or whole.
-    let refused = place.dir.join("n".repeat(256));
+    let refused = place.slot.file(&"n".repeat(256));
     tracked_paths(&place.repo, &refused).unwrap_err();
     place.repo.is_intact(&refused).unwrap_err();
     // What is no file is no index, whatever an attempt has put there.
-    assert!(tracked_paths(&place.repo, &place.dir).unwrap().is_empty());
-    assert!(!place.repo.is_intact(&place.dir).unwrap());
+    assert!(tracked_paths(&place.repo, place.slot.dir()).unwrap().is_empty());
+    assert!(!place.repo.is_intact(place.slot.dir()).unwrap());
 }
 
 #[tokio::test]

@@ -2,16 +2,16 @@
 //! failed attempt. The refs that keep the loop's work are restored after every attempt.
 
 use std::io;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, Links, file_error, regular_text_if_there};
+use crate::fs::{FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValues, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::refs::{KeptRef, Update};
+use crate::slot::Slot;
 
 /// Prefix of the refs that keep the work of loops; those of other loops belong to those loops.
 const LOOPS: &str = "refs/ralph/";
@@ -25,7 +25,7 @@ const REPLACEMENTS: &str = "refs/replace/";
 const STASH: &str = "refs/stash";
 /// The name of an attempt as the subject of a message.
 pub(crate) const ATTEMPT: &str = "the attempt";
-/// Name of the record of the refs before an attempt, in the loop's directory; it exists only during an attempt.
+/// Name of the record of the refs before an attempt, in the slot; it exists only during an attempt.
 const RECORD: &str = "refs-before.toml";
 
 /// The refs at one moment, by full name.
@@ -75,16 +75,16 @@ impl UserRefs {
     }
 
     /// Records the refs before an attempt.
-    pub fn record(&self, dir: &Path) -> Result<(), ProtectError> {
-        let path = dir.join(RECORD);
+    pub fn record(&self, slot: &Slot) -> Result<(), ProtectError> {
+        let path = slot.file(RECORD);
         let text = toml::to_string(self).map_err(io::Error::other);
         let text = text.map_err(|source| file_error("write", &path, source))?;
-        Ok(Below::of_loop(dir).write_private(&path, &text)?)
+        Ok(slot.door().write_private(&path, &text)?)
     }
 
     /// Reads the record of the attempt's beginning, if there is one.
-    pub fn recorded(dir: &Path) -> Result<Option<Self>, FileError> {
-        let text = regular_text_if_there(&dir.join(RECORD), Links::Refused, u64::MAX)?;
+    pub fn recorded(slot: &Slot) -> Result<Option<Self>, FileError> {
+        let text = regular_text_if_there(&slot.file(RECORD), Links::Refused, u64::MAX)?;
         Ok(text.and_then(|text| toml::from_str(&text).ok()))
     }
 
@@ -132,9 +132,9 @@ impl UserRefs {
 }
 
 /// Forgets the record once the attempt is judged.
-pub(crate) fn forget(dir: &Path) {
+pub(crate) fn forget(slot: &Slot) {
     // A record that remains is overwritten by the next attempt.
-    let _ = Below::of_loop(dir).remove_file(&dir.join(RECORD));
+    let _ = slot.door().remove_file(&slot.file(RECORD));
 }
 
 /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
@@ -360,11 +360,13 @@ mod tests {
             ]
         );
         let dir = tempfile::tempdir().unwrap();
-        before.record(dir.path()).unwrap();
-        assert_eq!(UserRefs::recorded(dir.path()).unwrap(), Some(before));
-        forget(dir.path());
-        assert_eq!(UserRefs::recorded(dir.path()).unwrap(), None);
-        UserRefs::recorded(&dir.path().join("n".repeat(256))).unwrap_err();
+        let slot = Slot::of(&dir.path().join("ralph/c"));
+        slot.make().unwrap();
+        before.record(&slot).unwrap();
+        assert_eq!(UserRefs::recorded(&slot).unwrap(), Some(before));
+        forget(&slot);
+        assert_eq!(UserRefs::recorded(&slot).unwrap(), None);
+        UserRefs::recorded(&Slot::of(&dir.path().join("n".repeat(256)))).unwrap_err();
     }
 
     #[test]

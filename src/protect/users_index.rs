@@ -13,14 +13,15 @@ const COPY: &str = "users.index";
 pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
     if site.repo.git.own_index().is_some() {
         forget(site)?;
-        site.repo.copy_index(&site.repo.users_index(), &site.file(COPY))?;
+        site.repo
+            .copy_index(&site.repo.users_index(), &site.loop_file(COPY))?;
     }
     Ok(())
 }
 
 /// Puts the recorded index back, byte for byte, if it was changed.
 pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
-    let (copy, real) = (site.file(COPY), site.repo.users_index());
+    let (copy, real) = (site.loop_file(COPY), site.repo.users_index());
     let Some(recorded) = read_if_there(&copy)? else {
         return Ok(());
     };
@@ -34,5 +35,5 @@ pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
 
 /// Forgets the record: the index is as a person left it, or as it was put back.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    Ok(site.repo.discard_index(&site.file(COPY))?)
+    Ok(site.repo.discard_index(&site.loop_file(COPY))?)
 }

@@ -22,6 +22,7 @@ use crate::fs::{
 use crate::held::Held;
 use crate::names::{Change, ref_component};
 use crate::processes::{self, kill_runners_of};
+use crate::slot::Slot;
 
 /// The files of one loop, below `<git-common-dir>/ralph`.
 #[derive(Clone, Debug)]
@@ -76,6 +77,11 @@ impl Store {
     /// Returns the path of a file in the loop's own directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir().join(name)
+    }
+
+    /// Returns the loop's slot.
+    pub fn slot(&self) -> Slot {
+        Slot::of(&self.dir())
     }
 
     /// Returns the path of the log with an attempt's output.

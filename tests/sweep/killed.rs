@@ -21,46 +21,46 @@ const TAMPERS: &[(&str, &str)] = &[
     ),
     (
         "a list that is a hook",
-        r#"sed -i "s|^path = .*|path = \".git/hooks/pre-commit\"|" $d.toml; cp $script $d/stories.copy; cp $script $d/stories.judged
+        r#"sed -i "s|^path = .*|path = \".git/hooks/pre-commit\"|" $d.toml; cp $script $s/stories.copy; cp $script $s/stories.judged
         mkdir -p .git/hooks; printf '#!/bin/sh\n' >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit
-        mkdir -p $d/git-files/common/hooks; cp -p .git/hooks/pre-commit $d/git-files/common/hooks/pre-commit"#,
+        mkdir -p $s/git-files/common/hooks; cp -p .git/hooks/pre-commit $s/git-files/common/hooks/pre-commit"#,
     ),
     (
         "a list outside",
-        r#"sed -i "s|^path = .*|path = \"$out/file\"|" $d.toml; cp $script $d/stories.copy; cp $script $d/stories.judged"#,
+        r#"sed -i "s|^path = .*|path = \"$out/file\"|" $d.toml; cp $script $s/stories.copy; cp $script $s/stories.judged"#,
     ),
     (
         "a list above",
-        r#"sed -i "s|^path = .*|path = \"../out/file\"|" $d.toml; cp $script $d/stories.copy; cp $script $d/stories.judged"#,
+        r#"sed -i "s|^path = .*|path = \"../out/file\"|" $d.toml; cp $script $s/stories.copy; cp $script $s/stories.judged"#,
     ),
     (
         "a recorded hook",
-        "mkdir -p $d/git-files/common/hooks; cp $script $d/git-files/common/hooks/pre-commit",
+        "mkdir -p $s/git-files/common/hooks; cp $script $s/git-files/common/hooks/pre-commit",
     ),
     (
         "hooks that are a link",
-        "rm -rf $d/git-files/common/hooks; ln -s $out $d/git-files/common/hooks",
+        "rm -rf $s/git-files/common/hooks; ln -s $out $s/git-files/common/hooks",
     ),
     (
         "hooks of git-ralph's",
-        "mkdir -p $d/git-files/common/ralph/.hooks; cp $script $d/git-files/common/ralph/.hooks/pre-commit",
+        "mkdir -p $s/git-files/common/ralph/.hooks; cp $script $s/git-files/common/ralph/.hooks/pre-commit",
     ),
     (
         "a recorded configuration",
-        r#"git config --file $d/git-files/common/config core.fsmonitor "$script"
-        git config --file $d/git-files/common/config filter.evil.clean "$script"
-        git config --file $d/git-files/common/config core.hooksPath "$out"
-        git config --file $d/git-files/common/config ralph.verify "$script"
-        mkdir -p .git/info; echo '* filter=evil' >$d/git-files/common/info/attributes"#,
+        r#"git config --file $s/git-files/common/config core.fsmonitor "$script"
+        git config --file $s/git-files/common/config filter.evil.clean "$script"
+        git config --file $s/git-files/common/config core.hooksPath "$out"
+        git config --file $s/git-files/common/config ralph.verify "$script"
+        mkdir -p .git/info; echo '* filter=evil' >$s/git-files/common/info/attributes"#,
     ),
     (
         "a configuration that includes another",
-        r#"printf '[include]\npath = %s\n' "$out/config" >>$d/git-files/common/config
+        r#"printf '[include]\npath = %s\n' "$out/config" >>$s/git-files/common/config
         printf '[core]\nfsmonitor = %s\n' "$script" >"$out/config""#,
     ),
     (
         "another common directory",
-        r#"echo "$out" >$d/git-files/common/commondir"#,
+        r#"echo "$out" >$s/git-files/common/commondir"#,
     ),
     (
         "a script in place of each file",
@@ -68,16 +68,16 @@ const TAMPERS: &[(&str, &str)] = &[
     ),
     (
         "an ignored file that is a hook",
-        r"for i in inventory inventory.start; do printf 'f - .git/hooks/pre-commit\0f - ../out/new\0f - .git/config.worktree\0' >>$d/unversioned/$i; done
-        mkdir -p $d/unversioned/files/.git/hooks; cp $script $d/unversioned/files/.git/hooks/pre-commit
-        printf '755 .git/hooks/pre-commit\0755 ../out/file\0' >>$d/unversioned/ignored-modes
-        printf '4777 ../out/file\0777 ../out\0755 .git/config\0' >>$d/unversioned/modes
-        printf 'e - ../out/empty\0' >>$d/unversioned/inventory.start",
+        r"for i in inventory inventory.start; do printf 'f - .git/hooks/pre-commit\0f - ../out/new\0f - .git/config.worktree\0' >>$s/unversioned/$i; done
+        mkdir -p $s/unversioned/files/.git/hooks; cp $script $s/unversioned/files/.git/hooks/pre-commit
+        printf '755 .git/hooks/pre-commit\0755 ../out/file\0' >>$s/unversioned/ignored-modes
+        printf '4777 ../out/file\0777 ../out\0755 .git/config\0' >>$s/unversioned/modes
+        printf 'e - ../out/empty\0' >>$s/unversioned/inventory.start",
     ),
     (
         "a submodule elsewhere",
         r#"oid=$(git rev-parse HEAD); for m in submodules submodules.start; do
-        printf '[[submodule]]\npath = "../out/sub"\noid = "%s"\ngit_file = "gitdir: %s\\n"\n' "$oid" "$out" >$d/$m.toml; done"#,
+        printf '[[submodule]]\npath = "../out/sub"\noid = "%s"\ngit_file = "gitdir: %s\\n"\n' "$oid" "$out" >$s/$m.toml; done"#,
     ),
     (
         "a plan",
@@ -106,7 +106,7 @@ fn killed(tamper: &str) -> Sandbox {
     fs::write(out.join("file"), "of the user\n").unwrap();
     sandbox.start();
     let agent = sandbox.agent(&format!(
-        "d=.git/ralph/{CHANGE}; out='{}'; evil=\"touch $notes/ran\"; script=$notes/script
+        "d=.git/ralph/{CHANGE}; s=$d/slots/1; out='{}'; evil=\"touch $notes/ran\"; script=$notes/script
         printf '#!/bin/sh\\ntouch \"%s/ran\"\\n' \"$notes\" >$script; chmod +x $script
         echo work >work; rm .env
         {tamper}

@@ -37,12 +37,14 @@ const PLACES: &[&str] = &[
     ".git/ralph/add-login",
     ".git/ralph/add-login/attempts",
     ".git/ralph/add-login/trash",
-    ".git/ralph/add-login/unversioned",
-    ".git/ralph/add-login/unversioned/files",
-    ".git/ralph/add-login/unversioned/files/kept",
-    ".git/ralph/add-login/git-files",
-    ".git/ralph/add-login/git-files/common",
-    ".git/ralph/add-login/guard",
+    ".git/ralph/add-login/slots",
+    ".git/ralph/add-login/slots/1",
+    ".git/ralph/add-login/slots/1/unversioned",
+    ".git/ralph/add-login/slots/1/unversioned/files",
+    ".git/ralph/add-login/slots/1/unversioned/files/kept",
+    ".git/ralph/add-login/slots/1/git-files",
+    ".git/ralph/add-login/slots/1/git-files/common",
+    ".git/ralph/add-login/slots/1/guard",
 ];
 
 /// Files that an attempt replaces.
@@ -54,15 +56,15 @@ const FILES: &[&str] = &[
     ".git/ralph/report.html",
     ".git/ralph/add-login/events.jsonl",
     ".git/ralph/add-login/learnings.md",
-    ".git/ralph/add-login/prompt.md",
+    ".git/ralph/add-login/slots/1/prompt.md",
     ".git/ralph/add-login/report.html",
     ".git/ralph/add-login/attempts/1.2.log",
-    ".git/ralph/add-login/guard.log",
-    ".git/ralph/add-login/guard.rules",
-    ".git/ralph/add-login/hooks/reference-transaction",
-    ".git/ralph/add-login/stories.copy",
-    ".git/ralph/add-login/work.index",
-    ".git/ralph/add-login/unversioned/inventory",
+    ".git/ralph/add-login/slots/1/guard.log",
+    ".git/ralph/add-login/slots/1/guard.rules",
+    ".git/ralph/add-login/slots/1/hooks/reference-transaction",
+    ".git/ralph/add-login/slots/1/stories.copy",
+    ".git/ralph/add-login/slots/1/work.index",
+    ".git/ralph/add-login/slots/1/unversioned/inventory",
 ];
 
 /// The places after which everything is as before the loop: of the others no copy proves what they were, or none is kept.

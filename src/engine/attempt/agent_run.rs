@@ -39,7 +39,7 @@ pub(super) async fn run_agent(
     begun: &Begun,
     confined: &Confinement,
 ) -> Result<Outcome, Error> {
-    let prompt_file = open.file("prompt.md");
+    let prompt_file = open.site().file("prompt.md");
     let door = open.store.door();
     door.write_private(&prompt_file, text)?;
     // For those who look: the one above is the next attempt's soon.

@@ -165,7 +165,7 @@ async fn save(
         beside,
     };
     checkpoint::save(open, new, &position, left).await?;
-    user_refs::forget(open.site().dir);
+    user_refs::forget(open.site().slot);
     Ok(())
 }
 
@@ -213,7 +213,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
 async fn take_out_work_trees(open: &mut Loop<'_>, story: &Story, attempt: u32) -> Result<(), Error> {
     let refs = match open.refs_before.clone() {
         Some(known) => Some(known),
-        None => UserRefs::recorded(open.site().dir)?,
+        None => UserRefs::recorded(open.site().slot)?,
     };
     let place = format!("{}/{attempt}", ref_component(&story.id));
     let kept = open.change().ralph_ref(&format!("subagents/{place}"));

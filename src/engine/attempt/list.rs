@@ -174,7 +174,7 @@ pub(crate) async fn with_left_list(open: &mut Loop<'_>, now: &Oid) -> Result<(Oi
     if entries.is_empty() && gone.is_empty() {
         return Ok((now.clone(), Some(delete)));
     }
-    let scratch = open.file("list.index");
+    let scratch = open.site().file("list.index");
     let tree = repo.tree_with(&scratch, now, &entries, &gone).await?;
     repo.discard_index(&scratch)?;
     Ok((tree, Some(delete)))

@@ -21,7 +21,7 @@ use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
-/// File in the loop's directory with the event that a hook is called about.
+/// File in the slot with the event that a hook is called about.
 const EVENT_FILE: &str = "event.json";
 /// File in the loop's directory with the output of the latest hook that is not about an attempt.
 pub(super) const LOG: &str = "hook.log";
@@ -119,7 +119,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
     open.tell(format!("hook: {}", hook.name()));
     open.store
         .door()
-        .write_private(&open.file(EVENT_FILE), &call.event.line())?;
+        .write_private(&open.site().file(EVENT_FILE), &call.event.line())?;
     let log = match call.log {
         Some(log) => log.try_clone().map_err(ProcessError::Log)?,
         None => open.store.door().begin_file(&open.file(LOG))?,
@@ -164,7 +164,7 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
         let value = value.map(OsString::from);
         job.env.extend(value.map(|value| (name.into(), value)));
     }
-    let event = open.file(EVENT_FILE).into_os_string();
+    let event = open.site().file(EVENT_FILE).into_os_string();
     job.env.push(("RALPH_EVENT_FILE".into(), event));
     let words = ["git", "-c", "gc.auto=0", "-c", "maintenance.auto=false"];
     let words = words

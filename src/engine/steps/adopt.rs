@@ -101,6 +101,7 @@ pub async fn adopt<'o>(
         attempts: portable.attempts,
         is_known,
     };
+    store.slot().make()?;
     put_files(&store, &events, &learnings)?;
     take_numbers_of(&store, change, &plan)?;
     state.intent = Some(Intent::Adopt(plan.clone()));

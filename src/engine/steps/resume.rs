@@ -203,16 +203,17 @@ async fn rebuild_files(
     tip: &Oid,
     anchor: Option<&Oid>,
 ) -> Result<(), Error> {
-    let work = store.file("work.index");
+    let slot = store.slot();
+    slot.make()?;
+    let work = slot.file("work.index");
     let made = repo.private_index(&repo.index(), &work, Some(tip)).await?;
-    let dir = store.dir();
-    let site = Site { repo, dir: &dir };
+    let site = Site { repo, slot: &slot };
     Savepoint::begin_records(site, &work, &made.entries).await?;
     Savepoint::begin_exact_bytes(site, &work).await?;
     restore_original_index(&repo.git, anchor, store).await?;
     repo.discard_index(&work)?;
     // A missing index of the loop is recreated from the checkpoint.
-    if let Some(own) = strategy.loop_index(&dir) {
+    if let Some(own) = strategy.loop_index(slot.loop_dir()) {
         repo.discard_index(&own)?;
     }
     Ok(())

@@ -145,7 +145,7 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
     let before = open.refs_before.clone().filter(|_| open.state.running.is_some());
     let before = match before {
         Some(before) => Some(before),
-        None => UserRefs::recorded(open.site().dir)?,
+        None => UserRefs::recorded(open.site().slot)?,
     };
     // A person's work is not compared with anything.
     let Some(before) = before else {

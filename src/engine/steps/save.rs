@@ -48,7 +48,7 @@ pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> 
 /// Writes the tree that the user has staged.
 async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let repo = open.context.repo.with_users_index();
-    let scratch = open.file("stash.index");
+    let scratch = open.site().file("stash.index");
     let head = open.state.loop_head().oid;
     let made = repo.private_index(&repo.index(), &scratch, head.as_ref()).await?;
     if !made.entries.unmerged.is_empty() {
@@ -97,7 +97,7 @@ async fn shape(open: &Loop<'_>, story: &str, staged: &Oid, head: &Oid) -> Result
             path: entry.path.clone(),
         })
         .collect();
-    let scratch = open.file("stash.index");
+    let scratch = open.site().file("stash.index");
     repo.discard_index(&scratch)?;
     git.cmd("read-tree", ["--empty"]).index(&scratch).done().await?;
     repo.set_entries(&scratch, &files).await?;

@@ -120,8 +120,9 @@ async fn compute(
 ) -> Result<(State, StartPlan, Saved), Error> {
     let repo = &context.repo;
     let git = &repo.git;
-    let head = context.head.oid.as_ref();
-    let work = store.file("work.index");
+    let (head, slot) = (context.head.oid.as_ref(), store.slot());
+    slot.make()?;
+    let work = slot.file("work.index");
     let made = repo.private_index(&repo.index(), &work, head).await?;
     refuse_index_state(context, &made.entries).await?;
     let base = match head {
@@ -137,8 +138,7 @@ async fn compute(
     repo.show_paths(&work, &made.entries.hidden()).await?;
     repo.discard_index(&store.file(ORIGINAL_INDEX))?;
     repo.copy_index(&repo.index(), &store.file(ORIGINAL_INDEX))?;
-    let dir = store.dir();
-    let site = Site { repo, dir: &dir };
+    let site = Site { repo, slot: &slot };
     // Work that does not need the result of the reading runs in parallel.
     let users_index = repo.index();
     let (reading, staged, recorded, anchor, from_head) = tokio::join!(

@@ -29,5 +29,5 @@ pub(crate) fn lock(open: &Loop<'_>, target: &Repo) -> Result<Lock, Error> {
 
 /// Returns the private index with which the target's files are compared and changed. Its own index stays as it is.
 pub(crate) fn target_index(open: &Loop<'_>) -> PathBuf {
-    open.file("into.index")
+    open.site().file("into.index")
 }

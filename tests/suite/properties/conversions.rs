@@ -73,7 +73,7 @@ fn without_the_record_bytes_that_git_does_not_have_stay() {
     let sandbox = converting("core.autocrlf=true", "", "a\r\nb\r\n");
     sandbox.write("b.txt", "a\nb\n");
     sandbox.start();
-    let agent = sandbox.failing("rm -rf .git/ralph/add-login/unversioned; touch b.txt");
+    let agent = sandbox.failing("rm -rf .git/ralph/add-login/slots/1/unversioned; touch b.txt");
     sandbox.step("next", &agent).exits(3);
     assert_eq!(sandbox.read("b.txt"), "a\nb\n");
 }

@@ -119,7 +119,7 @@ fn a_second_process_is_told_to_come_later() {
 #[test]
 fn a_lock_that_a_killed_git_left_on_our_own_index_is_no_obstacle() {
     let sandbox = Sandbox::new();
-    let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}"));
+    let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}/slots/1"));
     std::fs::create_dir_all(&dir).unwrap();
     for step in ["start", "next", "next"] {
         std::fs::write(dir.join("work.index.lock"), "").unwrap();

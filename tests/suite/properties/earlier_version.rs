@@ -1,9 +1,9 @@
-//! Plans that git-ralph 0.2.0 wrote before it was killed: the next command of this version makes them.
+//! What git-ralph 0.2.0 left when it was killed: the next command of this version makes its plans, and undoes its attempts.
 
 use std::fs;
 use std::path::Path;
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 /// A plan, and what has come of it after the next command.
 struct Case {
@@ -194,5 +194,79 @@ fn relocate(dir: &Path, top: &str) {
         {
             fs::write(&path, text.replace("@TOP@", top)).unwrap();
         }
+    }
+}
+
+/// Puts the files of the slot into the loop's own directory, where 0.2.0 has them; if an upgrade is cut off, some are on
+/// their way to the slot again.
+fn as_before_slots(sandbox: &Sandbox, is_cut_off: bool) {
+    let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}"));
+    let (slot, half) = (dir.join("slots/1"), dir.join("slots/.1"));
+    if is_cut_off {
+        fs::create_dir(&half).unwrap();
+    }
+    for (number, entry) in fs::read_dir(&slot).unwrap().enumerate() {
+        let entry = entry.unwrap();
+        let to = if is_cut_off && number % 2 == 0 {
+            &half
+        } else {
+            &dir
+        };
+        fs::rename(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+    fs::write(dir.join("work.index.lock"), "").unwrap();
+    fs::remove_dir(slot).unwrap();
+    if !is_cut_off {
+        fs::remove_dir(dir.join("slots")).unwrap();
+    }
+}
+
+#[test]
+fn an_attempt_that_0_2_0_was_in_is_undone() {
+    for is_cut_off in [false, true] {
+        let sandbox = Sandbox::dirty();
+        sandbox.write(".git/info/exclude", "secret\n");
+        sandbox.write("secret", "a key\n");
+        let begin = sandbox.files();
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing("echo one >one"))
+            .exits(0);
+        let (files, config) = (sandbox.files(), sandbox.read(".git/config"));
+        let agent = sandbox.agent(
+            "git config user.name other; git tag t; rm -rf secret src; chmod 700 one; echo x >x; kill -9 $PPID",
+        );
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        as_before_slots(&sandbox, is_cut_off);
+        sandbox
+            .ralph(&["status"])
+            .exits(0)
+            .says("attempt 1 of story 2 was interrupted; it does not count")
+            .says("the tag t was made during the attempt");
+        assert_eq!(sandbox.files(), files);
+        assert_eq!(sandbox.read(".git/config"), config);
+        assert_eq!(sandbox.verdict(), "interrupted");
+        let events = sandbox.read(&format!(".git/ralph/{CHANGE}/events.jsonl"));
+        assert!(
+            events.contains("\"ref\":\"refs/tags/t\""),
+            "the log of the guard was read"
+        );
+        let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}"));
+        let left = fs::read_dir(&dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = left.filter_map(|name| name.into_string().ok()).collect();
+        left.sort();
+        // What the loop has once.
+        assert_eq!(
+            left,
+            ["attempts", "events.jsonl", "original.index", "slots", "trash"]
+        );
+        assert!(!dir.join("slots/.1").exists());
+        sandbox
+            .step("next", &sandbox.completing("echo two >two"))
+            .exits(0);
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), begin);
     }
 }

@@ -217,7 +217,7 @@ fn logs_of_gates_are_private() {
     let logs = [
         dir.join("gates-at-start.log"),
         dir.join("attempts/1.1.log"),
-        dir.join("prompt.md"),
+        dir.join("slots/1/prompt.md"),
     ];
     for file in logs.iter().chain([&sandbox.state_file()]) {
         let mode = fs::metadata(file).unwrap().permissions().mode();
@@ -296,7 +296,7 @@ fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
     assert_eq!(sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]), start);
     sandbox.git(&["rev-parse", "refs/ralph/add-login/anchor"]);
     sandbox.git_cmd(&["config", "core.fsmonitor"]).run().exits(1);
-    let hooks = sandbox.top.join(".git/ralph/add-login/hooks");
+    let hooks = sandbox.top.join(".git/ralph/add-login/slots/1/hooks");
     assert!(!hooks.exists(), "the guard is left");
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), main);

@@ -353,7 +353,7 @@ fn the_guards_log_decides_about_no_ref() {
     sandbox.start();
     let agent = sandbox.failing(&format!(
         "{TRY}new=$(git commit-tree 'HEAD^{{tree}}' -m elsewhere); echo $new >\"$notes/t1\"
-        echo \"c {was} $new refs/tags/t1\" >>.git/ralph/add-login/guard.log; env -u GIT_CONFIG_COUNT git tag -f t1 $new >/dev/null"
+        echo \"c {was} $new refs/tags/t1\" >>.git/ralph/add-login/slots/1/guard.log; env -u GIT_CONFIG_COUNT git tag -f t1 $new >/dev/null"
     ));
     let output = sandbox.step("next", &agent).exits(3);
     let moved = sandbox.noted("t1").trim().to_owned();
@@ -399,7 +399,12 @@ fn nothing_of_the_guard_is_left() {
         (own("hooks"), sandbox.read(".git/config")),
         (before.0.clone(), before.1.clone())
     );
-    assert!(sandbox.top.join(".git/ralph/add-login/hooks/pre-commit").exists());
+    assert!(
+        sandbox
+            .top
+            .join(".git/ralph/add-login/slots/1/hooks/pre-commit")
+            .exists()
+    );
     next.signal(Signal::SIGKILL);
     next.wait_for_its_end();
     assert_eq!(
@@ -411,12 +416,12 @@ fn nothing_of_the_guard_is_left() {
     let new: Vec<_> = left.keys().filter(|path| !before.2.contains_key(*path)).collect();
     let guards: Vec<_> = new
         .into_iter()
-        .filter(|path| path.starts_with("hooks") || path.to_string_lossy().contains("guard"))
+        .filter(|path| path.starts_with("slots/1/hooks") || path.to_string_lossy().contains("guard"))
         .collect();
     assert!(guards.is_empty(), "{guards:?}");
     assert_eq!(moves(&sandbox).len(), 1);
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
-    assert!(!sandbox.top.join(".git/ralph/add-login/hooks").exists());
+    assert!(!sandbox.top.join(".git/ralph/add-login/slots/1/hooks").exists());
     sandbox.nothing_is_alive();
 }
 
@@ -427,13 +432,13 @@ fn a_broken_guard_is_in_nobodys_way() {
     sandbox.start();
     let tried = tries(
         &sandbox,
-        "export NOTES=$notes; loop=$(command git rev-parse --absolute-git-dir)/ralph/add-login
-         rm \"$loop/guard.rules\"; t git tag rules-gone
-         chmod 000 \"$loop\"; t git tag closed; chmod 700 \"$loop\"
-         sed -i \"s:'[^']*git-ralph':'/no/such/program':\" \"$loop/hooks/reference-transaction\"; t git tag program-gone
+        "export NOTES=$notes; slot=$(command git rev-parse --absolute-git-dir)/ralph/add-login/slots/1
+         rm \"$slot/guard.rules\"; t git tag rules-gone
+         chmod 000 \"$slot\"; t git tag closed; chmod 700 \"$slot\"
+         sed -i \"s:'[^']*git-ralph':'/no/such/program':\" \"$slot/hooks/reference-transaction\"; t git tag program-gone
          printf '#!/bin/sh\\nexit 3\\n' >\"$notes/broken\"; chmod +x \"$notes/broken\"
-         sed -i \"s:/no/such/program:$notes/broken:\" \"$loop/hooks/reference-transaction\"; t git tag program-broken
-         rm -rf \"$loop/hooks\"; t git tag hooks-gone",
+         sed -i \"s:/no/such/program:$notes/broken:\" \"$slot/hooks/reference-transaction\"; t git tag program-broken
+         rm -rf \"$slot/hooks\"; t git tag hooks-gone",
     );
     all(&tried, true);
     // The user's hook is run even when git-ralph is gone.

@@ -197,7 +197,7 @@ fn newer_gits_get_configured_hooks() {
     let next = sandbox.direct(&["next", "--", &agent]).env("PATH", path);
     next.run().exits(0);
     let settings = sandbox.noted("settings");
-    let script = sandbox.top.join(".git/ralph/add-login/hooks/git-ralph");
+    let script = sandbox.top.join(".git/ralph/add-login/slots/1/hooks/git-ralph");
     let wanted = format!(
         "hook.git-ralph.command '{}'\nhook.git-ralph.event reference-transaction\nhook.git-ralph.event pre-push\n",
         script.display()

@@ -59,7 +59,7 @@ fn a_guard_that_nobody_answers_refuses_pushes_and_is_told() {
     sandbox.start();
     // As in a sandbox that shows neither the program nor the process.
     let agent = sandbox.completing(&format!(
-        "{TRY}rm '{}'; cd \"$(command git rev-parse --absolute-git-dir)/ralph/add-login/hooks\"
+        "{TRY}rm '{}'; cd \"$(command git rev-parse --absolute-git-dir)/ralph/add-login/slots/1/hooks\"
          sed -i \"s/^running=.*/running=''/\" pre-push reference-transaction; cd \"$OLDPWD\"
          t git push origin HEAD",
         program.display()
@@ -80,21 +80,33 @@ fn a_guard_that_nobody_answers_refuses_pushes_and_is_told() {
 }
 
 #[test]
-fn the_scripts_of_0_2_0_are_answered_and_an_unknown_answer_refuses() {
+fn scripts_of_earlier_versions_are_answered_and_an_unknown_answer_refuses() {
+    // They have their files in the loop's own directory, and name that alone.
+    let earlier =
+        r#"-e "s|^slot=\(.*\)/slots/1'|slot=\1'|" -e 's/ "$loop"//' -e 's/"$4" = prepared/"$3" = prepared/'"#;
     // What the scripts ask for, and whether a branch of its own may be made.
-    for (verb, is_answered) in [("guard", true), ("guard-2", false)] {
+    for (verb, is_answered) in [("guard", true), ("guard-1", true), ("guard-3", false)] {
+        let (place, edits) = if is_answered {
+            ("$loop", earlier)
+        } else {
+            ("$slot", "")
+        };
         let sandbox = Sandbox::new();
         let remote = sandbox.outside("remote");
         sandbox.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
         sandbox.git(&["remote", "add", "origin", remote.to_str().unwrap()]);
         sandbox.start();
         let agent = sandbox.completing(&format!(
-            "{TRY}cd \"$(command git rev-parse --absolute-git-dir)/ralph/add-login/hooks\"
-             sed -i \"s/^verb=.*/verb={verb}/\" pre-push reference-transaction git-ralph; cd \"$OLDPWD\"
+            "{TRY}loop=$(command git rev-parse --absolute-git-dir)/ralph/add-login slot=$loop/slots/1; cd \"$slot/hooks\"
+             sed -i -e \"s/^verb=.*/verb={verb}/\" {edits} pre-push reference-transaction git-ralph; cd \"$OLDPWD\"
+             if [ {place} = \"$loop\" ]; then
+                 cp $slot/guard.config $slot/away; mv $slot/guard.* $loop; mv $slot/away $slot/guard.config
+             fi
              t git push origin HEAD
              t git branch -f main HEAD
              t git update-ref refs/ralph/add-login/start HEAD
-             git branch mine && echo made >made; git add -A; git commit -qm mine && echo committed >committed; true"
+             git branch mine && echo made >made; git add -A; git commit -qm mine && echo committed >committed
+             [ {place} = \"$slot\" ] || mv $loop/guard.* $slot"
         ));
         let output = sandbox.step("next", &agent).exits(0);
         all(&sandbox.noted("tried"), false);

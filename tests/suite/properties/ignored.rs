@@ -247,7 +247,7 @@ fn an_ignored_file_that_an_attempt_made_in_a_directory_of_its_own_goes_with_it()
 fn a_record_with_whole_directories_is_understood() {
     let sandbox = with_ignored();
     sandbox.start();
-    let unversioned = sandbox.top.join(".git/ralph/add-login/unversioned");
+    let unversioned = sandbox.top.join(".git/ralph/add-login/slots/1/unversioned");
     for kept in ["inventory", "inventory.start"] {
         let _ = fs::remove_file(unversioned.join(kept));
     }
@@ -266,7 +266,7 @@ fn without_a_record_what_git_ignores_stays() {
     let sandbox = with_ignored();
     sandbox.start();
     touches_nothing(&sandbox, || {
-        let script = "rm -r .git/ralph/add-login/unversioned; echo x >data/new";
+        let script = "rm -r .git/ralph/add-login/slots/1/unversioned; echo x >data/new";
         sandbox.step("next", &sandbox.failing(script)).exits(3);
     });
 }

@@ -14,7 +14,7 @@ fn a_person_decides_about_what_git_runs_and_the_loop_goes_on() {
         let agent =
             sandbox.agent("rm .git/hooks/pre-push; echo '#!/bin/sh' >.git/hooks/pre-commit; kill -9 $(ps -o ppid= -p $PPID)");
         sandbox.direct(&["next", "--", &agent]).run().exits(137);
-        let recorded = format!(".git/ralph/{CHANGE}/git-files/common/hooks/pre-push");
+        let recorded = format!(".git/ralph/{CHANGE}/slots/1/git-files/common/hooks/pre-push");
         for args in [&["status"][..], &["next"]] {
             sandbox
                 .ralph(args)
@@ -98,7 +98,7 @@ fn copies_that_an_attempt_wrote_over_decide_nothing_if_git_ralph_lives() {
     let config = sandbox.read(".git/config");
     sandbox.start();
     let agent = sandbox.failing(&format!(
-        "d=.git/ralph/{CHANGE}/git-files/common; rm .git/hooks/pre-push; echo evil >$d/hooks/pre-push
+        "d=.git/ralph/{CHANGE}/slots/1/git-files/common; rm .git/hooks/pre-push; echo evil >$d/hooks/pre-push
         echo evil >$d/hooks/pre-commit; echo '[core]fsmonitor=evil' >>$d/config"
     ));
     sandbox.step("next", &agent).exits(3);

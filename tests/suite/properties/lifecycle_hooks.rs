@@ -127,7 +127,7 @@ fn a_hook_is_told_in_environment_and_event_file() {
     let environment = sandbox.noted("environment");
     let wanted = [&of_story, &of_story, &of_story, &of_story, &of_loop, &of_loop];
     assert_eq!(environment.lines().collect::<Vec<_>>(), wanted);
-    let file = sandbox.top.join(".git/ralph/add-login/event.json");
+    let file = sandbox.top.join(".git/ralph/add-login/slots/1/event.json");
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 

@@ -23,7 +23,11 @@ fn started() -> Sandbox {
 #[test]
 fn a_planted_prompt_is_replaced() {
     let sandbox = started();
-    let prompt = sandbox.top.join(".git/ralph").join(CHANGE).join("prompt.md");
+    let prompt = sandbox
+        .top
+        .join(".git/ralph")
+        .join(CHANGE)
+        .join("slots/1/prompt.md");
     fs::remove_file(&prompt).unwrap();
     mkfifo(&prompt, Mode::S_IRWXU).unwrap();
     let agent = sandbox.completing("echo y >f");

@@ -182,7 +182,7 @@ fn a_submodule_whose_repository_moves_into_the_others_keeps_it() {
 fn after_a_kill_a_person_is_told_where_to_look() {
     let sandbox = started();
     let agent = sandbox.agent(&format!(
-        "git -C lib config core.editor evil; sed -i 's|gitdir:.*modules/lib|gitdir: /evil|' .git/ralph/{CHANGE}/*.toml
+        "git -C lib config core.editor evil; sed -i 's|gitdir:.*modules/lib|gitdir: /evil|' .git/ralph/{CHANGE}/slots/1/*.toml
         rm -rf lib; kill -9 $(ps -o ppid= -p $PPID)"
     ));
     sandbox.direct(&["next", "--", &agent]).run().exits(137);

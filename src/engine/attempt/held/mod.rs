@@ -205,7 +205,7 @@ async fn second_run(
         .collect();
     let away: Vec<Vec<u8>> = found.with(Fate::Away).map(|file| file.path.clone()).collect();
     let put_back: Vec<Vec<u8>> = entries.iter().map(|entry| entry.path.clone()).collect();
-    let scratch = open.file("held.index");
+    let scratch = open.site().file("held.index");
     let repo = &open.context.repo;
     let held = repo.tree_with(&scratch, tree, &entries, &away).await?;
     let record = judged::keep(open, tree, Some(&held)).await?;

@@ -44,7 +44,7 @@ pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, E
     if entries.is_empty() && gone.is_empty() {
         return Ok(last);
     }
-    let scratch = open.file("held.index");
+    let scratch = open.site().file("held.index");
     Ok(repo.tree_with(&scratch, &last, &entries, &gone).await?)
 }
 

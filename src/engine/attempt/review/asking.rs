@@ -87,7 +87,7 @@ pub(crate) async fn ask(
     let nonce = Nonce::random();
     let tag = Tag::verdict(nonce);
     let text = prompt_of(open, reviewer, work, tag)?;
-    let prompt_file = open.file("review.md");
+    let prompt_file = open.site().file("review.md");
     let is_named = reviewer.agent.command.argv(&prompt_file).1;
     // What the reviewer runs could read it there.
     if is_named {

@@ -50,7 +50,7 @@ pub(super) async fn changed(
         .filter(|path| !back.contains(path))
         .cloned()
         .collect();
-    let scratch = open.file("held.index");
+    let scratch = open.site().file("held.index");
     let tree = repo.tree_with(&scratch, judged, &was, &away).await?;
     Ok(Aside {
         paths,

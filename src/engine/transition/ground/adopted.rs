@@ -24,7 +24,7 @@ pub(super) async fn go_to(
         Records::Again => checkpoint.record(site, state.started).await?,
         Records::First => {
             // The user's index here has nothing to do with the loop.
-            site.repo.discard_index(&site.dir.join(ORIGINAL_INDEX))?;
+            site.repo.discard_index(&site.loop_file(ORIGINAL_INDEX))?;
             let work = site.work_index();
             let made = site
                 .repo

@@ -35,7 +35,7 @@ pub(super) async fn go_back(
     let Return { touched, lost } = went.await?;
     restore_gate_files(site, &checkpoint, &trash, &mut recorder).await?;
     story_backup::put_back(site, &checkpoint, &state.source, origin, &mut recorder)?;
-    user_refs::forget(site.dir);
+    user_refs::forget(site.slot);
     users_index::put_back(site).await?;
     users_index::forget(site)?;
     let changed = !known.is_fresh || moved || !touched.is_empty() || kept.len() > 1 || may_exist(&trash);

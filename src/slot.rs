@@ -1,0 +1,208 @@
+//! A slot: the place where an attempt runs, as a directory `slots/<n>/` below the loop's own. It has all files of the
+//! attempt, and the records of the work tree that the attempt changes. What the loop has once lies beside it.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs::{Below, FileError, file_error, is_directory};
+
+/// Directory of the slots, below the loop's own.
+pub(crate) const SLOTS: &str = "slots";
+
+/// The only slot.
+const FIRST: &str = "1";
+
+/// Name of a slot that does not have all files of an earlier version yet.
+const HALF: &str = ".1";
+
+/// What a slot has and earlier versions kept in the loop's own directory.
+const EARLIER: [&str; 35] = [
+    "back.index",
+    "checkpoint.index",
+    "event.json",
+    "excludes",
+    "gate-files.index",
+    "git-files",
+    "guard.config",
+    "guard.log",
+    "guard.rules",
+    "guard.tip",
+    "guard.users",
+    "held.index",
+    "hooks",
+    "inner.index",
+    "into.index",
+    "judged.index",
+    "judged.real.index",
+    "list.index",
+    "prompt.md",
+    "refs-before.toml",
+    "review.md",
+    "rules",
+    "rules.index",
+    "shallow-before",
+    "staged.index",
+    "start.index",
+    "stash-before",
+    "stash.index",
+    "stories.copy",
+    "stories.judged",
+    "submodule.index",
+    "submodules.start.toml",
+    "submodules.toml",
+    "unversioned",
+    "work.index",
+];
+
+/// The directory of a slot, in that of its loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    loop_dir: PathBuf,
+    dir: PathBuf,
+}
+
+impl Slot {
+    /// Returns the slot of the loop with this directory.
+    pub fn of(loop_dir: &Path) -> Self {
+        Self {
+            loop_dir: loop_dir.to_owned(),
+            dir: loop_dir.join(SLOTS).join(FIRST),
+        }
+    }
+
+    /// Returns the slot with this directory.
+    pub fn at(dir: &Path) -> Self {
+        Self {
+            loop_dir: dir.ancestors().nth(2).unwrap_or(dir).to_owned(),
+            dir: dir.to_owned(),
+        }
+    }
+
+    /// Returns the slot of a loop of an earlier version: it has the files in its own directory.
+    pub fn of_earlier(loop_dir: &Path) -> Self {
+        Self {
+            loop_dir: loop_dir.to_owned(),
+            dir: loop_dir.to_owned(),
+        }
+    }
+
+    /// Returns the slot's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Returns the loop's own directory.
+    pub fn loop_dir(&self) -> &Path {
+        &self.loop_dir
+    }
+
+    /// Returns the directories that lead to the slot, from the loop's own to its own.
+    pub fn dirs(&self) -> [&Path; 3] {
+        let above = self.dir.parent().unwrap_or(&self.dir);
+        [&self.loop_dir, above, &self.dir]
+    }
+
+    /// Returns a file in the slot.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Returns the door to both directories: that of git's, which is none of the agent's.
+    pub fn door(&self) -> Below {
+        Below::of_loop(&self.loop_dir)
+    }
+
+    /// Makes the slot, unless it is there, with the files that an earlier version kept in the loop's own directory. Links
+    /// and pipes that an attempt put there go. No process of the attempt may be alive.
+    pub fn make(&self) -> Result<(), FileError> {
+        let door = self.door();
+        for dir in self.dirs() {
+            if !is_directory(dir)? {
+                door.remove_file(dir)?;
+            }
+            door.give(dir, 0o700);
+        }
+        if !is_directory(&self.dir)? {
+            self.take_earlier(&door)?;
+        }
+        for dir in self.dirs() {
+            door.remove_specials(dir)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the files of an earlier version; a call that was cut off is completed by the next one.
+    fn take_earlier(&self, door: &Below) -> Result<(), FileError> {
+        let half = self.loop_dir.join(SLOTS).join(HALF);
+        door.make_dir(&half, 0o700)?;
+        let take = |from: &Path, to: &Path| {
+            let moved = door.rename(from, door, to);
+            moved.map_err(|source| file_error("move", from, source))
+        };
+        for name in EARLIER {
+            let (from, to) = (self.loop_dir.join(name), half.join(name));
+            if door.exists(&from)? {
+                door.remove(&to)?;
+                take(&from, &to)?;
+            }
+            // Of a git that was killed.
+            door.remove_file(&self.loop_dir.join(format!("{name}.lock")))?;
+        }
+        take(&half, &self.dir)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_slot_gets_the_files_of_an_earlier_version_once_and_a_cut_off_move_goes_on() {
+        let git_dir = tempfile::tempdir().unwrap();
+        let loop_dir = git_dir.path().join("ralph/c");
+        fs::create_dir_all(loop_dir.join("unversioned/files")).unwrap();
+        for name in ["prompt.md", "unversioned/inventory", "events.jsonl"] {
+            fs::write(loop_dir.join(name), name).unwrap();
+        }
+        // A first call was killed, and has left a half of the directory.
+        fs::create_dir_all(loop_dir.join("slots/.1/unversioned/files")).unwrap();
+        fs::write(loop_dir.join("slots/.1/excludes"), "excludes").unwrap();
+        let slot = Slot::of(&loop_dir);
+        for _ in 0..2 {
+            slot.make().unwrap();
+            for name in ["prompt.md", "unversioned/inventory", "excludes"] {
+                assert_eq!(fs::read_to_string(slot.file(name)).unwrap(), name);
+            }
+            assert!(slot.file("unversioned/files").is_dir() && !loop_dir.join("slots/.1").exists());
+            assert!(loop_dir.join("events.jsonl").exists() && !loop_dir.join("unversioned").exists());
+        }
+        // What lies in an old place later stays there.
+        fs::write(loop_dir.join("prompt.md"), "other").unwrap();
+        slot.make().unwrap();
+        assert_eq!(fs::read_to_string(slot.file("prompt.md")).unwrap(), "prompt.md");
+        assert_eq!(Slot::at(slot.dir()), slot);
+    }
+
+    #[test]
+    fn what_is_no_directory_goes() {
+        let git_dir = tempfile::tempdir().unwrap();
+        let loop_dir = git_dir.path().join("ralph/c");
+        fs::create_dir_all(loop_dir.join("slots")).unwrap();
+        let slot = Slot::of(&loop_dir);
+        fs::write(slot.dir(), "").unwrap();
+        slot.make().unwrap();
+        assert!(slot.dir().is_dir());
+        fs::remove_dir(slot.dir()).unwrap();
+        std::os::unix::fs::symlink(git_dir.path(), slot.dir()).unwrap();
+        slot.make().unwrap();
+        assert!(slot.dir().symlink_metadata().unwrap().is_dir());
+        std::os::unix::fs::symlink("none", slot.file("work.index")).unwrap();
+        slot.make().unwrap();
+        assert!(slot.file("work.index").symlink_metadata().is_err());
+        fs::remove_dir_all(loop_dir.join("slots")).unwrap();
+        fs::write(loop_dir.join("slots"), "").unwrap();
+        slot.make().unwrap();
+        assert!(slot.dir().is_dir());
+    }
+}
