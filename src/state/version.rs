@@ -4,6 +4,8 @@
 //! The state is taken apart field by field: a field that is added does not compile until it is decided here whether 0.2.0,
 //! which reads the versions 1 and 2, may miss it.
 
+use std::path::Path;
+
 use super::{Current, Intent, Progress, RevertPlan, Running, State, Verdict};
 use crate::settings::{LoopSettings, Options};
 
@@ -31,7 +33,7 @@ impl State {
             moved_head: _,
             checkpoint: _,
             checkpoint_tree: _,
-            worktree: _,
+            worktree,
             linked: _,
             started: _,
             progress,
@@ -57,7 +59,10 @@ impl State {
             gate_files,
             intent,
         } = self;
-        let is_new = is_new_progress(progress)
+        // 0.2.0 looks for the records of a work tree in the loop's own directory. What travels has none.
+        let has_slot = self.is_live() && worktree.as_path() != Path::new("");
+        let is_new = has_slot
+            || is_new_progress(progress)
             || are_new_settings(settings)
             // 0.2.0 looks for the commands in the state.
             || source.is_by_command()
@@ -164,14 +169,14 @@ mod tests {
     use super::*;
     use crate::settings::{BoxMode, Least};
 
-    /// A state that 0.2.0 understands.
+    /// A state that 0.2.0 understands, as it travels.
     const PLAIN: &str = r#"
 version = 1
 change = "c"
 branch = "ralph/c"
 checkpoint = "1111111111111111111111111111111111111111"
 checkpoint_tree = "1111111111111111111111111111111111111111"
-worktree = "/w"
+worktree = ""
 started = "2026-01-01T00:00:00Z"
 phase = "running"
 max_retries = 3
@@ -208,6 +213,9 @@ since = "2026-01-01T00:00:00Z"
     fn a_state_that_an_older_program_would_misread_has_a_version_that_it_refuses() {
         let cases: &[(&str, u32, Change)] = &[
             ("nothing new", 1, |_| ()),
+            ("a loop with a slot", 3, |state| {
+                state.worktree = crate::paths::WorkTreePath::new(Path::new("/w"));
+            }),
             ("saved by a newer program", 1, |state| state.version = 9),
             ("stash", 2, |state| {
                 state.strategy = crate::settings::Strategy::Stash;

@@ -1,4 +1,4 @@
-//! `prune`: removes attempts, replaced branches, snapshots and trash of finished loops once they are older than
+//! `prune`: removes attempts, replaced branches, snapshots, slots and trash of finished loops once they are older than
 //! `ralph.keepAttempts`. Reports what it removes; a live loop loses nothing.
 
 use std::path::Path;
@@ -13,10 +13,11 @@ use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
 use crate::refs::Update;
 use crate::settings::to_std;
+use crate::slot::SLOTS;
 use crate::state::{StateError, Store, changes};
 
 /// Directories below a loop's own whose entries expire.
-const AGING: [&str; 2] = ["attempts", "trash"];
+const AGING: [&str; 3] = ["attempts", "trash", SLOTS];
 /// The date of every anchor.
 const ANCHORED: u64 = 0;
 

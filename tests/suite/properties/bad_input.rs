@@ -140,7 +140,7 @@ fn a_newer_state_file_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let text = fs::read_to_string(sandbox.state_file()).unwrap();
-    let newer = text.replacen("version = 1", "version = 4", 1);
+    let newer = text.replacen("version = 3", "version = 4", 1);
     fs::write(sandbox.state_file(), &newer).unwrap();
     for verb in ["next", "status", "start"] {
         let output = sandbox.ralph(&[verb, CHANGE]).exits(1);

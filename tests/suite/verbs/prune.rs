@@ -40,6 +40,17 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
         rest,
         "nothing else went"
     );
+    let slot = ".git/ralph/add-login/slots/1";
+    let age = ["-d", "2001-01-01", slot];
+    sandbox.cmd("touch").args(age).run().exits(0);
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says("removed ")
+        .says(&format!("/{slot}"));
+    assert!(!sandbox.top.join(slot).exists());
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
 }
 
 #[test]

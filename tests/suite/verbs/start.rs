@@ -272,7 +272,7 @@ fn the_state_file_is_complete_and_private() {
         .exits(0);
     let state = sandbox.state();
     let text = |key: &str| state[key].as_str().unwrap().to_owned();
-    assert_eq!(state["version"].as_integer(), Some(1));
+    assert_eq!(state["version"].as_integer(), Some(3));
     assert_eq!(text("change"), CHANGE);
     assert_eq!(text("branch"), "ralph/add-login");
     assert_eq!(text("original_branch"), "main");

@@ -277,7 +277,7 @@ fn one_line_needs_no_git_and_no_list_and_is_never_an_error() {
     assert_eq!(short(&sandbox.top, &[]), "ralph: add-login\n");
     std::fs::write(
         sandbox.state_file(),
-        state.replace("version = 1", "version = 9999"),
+        state.replace("version = 3", "version = 9999"),
     )
     .unwrap();
     assert_eq!(short(&sandbox.top, &[]), "ralph: add-login cannot be read\n");
