@@ -59,6 +59,8 @@ pub struct Sandbox {
     pub top: PathBuf,
     /// Outside the repository: what agents write down for the test.
     pub notes: PathBuf,
+    /// The program that is started.
+    pub program: String,
     scripts: AtomicUsize,
     /// What runs every command as somebody without rights, when that is wanted and we are root.
     other_user: Option<OtherUser>,
@@ -140,6 +142,7 @@ impl Sandbox {
         Self {
             top: temp.path().join("repo"),
             notes: temp.path().join("notes"),
+            program: PROGRAM.to_owned(),
             temp,
             scripts: AtomicUsize::new(0),
             other_user: None,
@@ -254,7 +257,7 @@ impl Sandbox {
 
     /// The program itself, without git in front: for signals, for a `git` of our own on `PATH`, and where many are started.
     pub fn direct(&self, args: &[&str]) -> Cmd {
-        self.cmd(PROGRAM).args(args)
+        self.cmd(&self.program).args(args)
     }
 
     /// `git-ralph start add-login`, which must succeed.

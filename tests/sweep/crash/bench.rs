@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::steps::{Done, Step, dated};
 use super::{counted, timed};
 use crate::support::copy::Copy;
+use crate::support::sandbox::PROGRAM;
 use crate::support::{CHANGE, Cmd, Output, Print, Sandbox, git, search_path, write_program};
 
 /// Counts the calls of git, and at one of them kills the process that called it.
@@ -69,7 +70,7 @@ pub struct Bench {
 impl Bench {
     /// Prepares the step and goes through it once.
     pub fn new(step: &'static Step) -> Self {
-        let sandbox = step.sandbox();
+        let sandbox = step.sandbox(&doomed_program());
         let start = Copy::of(&sandbox.top);
         let before = print(&sandbox, step);
         let mut args: Vec<String> = step.args.iter().map(ToString::to_string).collect();
@@ -115,8 +116,8 @@ impl Bench {
         dated(self.sandbox.direct(&args))
     }
 
-    /// The command that is killed: that of an earlier version, if `GIT_RALPH_SWEEP_EARLIER` names its program. What it
-    /// left is completed by this one.
+    /// The command that is killed: that of an earlier version, if `GIT_RALPH_SWEEP_EARLIER` names its program, which has
+    /// begun the loop too. What it left is completed by this one.
     fn doomed(&self) -> Cmd {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
         dated(self.sandbox.cmd(&doomed_program())).args(args)
@@ -349,7 +350,7 @@ fn complete_twice(log: &serde_json::Value) -> Option<String> {
 
 /// The program that is killed.
 fn doomed_program() -> String {
-    std::env::var("GIT_RALPH_SWEEP_EARLIER").unwrap_or_else(|_| env!("CARGO_BIN_EXE_git-ralph").to_owned())
+    std::env::var("GIT_RALPH_SWEEP_EARLIER").unwrap_or_else(|_| PROGRAM.to_owned())
 }
 
 /// What has to be the same: all, but of a step that makes an attempt the kept ones, which have numbers and

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use self::Done::{Looks, Status};
+use crate::support::sandbox::PROGRAM;
 use crate::support::{CHANGE, Cmd, Sandbox, TASKS};
 
 /// One step.
@@ -363,13 +364,21 @@ pub fn named(name: &str) -> &'static Step {
 
 impl Step {
     /// A sandbox where the step begins.
-    pub fn sandbox(&self) -> Sandbox {
+    pub fn sandbox(&self, program: &str) -> Sandbox {
+        let mut sandbox = self.ground();
+        program.clone_into(&mut sandbox.program);
+        (self.prepare)(&sandbox);
+        PROGRAM.clone_into(&mut sandbox.program);
+        sandbox
+    }
+
+    /// The repository before the loop.
+    fn ground(&self) -> Sandbox {
         if self.is_of_own_work_tree() {
             // Below the top, where it is part of the prints.
             let sandbox = Sandbox::new();
             sandbox.configure("ralph.worktreeDir", "target/trees");
             sandbox.configure("ralph.worktreeSetup", "echo SECRET=2 >.env");
-            (self.prepare)(&sandbox);
             return sandbox;
         }
         let moved = self.name == "finish_moved";
@@ -384,7 +393,6 @@ impl Step {
                 .run()
                 .exits(0);
         }
-        (self.prepare)(&sandbox);
         sandbox
     }
 
