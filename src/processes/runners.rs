@@ -13,7 +13,7 @@ pub fn kill_runners_of(parent: i32) {
     let parent = parent.to_string();
     let is_runner = |pid: i32| {
         let words = program(pid).map(|program| program.words).unwrap_or_default();
-        matches!(words.get(1..), Some([verb, of]) if verb == VERB.as_bytes() && *of == parent.as_bytes())
+        matches!(words.get(1..), Some([verb, of, ..]) if verb == VERB.as_bytes() && *of == parent.as_bytes())
     };
     let table = Table::read();
     for (pid, _) in table.iter().flat_map(Table::living) {

@@ -234,7 +234,7 @@ fn an_attempt_that_0_2_0_was_in_is_undone() {
             .exits(0);
         let (files, config) = (sandbox.files(), sandbox.read(".git/config"));
         let agent = sandbox.agent(
-            "git config user.name other; git tag t; rm -rf secret src; chmod 700 one; echo x >x; kill -9 $PPID",
+            "git config user.name other; git tag t; rm -rf secret src; chmod 700 one; echo x >x; kill -9 $(ps -o ppid= -p $PPID)",
         );
         sandbox.direct(&["next", "--", &agent]).run().exits(137);
         as_before_slots(&sandbox, is_cut_off);

@@ -121,7 +121,7 @@ fn the_hidden_command_does_nothing_for_others() {
 fn a_runner_that_an_agent_keeps_from_running_is_killed() {
     let sandbox = Sandbox::started();
     let agent = sandbox
-        .agent("echo half >half; echo >\"$notes/there\"; while kill -STOP $PPID; do :; done; sleep 1000");
+        .agent("echo half >half; echo >\"$notes/there\"; while [ -d \"$notes\" ]; do kill -STOP $PPID; done");
     let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
     wait_for(&sandbox.notes.join("there"));
     running.signal(Signal::SIGKILL);
