@@ -323,8 +323,7 @@ async fn return_to_loop(context: &Context<'_>, change: &Change) -> Result<(), Er
         return Ok(());
     };
     let (repo, head) = (&context.repo, context.repo.head().await?);
-    let is_cut_off = state.intent.is_some() || state.running.is_some();
-    if is_cut_off || head.branch.is_some() || state.is_place(&head) || !state.strategy.is_branch() {
+    if !state.is_at_rest() || head.branch.is_some() || state.is_place(&head) || !state.strategy.is_branch() {
         return Ok(());
     }
     let args = ["--quiet", "HEAD", "--"];

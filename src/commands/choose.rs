@@ -233,7 +233,7 @@ fn in_one_line(error: &Error) -> String {
 /// Returns the two states around the work of the story that failed last, else around the whole loop's.
 fn shown_range(open: &Loop<'_>) -> Result<(String, String), Error> {
     let state = &open.state;
-    let failed = match &state.progress.story {
+    let failed = match state.current() {
         Some(story) => range_of(&open.file("events.jsonl"), &story.id, Some(story.attempt))?,
         None => None,
     };

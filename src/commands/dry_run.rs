@@ -54,12 +54,10 @@ pub(super) async fn of_loop(
         require_step(&state, step)?;
     }
     let story = story_to_do(&state, &listing)?;
-    let current = state.progress.story.as_ref();
-    let failures = current.filter(|current| current.id == story.id);
     let agent = usual_agent(&state, &story, agent, &settings, &context.repo.top);
     let preview = Preview {
         next: Some(NextAttempt {
-            failures: failures.map_or(0, |current| current.failures),
+            failures: state.failures_of(&story.id),
             story: story.id,
             title: story.title,
         }),

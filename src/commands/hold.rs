@@ -101,9 +101,7 @@ fn require_in_place(context: &Context<'_>, change: &Change) -> Result<(), Error>
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
     let here = live.filter(|state| state.worktree.as_path() == context.repo.top);
     match here {
-        Some(state) if state.running.is_none() && state.intent.is_none() => {
-            Ok(engine::require_place(&state, &context.head)?)
-        }
+        Some(state) if state.is_at_rest() => Ok(engine::require_place(&state, &context.head)?),
         _ => Ok(()),
     }
 }

@@ -15,7 +15,7 @@ use crate::fs::{file_error, target_of};
 use crate::inspect::attempt_output::AttemptOutput;
 use crate::names::Change;
 use crate::signal::Stop;
-use crate::state::{Phase, State, Store};
+use crate::state::{State, Store};
 use crate::ui::{self, Narrator, Printer, Screen, pager};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -108,8 +108,7 @@ fn unknown(change: &Change, attempt: &str) -> Error {
 
 /// Returns the attempt in progress.
 fn running(state: &State) -> Option<(String, Option<u32>)> {
-    let story = state.progress.story.as_ref();
-    let story = story.filter(|_| state.progress.phase == Phase::Running)?;
+    let story = state.attempted()?;
     Some((story.id.clone(), Some(story.attempt)))
 }
 
@@ -165,5 +164,5 @@ fn has_ended(store: &Store, story: &str, number: u32) -> Result<bool, Error> {
     let Some(state) = state.filter(|state| running(state) == Some((story.to_owned(), Some(number)))) else {
         return Ok(true);
     };
-    Ok(state.running.is_none() || !store.is_held())
+    Ok(!state.is_running() || !store.is_held())
 }

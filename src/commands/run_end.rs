@@ -182,7 +182,7 @@ async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Er
 /// Returns one line about the result of a run.
 fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
     let change = open.change();
-    match (stopped, &open.state.progress.story) {
+    match (stopped, open.state.current()) {
         (Stopped::Complete, _) => format!("{change}: nothing is left to do"),
         (Stopped::RetriesSpent, Some(story)) => format!("{change}: story {} failed", story.id),
         (Stopped::RetriesSpent, None) => format!("{change}: a story failed"),

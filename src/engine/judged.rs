@@ -13,7 +13,7 @@ use crate::names::{Oid, typed};
 use crate::paths::first_few;
 use crate::protect::{Moment, Savepoint};
 use crate::refs::{KeptRef, Update};
-use crate::state::{GateFile, HeldTests, Phase};
+use crate::state::{GateFile, HeldTests};
 
 /// The last part of the ref that keeps the tree.
 const REF: &str = "judged";
@@ -27,7 +27,7 @@ pub(super) fn ref_name(open: &Loop<'_>) -> String {
 
 /// Returns the record of the judged tree, if gates or reviewers have begun.
 pub(super) fn record<'l>(open: &'l Loop<'_>) -> Option<&'l HeldTests> {
-    open.state.running.as_ref()?.held.as_ref()
+    open.state.held()
 }
 
 /// Returns the savepoint of the judged tree.
@@ -81,7 +81,7 @@ pub(super) async fn keep(
         tip: position.tip,
         in_place: in_place.cloned(),
     };
-    if let Some(running) = &mut open.state.running {
+    if let Some(running) = open.state.running_mut() {
         running.held = Some(record.clone());
     }
     open.save()?;
@@ -326,12 +326,8 @@ pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Res
 /// Keeps commits under refs named after the current attempt; returns the names.
 pub(super) async fn keep_commits(open: &mut Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
     let (state, change) = (&open.state, open.change());
-    let story = state.progress.story.as_ref();
-    let is_start = state
-        .running
-        .as_ref()
-        .is_some_and(|running| running.gate.is_some());
-    let name = match story.filter(|_| state.progress.phase == Phase::Running) {
+    let is_start = state.gate_before_work().is_some();
+    let name = match state.attempted() {
         Some(story) => change.attempt_ref(&story.id, story.attempt),
         None if is_start => change.ralph_ref("start-gates"),
         None => change.ralph_ref("reviewed"),
@@ -349,7 +345,7 @@ pub(super) async fn keep_commits(open: &mut Loop<'_>, commits: &[Oid]) -> Result
 
 /// Ends the time of a judged tree: removes its ref and its records. The caller saves the state.
 pub(super) async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
-    let running = open.state.running.as_mut();
+    let running = open.state.running_mut();
     if running.and_then(|running| running.held.take()).is_none() {
         return Ok(());
     }

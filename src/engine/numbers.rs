@@ -40,7 +40,7 @@ pub(crate) fn take_numbers<'n>(
 /// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
 /// earlier loop of the same change.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> Result<u32, FileError> {
-    let recorded = match &open.state.progress.story {
+    let recorded = match open.state.current() {
         Some(current) if current.id == story => current.attempt,
         _ => 0,
     };

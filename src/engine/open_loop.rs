@@ -208,7 +208,7 @@ impl<'o> Loop<'o> {
     /// Returns the savepoint of the last checkpoint.
     pub(crate) fn checkpoint(&self) -> Savepoint {
         let state = &self.state;
-        let running = state.running.as_ref();
+        let running = state.running();
         let nested = state.before.nested.iter().map(|path| percent_decode(path));
         Savepoint {
             tree: state.checkpoint_tree.clone(),
@@ -228,7 +228,7 @@ impl<'o> Loop<'o> {
 
     /// Returns the name of the trash of the current attempt.
     pub(crate) fn trash_name(&self) -> String {
-        match &self.state.progress.story {
+        match self.state.current() {
             Some(story) => format!("{}.{}", ref_component(&story.id), story.attempt),
             None => "between".to_owned(),
         }
@@ -414,7 +414,7 @@ impl Notices for Recorder<'_> {
 fn refusal_of(state: &State, refusal: Refusal) -> Error {
     let change = state.change.to_string();
     let progress = &state.progress;
-    let story = progress.story.as_ref();
+    let story = progress.current();
     let id = story.map(|story| story.id.clone()).unwrap_or_default();
     match refusal {
         Refusal::RetryFirst => StepRefusal::RetryFirst {

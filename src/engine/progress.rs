@@ -276,7 +276,7 @@ mod tests {
             progress = run(&progress, [begin(Step::Retry, "1", attempt), failed.clone()]);
         }
         assert_eq!(progress.phase, Phase::Exhausted);
-        assert_eq!(progress.story.as_ref().unwrap().retries, 3);
+        assert_eq!(progress.current().unwrap().retries, 3);
         assert_eq!(progress.may_begin(Step::Retry), Err(Refusal::RetriesSpent));
     }
 
@@ -387,7 +387,7 @@ mod tests {
                 let begun = matches!(ask, Ask::Begin(..));
                 prop_assert!(!begun || before.phase != Phase::Running, "two attempts at once");
                 prop_assert_eq!(progress.phase == Phase::Running, begun);
-                if let Some(story) = &progress.story {
+                if let Some(story) = progress.current() {
                     prop_assert!(story.retries <= max_retries);
                     prop_assert!(story.failures <= max_retries + 1);
                     let counted = matches!(ask, Ask::End(verdict) if verdict.counts());
@@ -396,7 +396,7 @@ mod tests {
                     }
                 }
                 if matches!(ask, Ask::Begin(Step::Next | Step::Retry, ..)) {
-                    let failures = progress.story.as_ref().map_or(0, |story| story.failures);
+                    let failures = progress.current().map_or(0, |story| story.failures);
                     prop_assert!(failures <= max_retries, "an attempt beyond the limit");
                 }
             }

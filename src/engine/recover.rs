@@ -65,9 +65,9 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     // A command that changes the loop answers an open question.
     open.state.awaiting_choice = None;
     open.require_own_work_tree()?;
-    let at_rest = open.state.intent.is_none() && open.state.running.is_none();
+    let at_rest = open.state.is_at_rest();
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.
-    let was_cut_off = open.state.progress.phase == Phase::Running || open.state.running.is_some();
+    let was_cut_off = open.state.progress.phase == Phase::Running || open.state.is_running();
     if !was_cut_off || open.state.intent.is_some() {
         repair_position(open).await?;
     }
@@ -155,7 +155,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         slot: &slot,
     };
     // A git of the attempt that was cut off is ended first.
-    let waits = || (state.running.is_none() || state.intent.is_some()) && is_locked(site, change);
+    let waits = || (!state.is_running() || state.intent.is_some()) && is_locked(site, change);
     if !cut_off || !here || is_held() || waits() {
         return Ok((context, state));
     }
@@ -191,7 +191,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
             "an earlier git-ralph was cut off; {step} is completed now"
         ));
     }
-    if open.state.progress.phase == Phase::Running || open.state.running.is_some() {
+    if open.state.progress.phase == Phase::Running || open.state.is_running() {
         // Of the attempt, of gates that ran before any, of a reviewer that the user asked, or of a hook.
         end_orphans(open).await?;
         if purpose == Purpose::Look && is_locked(open.site(), &open.state.change) {
@@ -200,10 +200,10 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     }
     if open.state.progress.phase == Phase::Running {
         end_interrupted_attempt(open).await?;
-    } else if open.state.running.is_some() {
+    } else if open.state.is_running() {
         repair_git_files(open, false).await?;
         keep_judged(open).await?;
-        open.state.running = None;
+        open.state.end_running();
         open.save()?;
     }
     // Hooks run in the command whose step they belong to, or not at all.
@@ -230,7 +230,7 @@ async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(record) = judged::record(open).cloned() else {
         return judged::release(open).await;
     };
-    let is_users = open.state.running.as_ref().is_some_and(|running| running.by_hand);
+    let is_users = open.state.is_by_hand();
     if is_users && record.in_place.is_none() {
         return keep_judged(open).await;
     }
@@ -280,10 +280,10 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     forget_typed_commands(open)?;
     repair_git_files(open, true).await?;
     put_judged_back(open).await?;
-    if open.state.running.as_ref().is_some_and(|running| running.by_hand) {
+    if open.state.is_by_hand() {
         return forget_what_was_said(open);
     }
-    let Some(story) = open.state.progress.story.clone() else {
+    let Some(story) = open.state.current().cloned() else {
         return Ok(());
     };
     guard_rail::take_away(open, Some((&story.id, story.attempt)), AGENT);
@@ -312,7 +312,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Returns the end of the attempt that a killed git-ralph was in. The end is unknown: the time is up to the last known event.
 fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
     let now = Timestamp::now();
-    let began = open.state.running.as_ref().map_or(now, |running| running.since);
+    let began = open.state.running().map_or(now, |running| running.since);
     let (seen, time) = last_seen(open, story)?.unwrap_or((began, "how long it ran is not known"));
     let reason = Some(format!("git-ralph was cut off during the attempt; {time}"));
     Ok(Attempt {
@@ -346,7 +346,7 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
         let took = SignedDuration::try_from_secs_f64(took).ok()?;
         ended.checked_sub(took).ok()
     };
-    let running = open.state.running.as_ref();
+    let running = open.state.running();
     let judging = running.and_then(|running| running.judging.as_ref());
     let first = judged
         .flatten()
@@ -372,7 +372,7 @@ fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> 
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
 /// a person's, and stays.
 fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
-    if let Some(story) = open.state.progress.story.clone()
+    if let Some(story) = open.state.current().cloned()
         && was_called_complete(open, &story)?
     {
         let ended = cut_off(open, &story)?;
@@ -382,14 +382,14 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     story_backup::put_back_cut_off(site, &state.source, &mut recorder)?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
-    open.state.running = None;
+    open.state.end_running();
     open.save()?;
     open.tell("an earlier git-ralph was cut off before it did what was asked; the work tree is as it was");
     Ok(())
 }
 
 async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
-    let Some(running) = open.state.running.clone() else {
+    let Some(running) = open.state.running().cloned() else {
         return Ok(open.site().slot.make()?);
     };
     let attempt = Orphaned {

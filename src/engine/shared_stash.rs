@@ -64,7 +64,7 @@ pub(crate) async fn hidden_work(open: &mut Loop<'_>) -> Result<Option<String>, E
 
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry>>, Error> {
-    let in_memory = open.refs_before.is_some() && open.state.running.is_some();
+    let in_memory = open.refs_before.is_some() && open.state.is_running();
     if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);

@@ -215,7 +215,7 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
 pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
     let progress = &state.progress;
     if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
-        let current = progress.story.as_ref().map(|story| story.id.as_str());
+        let current = progress.current().map(|story| story.id.as_str());
         let mut stories = listing.stories.iter();
         if let Some(story) = stories.find(|story| Some(story.id.as_str()) == current) {
             return Ok(story.clone());

@@ -50,7 +50,7 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Returns whether the work that is judged is a person's, who may move HEAD.
 pub(crate) fn is_persons(state: &State) -> bool {
-    let running = state.running.as_ref();
+    let running = state.running();
     running.is_none_or(|running| running.by_hand) && !state.is_given_to_session()
 }
 

@@ -130,12 +130,8 @@ pub struct RunningAttempt {
 impl RunningAttempt {
     /// Describes the attempt in progress, if it runs an agent.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let running = state.running.as_ref()?;
-        let story = state
-            .progress
-            .story
-            .as_ref()
-            .filter(|_| state.progress.phase == Phase::Running)?;
+        let running = state.running()?;
+        let story = state.attempted()?;
         let store = Store::new(&repo.common_dir, &state.change);
         let written = seen(&store.attempt_log(&story.id, story.attempt))?
             .modified()
@@ -166,7 +162,7 @@ pub struct GateAtWork {
 impl GateAtWork {
     /// Describes the gate of a process that still holds the loop.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let gate = state.running.as_ref()?.gate()?;
+        let gate = state.gate_before_work()?;
         let store = Store::new(&repo.common_dir, &state.change);
         store.is_held().then(|| Self {
             pid: store.holder(),
@@ -190,7 +186,7 @@ pub struct Waiting {
 impl Waiting {
     /// Describes the wait of a process that still holds the loop.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let until = state.waits_until.filter(|_| state.running.is_none())?;
+        let until = state.waits_until.filter(|_| !state.is_running())?;
         let store = Store::new(&repo.common_dir, &state.change);
         store.is_held().then(|| Self {
             pid: store.holder(),
@@ -418,7 +414,7 @@ impl Status {
         let counts = listing.map(progress_of);
         let progress = &state.progress;
         let next_up = listing.map(|listing| upcoming(listing, &progress.skipped));
-        let current = match (&progress.story, &next_up) {
+        let current = match (progress.current(), &next_up) {
             (Some(story), _) => Some(CurrentStory {
                 id: story.id.clone(),
                 title: story.title.clone(),

@@ -9,7 +9,7 @@ use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
 use crate::names::Change;
 use crate::state::noted::{away, commits, work_tree_of};
-use crate::state::{self, Phase, Running, State, Store};
+use crate::state::{self, Phase, State, Store};
 
 /// Returns the line of the named loop, else of a loop of the repository around `dir`: that of the branch, else that of
 /// the work tree, else the only one. Returns `None` if no loop is live.
@@ -63,7 +63,7 @@ pub fn of(state: &State) -> String {
         }
     }
     let next = state.listed.as_ref().and_then(|listed| listed.next.as_deref());
-    let current = progress.story.as_ref();
+    let current = progress.current();
     let nothing_left =
         progress.phase == Phase::Ready && state.listed.is_some() && next.is_none() && current.is_none();
     if progress.phase == Phase::Complete || nothing_left && is_all_done(state) {
@@ -109,8 +109,7 @@ fn is_all_done(state: &State) -> bool {
 }
 
 fn runs_gate(state: &State) -> bool {
-    let gate = state.running.as_ref().and_then(Running::gate);
-    gate.is_some() && !holder_is_gone(state)
+    state.gate_before_work().is_some() && !holder_is_gone(state)
 }
 
 fn is_waiting(state: &State) -> bool {
@@ -118,7 +117,7 @@ fn is_waiting(state: &State) -> bool {
 }
 
 fn is_cut_off(state: &State) -> bool {
-    holder_is_gone(state) && state.running.as_ref().is_some_and(|running| !running.by_hand)
+    holder_is_gone(state) && state.running().is_some_and(|running| !running.by_hand)
 }
 
 /// Returns whether the process that took the last step is certainly gone.

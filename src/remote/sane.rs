@@ -50,7 +50,7 @@ pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static
         titles.push(&done.title);
     }
     let mut numbers = vec![u64::from(state.unchanged)];
-    if let Some(story) = &progress.story {
+    if let Some(story) = progress.current() {
         ids.push(&story.id);
         titles.push(&story.title);
         numbers.extend([story.retries, story.failures, story.attempt].map(u64::from));

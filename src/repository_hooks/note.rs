@@ -13,7 +13,7 @@ use crate::state::{AgentSession, Noted, State, Store};
 /// session has a story, every change is the agent's.
 pub(super) async fn note(layout: &RepoLayout, state: &State) {
     let session = state.session.as_ref();
-    if state.running.is_some() || state.intent.is_some() || session.is_some_and(AgentSession::is_at_work) {
+    if !state.is_at_rest() || session.is_some_and(AgentSession::is_at_work) {
         return;
     }
     let store = Store::new(&layout.common_dir, &state.change);
@@ -21,7 +21,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     // A step may have saved another state meanwhile.
     let current = match &lock {
         Ok(_) => match store.load_live() {
-            Ok(Some(current)) if current.running.is_none() && current.intent.is_none() => current,
+            Ok(Some(current)) if current.is_at_rest() => current,
             _ => return,
         },
         Err(_) => state.clone(),

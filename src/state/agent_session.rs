@@ -95,7 +95,7 @@ impl State {
     pub fn is_given_to_session(&self) -> bool {
         let session = self.session.as_ref();
         let given = session.and_then(|session| session.given.as_ref());
-        let (Some(given), Some(story)) = (given, &self.progress.story) else {
+        let (Some(given), Some(story)) = (given, self.current()) else {
             return false;
         };
         given.story == story.id && given.attempt == story.attempt

@@ -11,6 +11,7 @@ mod linked;
 mod list_notes;
 mod moved;
 pub mod noted;
+mod running;
 mod stood;
 mod store;
 mod strategy;
@@ -38,6 +39,7 @@ pub use intent::{
 pub use linked::Linked;
 pub use list_notes::ListNotes;
 pub use noted::Noted;
+pub use running::{Running, RunningGate};
 pub use stood::Stood;
 pub use store::{Lock, Store, changes, from_elsewhere, make_root};
 pub use version::VERSION;
@@ -231,80 +233,6 @@ pub struct Progress {
     /// Stories with a checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed: Vec<Completed>,
-}
-
-/// The attempt in progress: the next command needs this to end it if this process dies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Running {
-    /// The mark in the environment of every process of the attempt (`GIT_RALPH_RUN`).
-    pub run: String,
-    /// Time of its beginning.
-    pub since: Timestamp,
-    /// True if a person or a driver reports on the story: the work is theirs, and no agent runs.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_hand: bool,
-    /// The agent's process, once it is started; also its session.
-    pub pid: Option<i32>,
-    /// That process's start time, so that another process with the same number is not mistaken for it.
-    pub started: Option<u64>,
-    /// The gate that runs before any attempt.
-    pub gate: Option<RunningGate>,
-    /// The gate that judges the attempt now, or did last.
-    pub judging: Option<RunningGate>,
-    /// The tree that gates and reviewers judge, from before the first of them starts.
-    pub held: Option<HeldTests>,
-}
-
-/// A gate that runs now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunningGate {
-    /// The gate: a shell command; of a reviewer, its name.
-    pub command: String,
-    /// Time of its beginning.
-    pub since: Timestamp,
-    /// True for a reviewer, which is an agent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_review: bool,
-}
-
-impl RunningGate {
-    /// Returns the entry of a gate that begins now.
-    pub fn begins(command: &str) -> Self {
-        Self {
-            command: command.to_owned(),
-            since: Timestamp::now(),
-            is_review: false,
-        }
-    }
-
-    /// Returns the entry of a reviewer of this name that begins now.
-    pub fn reviewer(name: &str) -> Self {
-        Self {
-            is_review: true,
-            ..Self::begins(name)
-        }
-    }
-
-    /// Returns the words for one that runs before any attempt.
-    pub fn heading(&self) -> String {
-        format!("gate before any work: {}", self.command)
-    }
-}
-
-impl Running {
-    /// Returns the gate that runs before any attempt.
-    pub fn gate(&self) -> Option<&RunningGate> {
-        self.gate.as_ref()
-    }
-
-    /// Returns the entry for gates that run before any attempt.
-    pub fn gates(run: &str) -> Self {
-        Self {
-            run: run.to_owned(),
-            since: Timestamp::now(),
-            ..Self::default()
-        }
-    }
 }
 
 /// The state before the loop.

@@ -120,8 +120,7 @@ pub(super) fn job(open: &Loop<'_>, story: &Story, begun: &Begun, settings: GitSe
         variable("RALPH_STORY_TITLE", &neutral(&story.title)),
         variable("RALPH_ATTEMPT", &begun.number.to_string()),
     ]);
-    let current = open.state.progress.story.as_ref();
-    if current.is_some_and(|current| current.id == story.id && current.failures > 0) {
+    if open.state.failures_of(&story.id) > 0 {
         // Attempts that do not count have numbers too.
         let earlier = (1..begun.number)
             .rev()
@@ -339,7 +338,7 @@ struct AgentListener<'a> {
 
 impl Listener for AgentListener<'_> {
     fn started(&mut self, pid: i32) {
-        if let Some(running) = &mut self.state.running {
+        if let Some(running) = self.state.running_mut() {
             running.pid = Some(pid);
             running.started = processes::started_at(pid);
         }

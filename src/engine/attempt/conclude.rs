@@ -230,8 +230,7 @@ async fn take_out_work_trees(open: &mut Loop<'_>, story: &Story, attempt: u32) -
 /// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
 pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
     let changes = revert::ref_changes(open).await?;
-    let story = open.state.progress.story.as_ref();
-    let name = story.map(|story| open.state.change.attempt_ref(&story.id, story.attempt));
+    let name = open.state.attempt_ref();
     watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
 }
 
@@ -273,7 +272,7 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
 }
 
 fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded, Error> {
-    let Some(current) = open.state.progress.story.clone() else {
+    let Some(current) = open.state.current().cloned() else {
         return Err(StepRefusal::WrongPhase(open.change().to_string()).into());
     };
     let Judgement {

@@ -182,7 +182,7 @@ pub(crate) async fn run_gate(
             ""
         };
         open.context.observer.doing(&format!("gate{when}: {gate}"));
-        if let Some(running) = &mut open.state.running {
+        if let Some(running) = open.state.running_mut() {
             running.judging = Some(RunningGate::begins(gate));
         }
         // For those who look: nothing relies on it.

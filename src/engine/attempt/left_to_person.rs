@@ -24,7 +24,7 @@ pub(super) async fn leave(
     judged::forget(open).await?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
-    open.state.running = None;
+    open.state.end_running();
     open.save()?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
     match outcome.judgement.signal {

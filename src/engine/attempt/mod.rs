@@ -355,8 +355,7 @@ pub fn usual_agent(
     settings: &Settings,
     top: &Path,
 ) -> Option<Agent> {
-    let current = state.progress.story.as_ref();
-    let has_failed = current.is_some_and(|current| current.id == story.id && current.failures > 0);
+    let has_failed = state.failures_of(&story.id) > 0;
     match &settings.retry_agent {
         Some(name) if has_failed && given.is_empty() => Agent::choose(&[], Some(name), &settings.agents, top),
         _ => agent_of(given, settings, top),
@@ -423,7 +422,7 @@ pub(crate) fn begin_at(
     open.state.waits_for = None;
     open.state.stopped = None;
     open.state.noted = None;
-    open.state.running = Some(Running {
+    open.state.begin_running(Running {
         run: begun.run.clone(),
         since,
         by_hand: step == Step::Manual,
@@ -434,8 +433,7 @@ pub(crate) fn begin_at(
         Step::Manual => Durability::Atomic,
         Step::Next | Step::Retry => Durability::Synced,
     })?;
-    let current = open.state.progress.story.as_ref();
-    let failures = current.map_or(0, |story| story.failures);
+    let failures = open.state.failures_of(&story.id);
     let (done, total) = stories::progress_of(listing);
     open.emit(What::AttemptStarted {
         story: story.id.clone(),

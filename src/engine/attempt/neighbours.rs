@@ -24,8 +24,7 @@ pub(super) async fn put_branch_back(open: &mut Loop<'_>) -> Result<(), Error> {
     let name = open.state.tip_ref();
     let mut at = "its deletion".to_owned();
     if let Some(tip) = &tip {
-        let story = open.state.progress.story.as_ref();
-        let kept = story.map(|story| open.change().attempt_ref(&story.id, story.attempt));
+        let kept = open.state.attempt_ref();
         let kept = kept.unwrap_or_else(|| open.change().ralph_ref("replaced"));
         let wanted = KeptRef {
             name: format!("{kept}-{}", tip.short()),

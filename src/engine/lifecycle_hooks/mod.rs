@@ -32,15 +32,13 @@ pub(super) async fn before_attempt(
     story: &Story,
     listing: &Listing,
 ) -> Result<Result<bool, i32>, Error> {
-    let failures = open.state.progress.story.as_ref();
-    let failures = failures.filter(|current| current.id == story.id);
     let number = numbers::next_number(open, &story.id)?;
     let (done, total) = super::stories::progress_of(listing);
     let event = What::AttemptStarted {
         story: story.id.clone(),
         title: story.title.clone(),
         attempt: number,
-        retries: failures.map_or(0, |current| current.failures),
+        retries: open.state.failures_of(&story.id),
         max_retries: open.state.progress.max_retries,
         done,
         total,

@@ -124,8 +124,8 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
         Some(log) => log.try_clone().map_err(ProcessError::Log)?,
         None => open.store.door().begin_file(&open.file(LOG))?,
     };
-    let alone = open.state.running.is_none() && open.state.is_live();
-    let running = open.state.running.as_ref().map(|running| running.run.clone());
+    let alone = !open.state.is_running() && open.state.is_live();
+    let running = open.state.running().map(|running| running.run.clone());
     let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
     let mut job = hook_job(open, &call, options, &run);
     let settings = open.context.configuration.settings.clone();
@@ -134,7 +134,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
     }
     if alone {
         // If this process dies, the next command ends the processes that the hook has started.
-        open.state.running = Some(Running::gates(&run));
+        open.state.begin_running(Running::gates(&run));
         open.save()?;
     }
     let watch = watch::begin(open, Who::Hook).await?;
@@ -142,7 +142,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
     watch::end(open, watch).await?;
     let said = said?;
     if alone {
-        open.state.running = None;
+        open.state.end_running();
         open.save()?;
     }
     Ok(said)

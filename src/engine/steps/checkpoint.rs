@@ -46,7 +46,7 @@ pub(crate) async fn save(
 /// Counts completed stories whose agents changed nothing but the story list.
 fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) {
     let state = &open.state;
-    let running = state.running.as_ref();
+    let running = state.running();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
     if is_fine || !(by_agent && changes_only_the_list(open, reading)) {

@@ -32,7 +32,7 @@ pub(super) async fn run_gates(
     }
     let red = run_all(open, &options.settings).await?;
     let changed = undo_changes(open).await?;
-    open.state.running = None;
+    open.state.end_running();
     open.save()?;
     let Some(red) = red else {
         return Ok(());
@@ -90,7 +90,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     let log = open.store.door().begin_file(&path)?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends the processes that the gates have started.
-    open.state.running = Some(Running::gates(&run));
+    open.state.begin_running(Running::gates(&run));
     let tree = open.read_work_tree().await?.tree;
     judged::keep(open, &tree, Some(&tree)).await?;
     let watch = watch::begin(open, Who::Gates).await?;
@@ -100,7 +100,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     for gate in &settings.verify {
         let begins = RunningGate::begins(gate);
         open.context.observer.begins(&begins.heading());
-        if let Some(running) = &mut open.state.running {
+        if let Some(running) = open.state.running_mut() {
             running.gate = Some(begins);
         }
         // For those who look: nothing relies on it.

@@ -99,7 +99,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     let story = listing
         .and_then(|listing| story_to_do(&open.state, &listing).ok())
         .map(|story| story.id)
-        .or_else(|| open.state.progress.story.as_ref().map(|story| story.id.clone()))
+        .or_else(|| open.state.current().map(|story| story.id.clone()))
         .unwrap_or_else(|| "work".to_owned());
     let attempt = numbers::next_number(open, &story)?;
     let log = numbers::log_of(open, &story, attempt);

@@ -142,7 +142,7 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
 pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, Error> {
-    let before = open.refs_before.clone().filter(|_| open.state.running.is_some());
+    let before = open.refs_before.clone().filter(|_| open.state.is_running());
     let before = match before {
         Some(before) => Some(before),
         None => UserRefs::recorded(open.site().slot)?,
@@ -153,8 +153,7 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
     };
     let refs = open.user_refs().await?;
     let mut changes = refs.checked_changes(&open.context.repo, &before).await?;
-    let kept = open.state.progress.story.as_ref();
-    let kept = kept.map(|story| format!("{}-", open.state.change.attempt_ref(&story.id, story.attempt)));
+    let kept = open.state.attempt_ref().map(|name| format!("{name}-"));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
     let judged = judged::ref_name(open);
     let gate_files = open.change().ralph_ref("gate-files");

@@ -71,7 +71,7 @@ impl Outcome {
                 Vec::new()
             }
             Self::PutBack => {
-                let running = open.state.running.as_mut();
+                let running = open.state.running_mut();
                 if let Some(held) = running.and_then(|running| running.held.as_mut()) {
                     held.in_place = None;
                 }
@@ -137,7 +137,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
         story_backup::forget(open.site())?;
         users_index::forget(open.site())?;
         judged::forget(open).await?;
-        open.state.running = None;
+        open.state.end_running();
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         // A command is believed only if the list agrees.
         if open.state.source.is_by_command() {
@@ -165,7 +165,7 @@ async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), E
         plan.closed_told = true;
         open.save()?;
     }
-    let title = open.state.progress.story.as_ref();
+    let title = open.state.current();
     let title = title.map_or_else(String::new, |story| story.title.clone());
     let watch = watch::begin(open, Who::Closed).await?;
     marks::tell_closed(open, id, &title, number).await;
@@ -177,7 +177,7 @@ async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<W
     shared_stash::put_back(open).await?;
     stash::keep_listed(open).await?;
     judged::forget(open).await?;
-    open.state.running = None;
+    open.state.end_running();
     let outlook = match plan.verdict {
         Some(verdict) => {
             let reason = with_lost(plan.reason, &left.lost);
@@ -202,7 +202,7 @@ async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<W
 /// Returns the events about a story that has no retries left.
 fn retries_spent(open: &Loop<'_>, story: String) -> [What; 2] {
     let progress = &open.state.progress;
-    let current = progress.story.as_ref();
+    let current = progress.current();
     let change = typed(open.change());
     let error = What::Error {
         message: format!("story {story} failed, no retries left"),

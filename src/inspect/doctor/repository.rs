@@ -223,7 +223,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
 /// Notes an interrupted step that no process works on.
 fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let change = &state.change;
-    let what = match (&state.intent, state.progress.phase, &state.progress.story) {
+    let what = match (&state.intent, state.progress.phase, state.current()) {
         (Some(intent), ..) => format!("{} was cut off", intent.step()),
         (None, Phase::Running, Some(story)) => {
             format!("attempt {} of story {} was interrupted", story.attempt, story.id)

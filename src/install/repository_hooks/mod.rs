@@ -111,7 +111,7 @@ fn refuse_during_attempt(repo: &Repo) -> Result<(), Error> {
     for change in state::changes(&repo.common_dir)? {
         let live = Store::new(&repo.common_dir, &change).load_live();
         if let Ok(Some(state)) = live
-            && state.running.is_some()
+            && state.is_running()
         {
             return Err(refused(
                 format!("an attempt of '{change}' is running, or was cut off"),

@@ -98,7 +98,7 @@ impl Gate {
     }
 
     fn of(running: &Running) -> Option<Self> {
-        let (gate, is_first) = match (running.gate(), &running.judging) {
+        let (gate, is_first) = match (&running.gate, &running.judging) {
             (Some(gate), _) => (gate, true),
             (None, judging) => (judging.as_ref()?, false),
         };
@@ -313,7 +313,7 @@ impl Model {
         self.begun = Some(state.started);
         self.waits_until = state.waits_until;
         self.session.clone_from(&state.session);
-        self.gate = state.running.as_ref().and_then(Gate::of);
+        self.gate = state.running().and_then(Gate::of);
         if let Some(listed) = &state.listed {
             self.progress = Some((listed.done, listed.total));
         }

@@ -70,7 +70,7 @@ impl PlainLoop {
                 .state
                 .as_ref()
                 .and_then(|state| state.awaiting_choice.clone());
-            let begun = |state: &State| state.running.as_ref()?.gate().cloned();
+            let begun = |state: &State| state.gate_before_work().cloned();
             let known_gate = self.state.as_deref().and_then(begun);
             gate = begun(&state).filter(|gate| known_gate.as_ref() != Some(gate));
             asks = state

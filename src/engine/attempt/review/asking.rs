@@ -96,7 +96,7 @@ pub(crate) async fn ask(
         open.store.door().remove_file(&prompt_file)?;
     }
     open.context.observer.doing(&format!("review: {name}"));
-    if let (Ground::Attempt(_), Some(running)) = (ground, &mut open.state.running) {
+    if let (Ground::Attempt(_), Some(running)) = (ground, open.state.running_mut()) {
         running.judging = Some(RunningGate::reviewer(&name));
         // For those who look: nothing relies on it.
         open.save_for(Durability::Atomic)?;

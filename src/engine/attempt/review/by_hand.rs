@@ -150,7 +150,7 @@ async fn ask_once(
 ) -> Result<Answer, Error> {
     // If this process dies, the next command ends the reviewer.
     let run = run_name(Timestamp::now());
-    open.state.running = Some(Running::gates(&run));
+    open.state.begin_running(Running::gates(&run));
     open.save()?;
     let seen = only_look::begin(open).await?;
     let guard = guard_rail::set_up(open, settings.guard).await;
@@ -164,7 +164,7 @@ async fn ask_once(
     let answer = ask(open, reviewer, work, settings, job, Ground::Person(log)).await;
     let kept = open.change().attempt_ref(&work.story.id, work.attempt);
     only_look::end_beside_person(open, seen, &kept).await?;
-    open.state.running = None;
+    open.state.end_running();
     open.save()?;
     answer
 }
