@@ -27,7 +27,7 @@ pub fn locate(dir: &Path) -> Result<Option<LoopHere>, Error> {
     };
     for change in state::changes(&layout.common_dir)? {
         let state = Store::new(&layout.common_dir, &change).load_live()?;
-        if state.is_some_and(|state| !state.strategy.is_branch() && state.worktree.as_path() == top) {
+        if state.is_some_and(|state| !state.has_branch() && state.work_tree() == top) {
             let change = Some(change);
             return Ok(Some(LoopHere { top, change }));
         }

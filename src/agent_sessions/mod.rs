@@ -103,12 +103,8 @@ fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> 
 
 /// Records that the session has ended; one that was told to go on leaves its story unfinished.
 fn agent_session_ended(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
-    let Some(session) = open
-        .state
-        .session
-        .as_mut()
-        .filter(|session| session.id == call.session)
-    else {
+    let session = open.state.here.session.as_mut();
+    let Some(session) = session.filter(|session| session.id == call.session) else {
         return Ok(Answer::Nothing);
     };
     let (was_at_work, now) = (session.is_at_work(), Timestamp::now());

@@ -5,15 +5,14 @@ use crate::state::AgentSession;
 
 /// Returns the record of the calling session, and makes one if there is none.
 pub(super) fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
-    let known = open.state.session.take().filter(|session| session.id == id);
-    open.state
-        .session
-        .insert(known.unwrap_or_else(|| AgentSession::new(id)))
+    let session = &mut open.state.here.session;
+    let known = session.take().filter(|session| session.id == id);
+    session.insert(known.unwrap_or_else(|| AgentSession::new(id)))
 }
 
 /// Returns another session that seems to be at work on the loop, because it was heard of lately.
 pub(super) fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
-    let other = open.state.session.as_ref()?;
+    let other = open.state.here.session.as_ref()?;
     let is_at_work = other.is_heard_at_work(open.settings().idle_timeout);
     (other.id != id && is_at_work).then_some(other)
 }

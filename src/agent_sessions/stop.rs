@@ -58,7 +58,7 @@ pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Resu
 async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let settings = open.settings();
     let turn = Turn::hear(open, call);
-    if matches!(open.state.progress.phase, Phase::Exhausted | Phase::Complete) && turn.released {
+    if matches!(open.state.phase(), Phase::Exhausted | Phase::Complete) && turn.released {
         return Ok(Answer::Nothing);
     }
     if let Some(given) = &turn.given
@@ -148,7 +148,7 @@ impl Turn {
     /// Returns the story that a person's prompt gave a session that is heard of for the first time.
     fn prompted(&self, open: &Loop<'_>) -> Option<Given> {
         let is_new = self.given.is_none() && self.attempts == 0;
-        open.state.prompted.clone().filter(|_| is_new)
+        open.state.here.prompted.clone().filter(|_| is_new)
     }
 }
 
@@ -162,7 +162,7 @@ async fn story_at_hand(open: &mut Loop<'_>, settings: &Settings) -> Result<(List
         }
         None => choose_story(open, Step::Manual, settings).await?,
     };
-    if open.state.progress.phase == Phase::Exhausted {
+    if open.state.phase() == Phase::Exhausted {
         return Err(retries_spent(open, story.id));
     }
     Ok((listing, story))
@@ -207,7 +207,7 @@ async fn judge_session(
     call: &HookInput,
 ) -> Result<StepEnd, Error> {
     let (site, state, _) = open.parts();
-    story_backup::take_judged(site, &state.source)?;
+    story_backup::take_judged(site, state.source())?;
     let since = since.unwrap_or_else(Timestamp::now);
     let mut begun = begin_at(open, since, Step::Manual, story, listing, None, settings)?;
     let session = agent_session(open, &call.session);
@@ -232,7 +232,7 @@ async fn give_next(
     settings: &Settings,
     before: Option<String>,
 ) -> Result<Answer, Error> {
-    let step = match open.state.progress.phase {
+    let step = match open.state.phase() {
         Phase::Failed => Step::Retry,
         _ => Step::Next,
     };
@@ -259,7 +259,7 @@ async fn give_next(
     let given = Given {
         attempt: numbers::next_number(open, &story.id)?,
         story: story.id,
-        checkpoint: open.state.checkpoint.clone(),
+        checkpoint: open.state.checkpoint().clone(),
         since: Timestamp::now(),
     };
     agent_session(open, &call.session).given = Some(given);

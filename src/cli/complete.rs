@@ -67,7 +67,7 @@ pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
     let undo = typed().iter().any(|word| word == "--undo");
     after_the_change(|place, state| {
         let stories = place.stories(state).into_iter();
-        let skipped = &state.progress.skipped;
+        let skipped = &state.progress().skipped;
         stories
             .filter(|story| skipped.contains(&story.id) == undo && (undo || !story.done))
             .map(|story| candidate(&story.id, &story.title))
@@ -232,7 +232,7 @@ impl Place {
         self.known()
             .iter()
             .map(|change| {
-                let phase = self.load(change).map(|state| state.progress.phase);
+                let phase = self.load(change).map(|state| state.phase());
                 candidate(change.as_str(), phase.map_or("", phase_words))
             })
             .collect()
@@ -257,8 +257,8 @@ impl Place {
         }
         let in_place = |change: &&Change| {
             self.load(change).is_some_and(|state| {
-                let is_here = state.worktree.as_path() == self.repo.top;
-                state.is_live() && is_here && !state.strategy.is_branch()
+                let is_here = state.work_tree() == self.repo.top;
+                state.is_live() && is_here && !state.has_branch()
             })
         };
         let on_branch = || {
@@ -279,21 +279,19 @@ impl Place {
 
     /// Returns the stories of a loop, as far as they are known without a command of the user's.
     fn stories(&self, state: &State) -> Vec<Known> {
-        if !state.source.is_by_command() {
+        if !state.source().is_by_command() {
             let listed = self.runtime.block_on(listing_of(state, &self.repo.top));
             let stories = listed.map(|listing| listing.stories).unwrap_or_default();
             return stories.into_iter().map(Known::from).collect();
         }
-        let progress = &state.progress;
+        let progress = state.progress();
         let known = |id: &str, title: &str, done| Known {
             id: id.to_owned(),
             title: title.to_owned(),
             done,
         };
-        let current = progress
-            .story
-            .iter()
-            .map(|story| known(&story.id, &story.title, false));
+        let current = progress.current().into_iter();
+        let current = current.map(|story| known(&story.id, &story.title, false));
         let skipped = progress.skipped.iter().map(|id| known(id, "", false));
         let completed = progress
             .completed

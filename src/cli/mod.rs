@@ -12,7 +12,7 @@ use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 use self::complete::{adapters, agents, loops, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
-use crate::settings::{BoxMode, Limit, Options, parse_box, parse_dollars, parse_duration};
+use crate::settings::{BoxMode, Limit, Options, PlainOptions, parse_box, parse_dollars, parse_duration};
 
 /// The arguments of `git ralph next` and `git ralph retry`.
 #[derive(Debug, Args)]
@@ -135,11 +135,13 @@ impl From<&Settings> for Options {
     fn from(typed: &Settings) -> Self {
         Self {
             agent: typed.agent_line.clone(),
-            max_retries: typed.max_retries,
-            timeout: typed.timeout,
-            idle_timeout: typed.idle_timeout,
             verify: typed.verify.clone(),
-            boxed: typed.boxed,
+            plain: PlainOptions {
+                max_retries: typed.max_retries,
+                timeout: typed.timeout,
+                idle_timeout: typed.idle_timeout,
+                boxed: typed.boxed,
+            },
         }
     }
 }

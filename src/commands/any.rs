@@ -309,7 +309,7 @@ fn require_choice(args: &Args, settings: &Settings) -> Result<(), Error> {
 fn live_here(context: &Context<'_>) -> Result<Option<Change>, Error> {
     for change in changes(&context.repo.common_dir)? {
         let state = Store::new(&context.repo.common_dir, &change).load_live()?;
-        if state.is_some_and(|state| state.worktree.as_path() == context.repo.top) {
+        if state.is_some_and(|state| state.work_tree() == context.repo.top) {
             return Ok(Some(change));
         }
     }
@@ -323,7 +323,7 @@ async fn return_to_loop(context: &Context<'_>, change: &Change) -> Result<(), Er
         return Ok(());
     };
     let (repo, head) = (&context.repo, context.repo.head().await?);
-    if !state.is_at_rest() || head.branch.is_some() || state.is_place(&head) || !state.strategy.is_branch() {
+    if !state.is_at_rest() || head.branch.is_some() || state.is_place(&head) || !state.has_branch() {
         return Ok(());
     }
     let args = ["--quiet", "HEAD", "--"];

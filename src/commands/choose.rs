@@ -169,38 +169,38 @@ struct Offers {
 
 /// Describes the effects of the two ways to close the loop.
 async fn offers(open: &mut Loop<'_>) -> Result<Offers, Error> {
-    if !open.state.strategy.is_branch() {
+    if !open.state.has_branch() {
         return Ok(Offers {
             cleanup: "all changes stay in the work tree, uncommitted; the loop's stash entries are dropped"
                 .to_owned(),
             keep: "the same, but the stash entries stay".to_owned(),
         });
     }
-    let own = open.state.linked.is_some();
+    let own = open.state.has_own_work_tree();
     let cleanup = match engine::can_clean_up(open).await {
         Ok(()) if own => format!(
             "all changes go to the work tree of {}, uncommitted; {} is deleted, and the loop's work tree removed",
             open.state.begun_on().map_or("the beginning", String::as_str),
-            open.state.branch
+            open.state.common.branch
         ),
         Ok(()) => format!(
             "return to {} with all changes uncommitted; {} is deleted{}",
             open.state.original_name(),
-            open.state.branch,
+            open.state.common.branch,
             moved_on(open).await?
         ),
         Err(error) => format!("not possible: {}", in_one_line(&error)),
     };
     let state = &open.state;
     let git = &open.context.repo.git;
-    let size = git.diff_size(&state.before.initial, &state.checkpoint).await?;
+    let size = git.diff_size(state.initial(), state.checkpoint()).await?;
     let files = counted(usize::try_from(size.files).unwrap_or(usize::MAX), "file", "files");
-    let commits = counted(open.state.progress.completed.len(), "checkpoint", "checkpoints");
+    let commits = counted(open.state.progress().completed.len(), "checkpoint", "checkpoints");
     Ok(Offers {
         cleanup,
         keep: format!(
             "stay on {} with its commits ({commits}, {files} changed)",
-            open.state.branch
+            open.state.common.branch
         ),
     })
 }
@@ -208,7 +208,7 @@ async fn offers(open: &mut Loop<'_>) -> Result<Offers, Error> {
 /// Says that the original branch has moved on since the loop began, and that this is no conflict; else nothing.
 async fn moved_on(open: &Loop<'_>) -> Result<String, Error> {
     let state = &open.state;
-    let (Some(branch), Some(head)) = (&state.original_branch, &state.original_head) else {
+    let (Some(branch), Some(head)) = (&state.common.original_branch, &state.common.original_head) else {
         return Ok(String::new());
     };
     let name = format!("refs/heads/{branch}");
@@ -237,7 +237,7 @@ fn shown_range(open: &Loop<'_>) -> Result<(String, String), Error> {
         Some(story) => range_of(&open.file("events.jsonl"), &story.id, Some(story.attempt))?,
         None => None,
     };
-    let whole = || (state.before.initial.to_string(), state.checkpoint.to_string());
+    let whole = || (state.initial().to_string(), state.checkpoint().to_string());
     Ok(failed.unwrap_or_else(whole))
 }
 

@@ -94,7 +94,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Err(Error::Stopped(signal));
     }
     explain(screen, "The branch has a checkpoint for each story:");
-    show(screen, &git, "log", &["--oneline", "--graph", &open.state.branch]).await?;
+    let branch = &open.state.common.branch;
+    show(screen, &git, "log", &["--oneline", "--graph", branch]).await?;
     explain(screen, "The failed attempt is not lost. This is what it left:");
     let failed = open.change().attempt_ref("2", 1);
     show(screen, &git, "show", &["--stat", "--format=%B", &failed]).await?;

@@ -38,7 +38,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (change, attempt) = change_and_word(&context, &args.words)?;
     let (context, state) = look(context, &change).await?;
     let (from, to) = match attempt {
-        None => (state.before.initial.to_string(), state.checkpoint.to_string()),
+        None => (state.initial().to_string(), state.checkpoint().to_string()),
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
             let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");

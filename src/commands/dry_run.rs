@@ -47,7 +47,7 @@ pub(super) async fn of_loop(
     if !state.is_live() {
         return Err(StepRefusal::LoopFinished(change.to_string()).into());
     }
-    let mut settings = context.configuration.of_loop(&state.settings);
+    let mut settings = state.settings_in(&context.configuration);
     Options::from(typed).apply(&mut settings);
     let listing = listing_from_head(&state, &context.head, &context.repo).await?;
     if let Some(step) = step {
@@ -61,7 +61,7 @@ pub(super) async fn of_loop(
             story: story.id,
             title: story.title,
         }),
-        stories: Stories::of(change, &state.source, listing, &state.progress.skipped),
+        stories: Stories::of(change, state.source(), listing, &state.progress().skipped),
         agent: agent.map(ChosenAgent::of),
         settings,
     };

@@ -25,7 +25,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&mut narrator).await?;
     let (change, reason) = change_and_word(&context, &args.words)?;
     let mut open = engine::open(context, &change).await?;
-    let retries_left = match open.state.progress.phase {
+    let retries_left = match open.state.phase() {
         Phase::Failed => Some(true),
         Phase::Exhausted => Some(false),
         _ => None,

@@ -60,7 +60,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             return Ok(Exit::Done);
         }
         let other_way = choice
-            .zip(open.state.closed)
+            .zip(open.state.here.closed)
             .and_then(|(asked, was)| FinishRefusal::of_other_way(&open.state, was, asked == Finish::Keep));
         if let Some(refusal) = other_way {
             return Err(refusal.into());

@@ -99,7 +99,7 @@ async fn tell_of_its_end<'o>(
 /// Refuses a loop that is active here while HEAD is elsewhere: the list of another commit says less than is done.
 fn require_in_place(context: &Context<'_>, change: &Change) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
-    let here = live.filter(|state| state.worktree.as_path() == context.repo.top);
+    let here = live.filter(|state| state.work_tree() == context.repo.top);
     match here {
         Some(state) if state.is_at_rest() => Ok(engine::require_place(&state, &context.head)?),
         _ => Ok(()),
@@ -109,6 +109,6 @@ fn require_in_place(context: &Context<'_>, change: &Change) -> Result<(), Error>
 /// Refuses a loop whose checkpoints cannot travel.
 fn require_shareable(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
-    let strategy = live.map_or(strategy, |state| state.strategy);
+    let strategy = live.map_or(strategy, |state| state.common.strategy);
     Ok(require_branch(change, strategy)?)
 }

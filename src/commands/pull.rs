@@ -113,7 +113,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (done, total) = (found.there.record.done, found.there.record.total);
     screen.say(&format!(
         "{change} is here: {done} of {total} stories are complete, checkpoint {}\nnext: git ralph run {change} --remote {remote}\n",
-        open.state.checkpoint.short(),
+        open.state.checkpoint().short(),
         change = typed(change),
         remote = typed(server.name())
     ));

@@ -45,7 +45,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             "pushed": pushed != Pushed::Already,
             "branch": open.state.change.branch(),
             "branch_has_it": pushed != Pushed::Done { branch: false },
-            "checkpoint": open.state.checkpoint,
+            "checkpoint": open.state.common.checkpoint,
             "uncommitted": uncommitted.collect::<Vec<_>>(),
         }));
         return Ok(Exit::Done);
@@ -56,7 +56,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Pushed::Done { branch } => {
             let mut text = format!(
                 "{change} is on {remote}, at checkpoint {}\n",
-                open.state.checkpoint.short()
+                open.state.checkpoint().short()
             );
             let mine = taken_along(&open).await?;
             if !mine.is_empty() {

@@ -16,7 +16,7 @@ pub(super) async fn report_of(
     progress: &mut Progress,
 ) -> Result<Report, Error> {
     let top = &context.repo.top;
-    let is_here = state.worktree.as_path() == top && state.is_place(&context.head);
+    let is_here = state.work_tree() == top && state.is_place(&context.head);
     let listing: Option<Listing> = if is_here {
         listing_of(state, top).await.ok()
     } else {

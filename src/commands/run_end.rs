@@ -167,12 +167,7 @@ fn set_finish(settings: &Settings) -> Option<Finish> {
 
 /// Tries the failed story once more, whatever its limit is; the other stories keep theirs.
 async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
-    let failures = open
-        .state
-        .progress
-        .story
-        .as_ref()
-        .map_or(0, |story| story.failures);
+    let failures = open.state.current().map_or(0, |story| story.failures);
     let mut once = step.clone();
     once.settings.max_retries = failures;
     engine::attempt(open, Step::Retry, &once).await?;

@@ -135,7 +135,7 @@ pub(super) fn tell_fixed(open: &mut Loop<'_>) {
 
 /// Reports that an active loop keeps its strategy.
 pub(super) fn tell_strategy(open: &mut Loop<'_>, typed: Option<Strategy>) {
-    let kept = open.state.strategy;
+    let kept = open.state.common.strategy;
     if typed.is_some_and(|typed| typed != kept) {
         open.tell(format!(
             "--strategy has no effect on an active loop: it keeps the strategy {}",

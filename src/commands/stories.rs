@@ -39,7 +39,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (Ok(change), _) => {
             let (context, state) = look(context, &change).await?;
             let listing = listing_from_head(&state, &context.head, &context.repo).await?;
-            Stories::of(&change, &state.source, listing, &state.progress.skipped)
+            Stories::of(&change, state.source(), listing, &state.progress().skipped)
         }
         // There is no loop of this name.
         (Err(_), Some(name)) => as_start_would(&context, &Change::new(name)?, &args.from).await?,

@@ -32,7 +32,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
         let state = follower.store().load().ok().flatten();
         let settings = state
             .as_ref()
-            .map(|state| context.configuration.of_loop(&state.settings));
+            .map(|state| state.settings_in(&context.configuration));
         loops.push(Viewed {
             change: change.to_string(),
             stories: match &state {
@@ -45,10 +45,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
                 .as_ref()
                 .zip(settings.as_ref())
                 .and_then(|(state, settings)| ends(state, settings)),
-            top: state.map_or_else(
-                || context.repo.top.clone(),
-                |state| state.worktree.as_path().to_owned(),
-            ),
+            top: state.map_or_else(|| context.repo.top.clone(), |state| state.work_tree().to_owned()),
             follower,
         });
     }
@@ -62,7 +59,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
 }
 
 fn ends(state: &State, settings: &Settings) -> Option<Timestamp> {
-    state.started.checked_add(settings.max_duration?).ok()
+    state.common.started.checked_add(settings.max_duration?).ok()
 }
 
 /// Begins the view of the loop that this process drives; a person who leaves it is told where the loop stands.

@@ -132,7 +132,7 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
     ui::set_subject(change);
     let mut open = engine::open(context, change).await?;
     let summary = Summary::of(&open, Driver::Run).await?;
-    let possible: &[Choice] = match open.state.progress.phase {
+    let possible: &[Choice] = match open.state.phase() {
         Phase::Exhausted => &AFTER_A_FAILURE,
         _ => &AT_THE_END,
     };

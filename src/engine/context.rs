@@ -172,9 +172,7 @@ impl<'o> Context<'o> {
         known.into_iter().find(|change| {
             let state = Store::new(&self.repo.common_dir, change).load_live();
             state.is_ok_and(|state| {
-                state.is_some_and(|state| {
-                    !state.strategy.is_branch() && state.worktree.as_path() == self.repo.top
-                })
+                state.is_some_and(|state| !state.has_branch() && state.work_tree() == self.repo.top)
             })
         })
     }

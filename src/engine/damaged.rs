@@ -22,7 +22,7 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &mut dyn Observer)
     if let [state] = live.as_slice() {
         let store = Store::new(&layout.common_dir, &state.change);
         let _lock = store.lock()?;
-        let repo = Repo::new(top, layout.clone(), state.checkpoint.as_str().len() / 2);
+        let repo = Repo::new(top, layout.clone(), state.checkpoint().as_str().len() / 2);
         let slot = store.slot();
         let site = Site {
             repo: &repo,
@@ -33,8 +33,8 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &mut dyn Observer)
         let own = OwnPosition {
             head: &head,
             tip: &tip,
-            checkpoint: &state.checkpoint,
-            in_attempt: state.progress.phase == Phase::Running,
+            checkpoint: state.checkpoint(),
+            in_attempt: state.phase() == Phase::Running,
         };
         let mut told: Vec<String> = Vec::new();
         let repaired = own.repair(site, &site.trash().join("damaged"), &mut told).await?;
@@ -60,6 +60,6 @@ fn live_loops(top: &Path, common_dir: &Path) -> Vec<State> {
         .filter_map(|change| Store::new(common_dir, change).load().ok().flatten());
     let top: PathBuf = top.canonicalize().unwrap_or_else(|_| top.to_owned());
     states
-        .filter(|state| state.is_live() && state.worktree.as_path() == top)
+        .filter(|state| state.is_live() && state.work_tree() == top)
         .collect()
 }

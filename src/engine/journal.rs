@@ -9,7 +9,7 @@ use crate::state::Intent;
 /// Records the plan of a step in the state.
 pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     // Any other step means that the work tree is no longer as it was restored.
-    open.state.restored = match &intent {
+    open.state.here.restored = match &intent {
         Intent::Restore(plan) => plan.attempt.clone(),
         _ => None,
     };

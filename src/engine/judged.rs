@@ -55,7 +55,7 @@ pub(super) async fn keep(
     let since = Timestamp::now();
     Savepoint::keep_judged(open.site()).await?;
     let position = open.position().await?;
-    let mut below = open.state.checkpoint.clone();
+    let mut below = open.state.checkpoint().clone();
     let repo = &open.context.repo;
     if let Some(in_place) = in_place {
         // Both trees are kept: a gate can prune objects.
@@ -135,7 +135,7 @@ async fn taken_away(
     let mut missing = of_kind(changes, b"DTM");
     if missing.iter().any(|(status, _)| *status == b'M') {
         let git = &open.context.repo.git;
-        let still = git.diff_trees(&open.state.checkpoint_tree, &now.tree).await?;
+        let still = git.diff_trees(open.state.checkpoint_tree(), &now.tree).await?;
         let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
         missing.retain(|(status, path)| *status != b'M' || !still.contains(path));
     }
@@ -159,7 +159,7 @@ async fn leave_out_new(
     let (repo, work) = (&open.context.repo, open.site().work_index());
     let mut made = repo
         .git
-        .staged_between(&open.state.checkpoint_tree, &now.tree)
+        .staged_between(open.state.checkpoint_tree(), &now.tree)
         .await?;
     made.retain(|entry| new.contains(&entry.path));
     let paths: Vec<Vec<u8>> = new.iter().cloned().collect();
@@ -189,10 +189,9 @@ async fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error
     if made.is_empty() {
         return Ok(());
     }
-    open.state
-        .gate_files
-        .retain(|file| made.iter().all(|entry| !is_same_place(&file.path(), &entry.path)));
-    open.state.gate_files.extend(made.iter().map(GateFile::of));
+    let files = &mut open.state.here.gate_files;
+    files.retain(|file| made.iter().all(|entry| !is_same_place(&file.path(), &entry.path)));
+    files.extend(made.iter().map(GateFile::of));
     keep_gate_files(open).await?;
     open.save()
 }
@@ -208,7 +207,7 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
 
 /// Keeps the files that gates made by a ref, on top of those from before.
 async fn keep_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
-    let entries: Vec<StagedEntry> = open.state.gate_files.iter().map(GateFile::entry).collect();
+    let entries: Vec<StagedEntry> = open.state.here.gate_files.iter().map(GateFile::entry).collect();
     let name = open.change().ralph_ref("gate-files");
     let (repo, scratch) = (&open.context.repo, open.site().file("gate-files.index"));
     let empty = repo.empty_tree().await?;
@@ -228,20 +227,20 @@ async fn keep_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Forgets the files that gates made and that are gone, or in the checkpoint.
 pub(super) fn settle_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
-    if open.state.gate_files.is_empty() {
+    if open.state.here.gate_files.is_empty() {
         return Ok(());
     }
     let repo = &open.context.repo;
     let index = repo.read_index_or_none(&repo.index())?;
     let mut left = Vec::new();
-    for file in &open.state.gate_files {
+    for file in &open.state.here.gate_files {
         let path = file.path();
         let is_tracked = index.index().is_some_and(|index| index.find(&path).is_some());
         if !is_tracked && repo.exists(&path)? {
             left.push(file.clone());
         }
     }
-    open.state.gate_files = left;
+    open.state.here.gate_files = left;
     Ok(())
 }
 
@@ -252,7 +251,7 @@ pub(super) async fn late(open: &Loop<'_>, now: &Reading, tree: &Oid) -> Result<V
         return Ok(Vec::new());
     }
     let mut entries = open.context.repo.git.staged_between(&now.tree, tree).await?;
-    entries.retain(|entry| entry.path != open.state.source.path.as_bytes());
+    entries.retain(|entry| entry.path != open.state.source().path.as_bytes());
     Ok(entries)
 }
 
@@ -311,7 +310,7 @@ pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Res
     let repo = &open.context.repo;
     let message = "what was in the place of the judged tree";
     let commit = repo
-        .commit_tree(&now.tree, &[&open.state.checkpoint], message)
+        .commit_tree(&now.tree, &[open.state.checkpoint()], message)
         .await?;
     let at = keep_commits(open, &[commit]).await?;
     let names = first_few(&others).join(", ");

@@ -21,15 +21,15 @@ pub(super) async fn mark_done(
     let listing = listing.map_err(|error| error.to_string())?;
     match settings.mark {
         Mark::Auto => mark_in_source(open, story, &listing, attempt).await?,
-        Mark::Agent => require_ticked(story, &listing, &open.state.source.path)?,
+        Mark::Agent => require_ticked(story, &listing, &open.state.source().path)?,
         Mark::Never => {}
     }
     tell_others(open, story, before, &listing);
-    if settings.mark == Mark::Auto && !open.state.source.is_by_command() {
+    if settings.mark == Mark::Auto && !open.state.source().is_by_command() {
         tick_again(open, story, before, &listing)?;
     }
-    let skipped = &open.state.progress.skipped;
-    open.state.listed = Some(listed(&listing, skipped, Some(story)));
+    let skipped = &open.state.progress().skipped;
+    open.state.common.listed = Some(listed(&listing, skipped, Some(story)));
     Ok(())
 }
 
@@ -54,7 +54,8 @@ fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listi
 fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) -> Result<(), String> {
     let mut again = Vec::new();
     for unticked in unticked(before, now, story) {
-        let marked = open.state.source.mark_done(&open.context.repo.top, unticked);
+        let source = open.state.source();
+        let marked = source.mark_done(&open.context.repo.top, unticked);
         marked.map_err(|error| error.to_string())?;
         again.push(unticked.id.as_str());
     }
@@ -76,7 +77,7 @@ pub(super) async fn mark_in_source(
 ) -> Result<(), String> {
     let env = command_environment(open, story, attempt);
     let top = open.context.repo.top.clone();
-    let source = &open.state.source;
+    let source = open.state.source();
     let Some(commands) = &source.commands else {
         let marked = source.mark_done(&top, story).map_err(|error| error.to_string())?;
         if marked == Marked::Vanished {
@@ -99,9 +100,10 @@ pub(super) async fn mark_in_source(
 }
 
 fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
+    let path = &open.state.source().path;
     open.tell(format!(
-        "the story {} is no longer in {}; it counts as done",
-        story.id, open.state.source.path
+        "the story {} is no longer in {path}; it counts as done",
+        story.id
     ));
 }
 
@@ -119,7 +121,7 @@ pub(super) async fn tell_closed(open: &mut Loop<'_>, story: &str, title: &str, a
     };
     let env = command_environment(open, &story, attempt);
     let top = &open.context.repo.top;
-    let Some(commands) = &open.state.source.commands else {
+    let Some(commands) = &open.state.source().commands else {
         return;
     };
     if let Err(error) = commands.tell(top, News::Closed, &story, &env).await {
@@ -132,7 +134,7 @@ fn command_environment(open: &Loop<'_>, story: &Story, attempt: u32) -> Vec<(&'s
         ("RALPH_STORY", story.id.clone()),
         ("RALPH_STORY_TITLE", story.title.clone()),
         ("RALPH_ATTEMPT", attempt.to_string()),
-        ("RALPH_BRANCH", open.state.branch.clone()),
+        ("RALPH_BRANCH", open.state.common.branch.clone()),
     ]
 }
 

@@ -40,10 +40,7 @@ pub(crate) fn take_numbers<'n>(
 /// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
 /// earlier loop of the same change.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> Result<u32, FileError> {
-    let recorded = match open.state.current() {
-        Some(current) if current.id == story => current.attempt,
-        _ => 0,
-    };
+    let recorded = open.state.current_at(story).map_or(0, |current| current.attempt);
     let last = logged(&open.file("attempts"), story)?.max(recorded);
     Ok(last.saturating_add(1))
 }
@@ -76,7 +73,7 @@ pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<Str
 
 /// Returns whether the story that was given to an agent's session is still at the same checkpoint and attempt.
 pub(crate) fn still_stands(open: &Loop<'_>, given: &Given) -> Result<bool, FileError> {
-    Ok(given.checkpoint == open.state.checkpoint && next_number(open, &given.story)? == given.attempt)
+    Ok(given.checkpoint == open.state.common.checkpoint && next_number(open, &given.story)? == given.attempt)
 }
 
 /// Finds the commit that keeps an attempt at a story; the latest attempt if no number is given.
@@ -109,7 +106,7 @@ pub async fn kept_range(
     let Some((_, kept)) = kept_attempt(git, &state.change, story, attempt).await? else {
         return Ok(None);
     };
-    let below = git.merge_base(&state.checkpoint, &kept).await?;
+    let below = git.merge_base(state.checkpoint(), &kept).await?;
     Ok(below.map(|below| (below.to_string(), kept.to_string())))
 }
 

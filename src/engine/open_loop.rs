@@ -78,7 +78,9 @@ impl<'o> Loop<'o> {
     pub(super) fn new(mut context: Context<'o>, mut state: State, store: Store, lock: Lock) -> Self {
         take_commands(&mut state, &context.configuration);
         let git = &mut context.repo.git;
-        *git = git.clone().with_index(state.strategy.loop_index(&store.dir()));
+        *git = git
+            .clone()
+            .with_index(state.common.strategy.loop_index(&store.dir()));
         Self {
             own_output: own_output::files_below(&context.repo.top),
             slot: store.slot(),
@@ -128,7 +130,7 @@ impl<'o> Loop<'o> {
 
     /// Returns the settings for a command on this loop.
     pub fn settings(&self) -> Settings {
-        self.context.configuration.of_loop(&self.state.settings)
+        self.state.settings_in(&self.context.configuration)
     }
 
     /// Returns a file in the loop's own directory.
@@ -185,14 +187,14 @@ impl<'o> Loop<'o> {
         &mut self,
         change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
-        change(&mut self.state.progress).map_err(|refusal| refusal_of(&self.state, refusal))
+        change(&mut self.state.common.progress).map_err(|refusal| refusal_of(&self.state, refusal))
     }
 
     /// Notes that the user stands for what has changed between a checkpoint and the last one; the caller saves.
     pub(super) fn stand_for(&mut self, from: Oid) {
-        let to = self.state.checkpoint.clone();
+        let to = self.state.checkpoint().clone();
         if from != to {
-            self.state.stood.push(Stood { from, to });
+            self.state.common.stood.push(Stood { from, to });
         }
     }
 
@@ -209,19 +211,15 @@ impl<'o> Loop<'o> {
     pub(crate) fn checkpoint(&self) -> Savepoint {
         let state = &self.state;
         let running = state.running();
-        let nested = state.before.nested.iter().map(|path| percent_decode(path));
+        let gate_files = state.here.gate_files.iter().map(GateFile::entry);
+        let nested = state.here.before.nested.iter().map(|path| percent_decode(path));
         Savepoint {
-            tree: state.checkpoint_tree.clone(),
-            commit: state.checkpoint.clone(),
+            tree: state.checkpoint_tree().clone(),
+            commit: state.checkpoint().clone(),
             moment: Moment::Checkpoint,
             nested: nested.chain(self.own_output.iter().cloned()).collect(),
-            gate_files: state
-                .gate_files
-                .iter()
-                .map(GateFile::entry)
-                .map(|file| (file.path.clone(), file))
-                .collect(),
-            since: running.map_or(state.started, |running| running.since),
+            gate_files: gate_files.map(|file| (file.path.clone(), file)).collect(),
+            since: running.map_or(state.common.started, |running| running.since),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
         }
     }
@@ -243,7 +241,7 @@ impl<'o> Loop<'o> {
             change: &state.change,
             head: state.loop_head(),
             tip: state.tip_ref(),
-            source: &state.source,
+            source: state.source(),
             checkpoint,
             name,
         };
@@ -283,7 +281,7 @@ impl<'o> Loop<'o> {
             return Some(size);
         }
         let git = &self.context.repo.git;
-        git.diff_size(&self.state.checkpoint_tree, &reading.tree)
+        git.diff_size(self.state.checkpoint_tree(), &reading.tree)
             .await
             .ok()
     }
@@ -298,15 +296,13 @@ impl<'o> Loop<'o> {
     /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.
     pub(crate) async fn position(&mut self) -> Result<Position, Error> {
         let repo = &self.context.repo;
-        if let (Some(head), Some(refs), false) =
-            (&self.view.head, &self.view.refs, self.state.strategy.is_branch())
-        {
+        if let (Some(head), Some(refs), false) = (&self.view.head, &self.view.refs, self.state.has_branch()) {
             return Ok(Position {
                 head: head.clone(),
                 tip: refs.at(&self.state.tip_ref()),
             });
         }
-        if let (Some(head), true) = (&self.view.head, self.state.strategy.is_branch()) {
+        if let (Some(head), true) = (&self.view.head, self.state.has_branch()) {
             let tip = position::branch_tip(&repo.git, &self.state, head).await?;
             return Ok(Position {
                 head: head.clone(),
@@ -316,11 +312,7 @@ impl<'o> Loop<'o> {
         let own = self.state.tip_ref();
         let (refs, head) = repo.ref_values_and_head().await?;
         let tip = refs.get(&own).cloned();
-        self.view.refs = Some(UserRefs::of(
-            refs,
-            &self.state.change,
-            self.state.strategy.is_branch(),
-        ));
+        self.view.refs = Some(UserRefs::of(refs, &self.state.change, self.state.has_branch()));
         self.view.head = Some(head.clone());
         self.context.head = head.clone();
         Ok(Position { head, tip })
@@ -339,7 +331,7 @@ impl<'o> Loop<'o> {
     /// Reads the user's refs.
     pub(crate) async fn read_user_refs(&self) -> Result<UserRefs, Error> {
         let (repo, own) = (&self.context.repo, &self.state.change);
-        Ok(UserRefs::read(repo, own, self.state.strategy.is_branch()).await?)
+        Ok(UserRefs::read(repo, own, self.state.has_branch()).await?)
     }
 
     /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.
@@ -366,12 +358,12 @@ impl<'o> Loop<'o> {
 
     /// Refuses to work on the files of another work tree.
     pub(super) fn require_own_work_tree(&self) -> Result<(), Error> {
-        if self.state.worktree.as_path() == self.context.repo.top || !self.state.is_live() {
+        if self.state.work_tree() == self.context.repo.top || !self.state.is_live() {
             return Ok(());
         }
         Err(OpenRefusal::OtherWorkTree {
             change: self.change().to_string(),
-            path: self.state.worktree.to_string(),
+            path: self.state.here.worktree.to_string(),
         }
         .into())
     }
@@ -413,7 +405,7 @@ impl Notices for Recorder<'_> {
 /// Refuses a step in the words of the loop that it was for.
 fn refusal_of(state: &State, refusal: Refusal) -> Error {
     let change = state.change.to_string();
-    let progress = &state.progress;
+    let progress = state.progress();
     let story = progress.current();
     let id = story.map(|story| story.id.clone()).unwrap_or_default();
     match refusal {
@@ -442,6 +434,6 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
 
 /// Refuses a step that a loop may not begin now.
 pub fn require_step(state: &State, step: Step) -> Result<(), Error> {
-    let may_begin = state.progress.may_begin(step);
+    let may_begin = state.common.progress.may_begin(step);
     may_begin.map_err(|refusal| refusal_of(state, refusal))
 }

@@ -86,7 +86,7 @@ fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let to = linked_work_trees(&repo.common_dir)?.find(|top| is_locked(top, &of_loop));
     Ok(to.map(|to| OpenRefusal::WorkTreeMoved {
         change: state.change.to_string(),
-        path: state.worktree.as_path().to_owned(),
+        path: state.work_tree().to_owned(),
         to,
     }))
 }
@@ -260,7 +260,7 @@ async fn reuse(
     head: &Oid,
 ) -> Result<(), Error> {
     let state = Store::new(&context.repo.common_dir, change).load()?;
-    let is_own = state.is_some_and(|state| state.linked.is_some() && state.worktree.as_path() == top);
+    let is_own = state.is_some_and(|state| state.has_own_work_tree() && state.work_tree() == top);
     let Some(found) = found.filter(|_| is_own) else {
         return Err(in_the_way(change, top));
     };
@@ -291,8 +291,8 @@ pub(super) async fn make_again(
     state: &State,
     settings: &Settings,
 ) -> Result<(), Error> {
-    let place = state.worktree.as_path();
-    if state.linked.is_none() || !state.is_live() {
+    let place = state.work_tree();
+    if !state.has_own_work_tree() || !state.is_live() {
         return Ok(());
     }
     if is_half_made(&state.change, place) {
@@ -310,7 +310,7 @@ pub(super) async fn make_again(
     let begins_at = if refs.iter().any(|found| found.name == state.tip_ref()) {
         BeginsAt::Branch(&branch)
     } else {
-        BeginsAt::Commit(&state.checkpoint)
+        BeginsAt::Commit(state.checkpoint())
     };
     let named = Place::Named(place.to_owned());
     make(context, &state.change, &named, begins_at, settings).await?;
@@ -326,9 +326,9 @@ pub(super) async fn make_again(
 
 /// Goes to the work tree of a live loop that has one of its own.
 pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result<Context<'o>, Error> {
-    let place = state.worktree.as_path();
+    let place = state.work_tree();
     let is_there = place == context.repo.top && !is_half_made(&state.change, place);
-    if state.linked.is_none() || !state.is_live() || is_there {
+    if !state.has_own_work_tree() || !state.is_live() || is_there {
         return Ok(context);
     }
     match refusal(&context.repo, state)? {
@@ -339,9 +339,9 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
 
 /// Returns the error for a live loop whose own work tree is gone, or no longer belongs to the repository.
 pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
-    let place = state.worktree.as_path();
+    let place = state.work_tree();
     let is_ours = || RepoLayout::of_work_tree(place).is_some_and(|layout| layout.shares(&repo.common_dir));
-    if state.linked.is_none() || !state.is_live() {
+    if !state.has_own_work_tree() || !state.is_live() {
         return Ok(None);
     }
     let (change, path) = (state.change.to_string(), place.to_owned());

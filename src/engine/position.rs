@@ -64,8 +64,8 @@ pub(crate) async fn branch_tip(git: &Git, state: &State, head: &Head) -> Result<
 pub(crate) fn branch_gone(state: &State) -> Error {
     RepositoryRefusal::BranchGone {
         own: state.own_work_tree(),
-        branch: state.branch.clone(),
-        checkpoint: state.checkpoint.short().to_owned(),
+        branch: state.common.branch.clone(),
+        checkpoint: state.checkpoint().short().to_owned(),
     }
     .into()
 }
@@ -91,7 +91,7 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
 pub fn require_place(state: &State, head: &Head) -> Result<(), Error> {
     let position = Position {
         head: head.clone(),
-        tip: Some(state.checkpoint.clone()),
+        tip: Some(state.checkpoint().clone()),
     };
     position.require_on_branch(state)
 }
@@ -120,7 +120,7 @@ impl Position {
         RepositoryRefusal::HeadElsewhere {
             own: state.own_work_tree(),
             head: on.map_or("a detached commit", short_branch).to_owned(),
-            branch: state.branch.clone(),
+            branch: state.common.branch.clone(),
         }
         .into()
     }
@@ -144,7 +144,7 @@ impl Position {
                 "a git {operation} was left unfinished; finish or abort it before you end"
             )));
         }
-        let (branch, checkpoint, git) = (&state.branch, &state.checkpoint, &site.repo.git);
+        let (branch, checkpoint, git) = (&state.common.branch, state.checkpoint(), &site.repo.git);
         let Some(tip) = self.tip.clone() else {
             return Ok(Err(format!("the branch {branch} was deleted; leave it as it is")));
         };
@@ -154,7 +154,7 @@ impl Position {
             )));
         }
         let own = state.loop_head().oid.unwrap_or_else(|| checkpoint.clone());
-        if self.is_on_branch(state) && (state.strategy.is_branch() || self.head.oid.as_ref() == Some(&own)) {
+        if self.is_on_branch(state) && (state.has_branch() || self.head.oid.as_ref() == Some(&own)) {
             return Ok(Ok(Parent { oid: tip, told: None }));
         }
         let on = self.head.branch.as_deref().map(short_branch);
@@ -164,7 +164,7 @@ impl Position {
             )));
         };
         if !git.is_ancestor(&own, &head).await? {
-            if !state.strategy.is_branch() && self.head.branch == state.loop_head().branch {
+            if !state.has_branch() && self.head.branch == state.loop_head().branch {
                 return Ok(Err(format!(
                     "commits that were on {branch} before the attempt were rewritten or dropped; leave them as they are"
                 )));
@@ -174,7 +174,7 @@ impl Position {
                 "HEAD was moved to {on}, which does not contain the last checkpoint; stay on {branch}"
             )));
         }
-        if !state.strategy.is_branch() {
+        if !state.has_branch() {
             let told = (!self.is_on_branch(state)).then(|| {
                 let on = on.unwrap_or("a detached commit");
                 format!("HEAD was on {on} and is put back to {branch}; commits on {on} are kept")

@@ -51,7 +51,7 @@ pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     asking: impl FnOnce(Over) -> A,
 ) -> Result<Answered<T>, Error> {
     let asked = AwaitingChoice::ours(question, options.clone());
-    open.state.awaiting_choice = Some(asked.clone());
+    open.state.here.awaiting_choice = Some(asked.clone());
     open.save()?;
     open.emit(What::AwaitingChoice { options });
     let _under_way = UnderWay::begin();
@@ -70,8 +70,8 @@ pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     if !take_again(open).await? {
         return Ok(Answered::Lost);
     }
-    if open.state.awaiting_choice.as_ref() == Some(&asked) {
-        open.state.awaiting_choice = None;
+    if open.state.here.awaiting_choice.as_ref() == Some(&asked) {
+        open.state.here.awaiting_choice = None;
         open.save()?;
         if open.store.is_asked_to_stop() {
             open.tell(BY_REQUEST);
@@ -87,7 +87,7 @@ async fn ended(store: &Store, asked: &AwaitingChoice) {
     loop {
         sleep(POLL).await;
         let is_asked = match store.load() {
-            Ok(state) => state.is_some_and(|state| state.awaiting_choice.as_ref() == Some(asked)),
+            Ok(state) => state.is_some_and(|state| state.here.awaiting_choice.as_ref() == Some(asked)),
             // It is looked at again after the question.
             Err(_) => false,
         };
@@ -156,9 +156,9 @@ async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Resul
 
 /// Says what another command has done with the loop.
 fn difference(before: &State, after: &State) -> String {
-    let (was, is) = (&before.progress, &after.progress);
+    let (was, is) = (before.progress(), after.progress());
     if !after.is_live() {
-        let closed = after.closed.map_or("another command", Ending::command);
+        let closed = after.here.closed.map_or("another command", Ending::command);
         return format!("the loop was closed by {closed}");
     }
     if let Some(id) = is.skipped.iter().find(|id| !was.skipped.contains(id)) {

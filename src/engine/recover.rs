@@ -63,11 +63,11 @@ async fn open_for<'o>(
 /// Prepares a loop that was just read for a step: completes what was cut off.
 pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<(), Error> {
     // A command that changes the loop answers an open question.
-    open.state.awaiting_choice = None;
+    open.state.here.awaiting_choice = None;
     open.require_own_work_tree()?;
     let at_rest = open.state.is_at_rest();
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.
-    let was_cut_off = open.state.progress.phase == Phase::Running || open.state.is_running();
+    let was_cut_off = open.state.phase() == Phase::Running || open.state.is_running();
     if !was_cut_off || open.state.intent.is_some() {
         repair_position(open).await?;
     }
@@ -97,9 +97,9 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
 
 /// Recomputes the remaining retries from the present settings.
 fn allow_retries(context: &Context<'_>, state: &mut State) {
-    let allowed = context.configuration.of_loop(&state.settings).max_retries;
+    let allowed = state.settings_in(&context.configuration).max_retries;
     // During an attempt, and in a closed loop, nothing is counted.
-    let _ = state.progress.limit(allowed);
+    let _ = state.common.progress.limit(allowed);
 }
 
 /// Restores the loop's branch if it is damaged or points to another branch.
@@ -113,8 +113,8 @@ async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
     let own = OwnPosition {
         head: &head,
         tip: &tip,
-        checkpoint: &state.checkpoint,
-        in_attempt: state.progress.phase == Phase::Running,
+        checkpoint: state.checkpoint(),
+        in_attempt: state.phase() == Phase::Running,
     };
     if own
         .repair(site, &site.trash().join("damaged"), &mut recorder)
@@ -139,11 +139,11 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     };
     allow_retries(&context, &mut state);
     take_commands(&mut state, &context.configuration);
-    let is_leaving = state.linked.as_ref().is_some_and(|linked| linked.leaving);
-    let cut_off = state.intent.is_some() || state.progress.phase == Phase::Running || is_leaving;
-    let place = state.worktree.as_path();
+    let is_leaving = state.here.linked.as_ref().is_some_and(|linked| linked.leaving);
+    let cut_off = state.intent.is_some() || state.phase() == Phase::Running || is_leaving;
+    let place = state.work_tree();
     let is_dir = || Ok::<_, FileError>(target_of(place)?.is_some_and(|found| found.is_dir()));
-    let here = place == context.repo.top || state.linked.is_some() && (is_leaving || is_dir()?);
+    let here = place == context.repo.top || state.has_own_work_tree() && (is_leaving || is_dir()?);
     let is_held = || {
         let busy =
             |error: &StateError| matches!(error, StateError::Busy { .. } | StateError::Outlived { .. });
@@ -191,14 +191,14 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
             "an earlier git-ralph was cut off; {step} is completed now"
         ));
     }
-    if open.state.progress.phase == Phase::Running || open.state.is_running() {
+    if open.state.phase() == Phase::Running || open.state.is_running() {
         // Of the attempt, of gates that ran before any, of a reviewer that the user asked, or of a hook.
         end_orphans(open).await?;
         if purpose == Purpose::Look && is_locked(open.site(), &open.state.change) {
             return Ok(false);
         }
     }
-    if open.state.progress.phase == Phase::Running {
+    if open.state.phase() == Phase::Running {
         end_interrupted_attempt(open).await?;
     } else if open.state.is_running() {
         repair_git_files(open, false).await?;
@@ -263,7 +263,7 @@ async fn keep_judged(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Forgets the commands that the state has from the command line that began the loop: the attempt could write it.
 fn forget_typed_commands(open: &mut Loop<'_>) -> Result<(), Error> {
     let configured = &open.context.configuration.settings;
-    let forgotten = open.state.settings.forget_commands(configured);
+    let forgotten = open.state.here.commands.forget_commands(configured);
     if forgotten.is_empty() {
         return Ok(());
     }
@@ -379,7 +379,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
         open.emit(What::AttemptEnded(Box::new(ended)));
     }
     let (site, state, mut recorder) = open.parts();
-    story_backup::put_back_cut_off(site, &state.source, &mut recorder)?;
+    story_backup::put_back_cut_off(site, state.source(), &mut recorder)?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.end_running();

@@ -102,7 +102,7 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
         dir: open.context.repo.top.clone(),
         env: [
             variable("RALPH_CHANGE", open.change().as_str()),
-            variable("RALPH_BRANCH", &open.state.branch),
+            variable("RALPH_BRANCH", &open.state.common.branch),
             path("RALPH_PROMPT_FILE", open.site().file("prompt.md")),
             path("RALPH_LEARNINGS", open.file("learnings.md")),
         ]

@@ -25,7 +25,7 @@ pub(crate) async fn put_entry(open: &mut Loop<'_>, plan: SavePlan) -> Result<(),
     if let Some(old) = &old {
         drop_entry(open, old).await?;
     }
-    let points = &mut open.state.save_points;
+    let points = &mut open.state.here.save_points;
     points.retain(|other| other.story != point.story);
     points.push(point);
     Ok(())
@@ -33,13 +33,8 @@ pub(crate) async fn put_entry(open: &mut Loop<'_>, plan: SavePlan) -> Result<(),
 
 /// Drops the entry of a story that is complete; the caller saves the state.
 pub(crate) async fn drop_of(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
-    let Some(point) = open
-        .state
-        .save_points
-        .iter()
-        .find(|point| point.story == story)
-        .cloned()
-    else {
+    let mut points = open.state.here.save_points.iter();
+    let Some(point) = points.find(|point| point.story == story).cloned() else {
         return Ok(());
     };
     drop_entry(open, &point.entry).await?;
@@ -51,13 +46,13 @@ pub(crate) async fn drop_of(open: &mut Loop<'_>, story: &str) -> Result<(), Erro
         let delete = Update::Delete { name, old: found.oid };
         git.update_refs(&[delete], "ralph: the story is complete").await?;
     }
-    open.state.save_points.retain(|point| point.story != story);
+    open.state.here.save_points.retain(|point| point.story != story);
     Ok(())
 }
 
 /// Drops all entries of the loop; the caller saves the state.
 pub(crate) async fn drop_all(open: &mut Loop<'_>) -> Result<(), Error> {
-    let points = open.state.save_points.iter();
+    let points = open.state.here.save_points.iter();
     let stories: Vec<String> = points.map(|point| point.story.clone()).collect();
     for story in stories {
         drop_of(open, &story).await?;
@@ -67,12 +62,12 @@ pub(crate) async fn drop_all(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Stores dropped entries of the loop again, and reports them.
 pub(crate) async fn keep_listed(open: &mut Loop<'_>) -> Result<(), Error> {
-    if open.state.save_points.is_empty() {
+    if open.state.here.save_points.is_empty() {
         return Ok(());
     }
     let list = open.context.repo.stash().await?;
     let listed: HashSet<&Oid> = list.iter().map(|entry| &entry.oid).collect();
-    for point in open.state.save_points.clone() {
+    for point in open.state.here.save_points.clone() {
         if !listed.contains(&point.entry) {
             let entry = entry_of(open, &point);
             open.view.drop_refs();
@@ -112,7 +107,7 @@ fn entry_of(open: &Loop<'_>, point: &SavePoint) -> StashEntry {
 
 /// Returns the message of a story's entry, in the form that `git stash push -m` gives it.
 pub(crate) fn message(open: &Loop<'_>, story: &str) -> String {
-    let on = match &open.state.original_branch {
+    let on = match &open.state.common.original_branch {
         Some(branch) => branch.as_str(),
         None => "(no branch)",
     };

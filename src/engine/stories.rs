@@ -101,7 +101,7 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
 /// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
 /// with a checkpoint that their source no longer lists.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
-    Ok(remembering(state, state.source.list(top).await?))
+    Ok(remembering(state, state.source().list(top).await?))
 }
 
 /// Reads the stories of a loop for display.
@@ -119,19 +119,19 @@ pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Resul
 
 /// Adds the stories to the listing that the loop itself remembers as done.
 pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
-    let is_remembered = state.settings.mark == Mark::Never || !state.source.takes_marks();
+    let is_remembered = state.common.settings.mark == Mark::Never || !state.source().takes_marks();
     let remembered = if is_remembered {
-        &state.progress.completed
+        &state.progress().completed
     } else {
         // A story need not wait for one that is skipped only because nothing marks it.
-        &state.unmarked
+        &state.common.unmarked
     };
     for story in &mut listing.stories {
         let is_it = |done: &Completed| done.id == story.id && done.title == story.title;
         story.done |=
-            (is_remembered || state.progress.skipped.contains(&story.id)) && remembered.iter().any(is_it);
+            (is_remembered || state.progress().skipped.contains(&story.id)) && remembered.iter().any(is_it);
     }
-    for done in &state.progress.completed {
+    for done in &state.progress().completed {
         note_gone(&mut listing, &done.id, &done.title);
     }
     listing
@@ -163,23 +163,24 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
 
 /// Passes the open stories to the progress; the caller saves.
 pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Error> {
-    let skipped = &open.state.progress.skipped;
+    let skipped = &open.state.progress().skipped;
     let incomplete = listing.stories.iter();
     let incomplete =
         incomplete.filter(|story| !story.done && !story.optional && !skipped.contains(&story.id));
     let incomplete: Vec<String> = incomplete.map(|story| story.id.clone()).collect();
-    open.state.list.by_list.retain(|id| !incomplete.contains(id));
+    let by_list = &mut open.state.common.list.by_list;
+    by_list.retain(|id| !incomplete.contains(id));
     open.advance(|progress| progress.listed(&incomplete))?;
-    open.state.listed = Some(listed(listing, &open.state.progress.skipped, None));
+    open.state.common.listed = Some(listed(listing, &open.state.progress().skipped, None));
     Ok(())
 }
 
 /// Records the new place of the list after its change was archived; the caller saves.
 pub(super) fn follow_source(open: &mut Loop<'_>) {
-    let found = open.state.source.file(&open.context.repo.top);
-    if let Some(path) = found.filter(|path| **path != open.state.source.path) {
-        open.state.source.path = path.into_owned();
-        open.tell(format!("the stories are now in {}", open.state.source.path));
+    let found = open.state.source().file(&open.context.repo.top);
+    if let Some(path) = found.filter(|path| **path != open.state.source().path) {
+        open.state.common.source.path = path.into_owned();
+        open.tell(format!("the stories are now in {}", open.state.source().path));
     }
 }
 
@@ -187,14 +188,17 @@ pub(super) fn follow_source(open: &mut Loop<'_>) {
 /// else from the last checkpoint. Returns `None` if neither has the list.
 pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
     match list_bytes_before_attempt(open).await? {
-        Some(bytes) => Ok(Some(remembering(&open.state, open.state.source.list_in(&bytes)?))),
+        Some(bytes) => Ok(Some(remembering(
+            &open.state,
+            open.state.source().list_in(&bytes)?,
+        ))),
         None => Ok(None),
     }
 }
 
 /// Reads the bytes of that list.
 pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<Vec<u8>>, Error> {
-    let source = &open.state.source;
+    let source = open.state.source();
     if source.is_by_command() {
         return Ok(None);
     }
@@ -203,7 +207,7 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
         None if Path::new(&source.path).is_absolute() => None,
         None => {
             let git = &open.context.repo.git;
-            git.file_of(&open.state.checkpoint, &source.path).await?
+            git.file_of(open.state.checkpoint(), &source.path).await?
         }
     })
 }
@@ -213,7 +217,7 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
 /// # Errors
 /// If nothing is left (exit 5), or the remaining stories wait for each other (exit 7).
 pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
-    let progress = &state.progress;
+    let progress = state.progress();
     if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
         let current = progress.current().map(|story| story.id.as_str());
         let mut stories = listing.stories.iter();
@@ -249,7 +253,7 @@ fn next_story(change: &Change, listing: &Listing, skipped: &[String], live: bool
 
 /// Returns the story with this id.
 pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
-    story_in(&state.source, listing, id)
+    story_in(state.source(), listing, id)
 }
 
 /// Returns the story of a list with this id.

@@ -41,12 +41,13 @@ pub(crate) fn boxing(settings: &Settings) -> Option<Wish> {
 /// Gives a loop that was read from its file the commands that the configuration names now. They are in no file of the
 /// loop: an attempt that kills git-ralph could have written it.
 pub fn take_commands(state: &mut State, configuration: &Configuration) {
-    if !state.source.is_by_command() {
+    if !state.source().is_by_command() {
         return;
     }
-    let settings = configuration.of_loop(&state.settings);
-    state.source.commands = wanted(&settings, &state.change, Path::new("")).commands;
-    if let Some(commands) = &state.source.commands {
-        state.source.path.clone_from(&commands.stories);
+    let settings = state.settings_in(configuration);
+    let source = &mut state.common.source;
+    source.commands = wanted(&settings, &state.change, Path::new("")).commands;
+    if let Some(commands) = &source.commands {
+        source.path.clone_from(&commands.stories);
     }
 }

@@ -1,8 +1,8 @@
 //! The part of a loop that may leave this machine, and that is taken from another one: nothing that runs a command, no
 //! command line (it can contain keys), no path of a machine, and nothing that belongs to one work tree or one process.
 //!
-//! State and events are taken apart field by field, without a rest: a field that is added to them does not compile until
-//! it is decided here whether it travels.
+//! A field of the state is in its part that travels, or in the other one. Events are taken apart field by field, without a
+//! rest: a field that is added to them does not compile until it is decided here whether it travels.
 
 mod attempt;
 mod event_lines;
@@ -15,148 +15,22 @@ use self::event_lines::read;
 pub use self::public_text::PublicText;
 use crate::agent::program_of;
 use crate::events::{Event, What};
-use crate::paths::WorkTreePath;
-use crate::settings::{BoxMode, LoopSettings, Options};
-use crate::state::{Before, Current, Progress, State};
-use crate::stories::{Commands, Source};
+use crate::state::{Common, State};
 
-/// Returns the part of a state that travels.
-pub fn state(state: &State, text: &PublicText) -> State {
-    let begun_on = state.begun_on().cloned();
-    let mut travelling = state.clone();
-    let State {
-        version: _,
-        change: _,
-        branch: _,
-        strategy: _,
-        original_branch,
-        original_head: _,
-        moved_head,
-        checkpoint: _,
-        checkpoint_tree: _,
-        worktree,
-        linked,
-        started: _,
-        progress,
-        settings,
-        source,
-        unmarked: _,
-        before,
-        running,
-        session,
-        prompted,
-        unchanged: _,
-        list: _,
-        stood: _,
-        listed: _,
-        waits_until,
-        waits_for,
-        awaiting_choice,
-        stopped,
-        closed,
-        noted,
-        save_points,
-        gate_files,
-        restored,
-        intent,
-    } = &mut travelling;
-    *original_branch = begun_on;
-    *worktree = WorkTreePath::new(Path::new(""));
-    clear_progress(progress, text);
-    clear_settings(settings);
-    clear_source(source);
-    clear_before(before);
-    (*moved_head, *linked, *running, *session, *prompted) = (None, None, None, None, None);
-    (*waits_until, *waits_for, *awaiting_choice, *stopped) = (None, None, None, None);
-    (*closed, *noted, *restored, *intent) = (None, None, None, None);
-    gate_files.clear();
-    save_points.clear();
-    travelling
-}
-
-fn clear_progress(progress: &mut Progress, text: &PublicText) {
-    let Progress {
-        phase: _,
-        max_retries: _,
-        skipped: _,
-        story,
-        completed: _,
-    } = progress;
-    if let Some(Current {
-        id: _,
-        title: _,
-        retries: _,
-        failures: _,
-        attempt: _,
-        reason,
-        shown,
-        verdict: _,
-    }) = story
-    {
-        *reason = text.of_some(reason.as_ref());
-        *shown = text.of_some(shown.as_ref());
+/// Returns the part of a state that travels, with texts for everybody.
+pub fn common(state: &State, text: &PublicText) -> Common {
+    let mut common = state.common.clone();
+    common.original_branch = state.begun_on().cloned();
+    if let Some(story) = &mut common.progress.story {
+        story.reason = text.of_some(story.reason.as_ref());
+        story.shown = text.of_some(story.shown.as_ref());
     }
-}
-
-fn clear_settings(settings: &mut LoopSettings) {
-    let LoopSettings {
-        mark: _,
-        options,
-        unproven,
-        // It can only make a box stronger.
-        least: _,
-    } = settings;
-    unproven.clear();
-    let Options {
-        agent,
-        max_retries: _,
-        timeout: _,
-        idle_timeout: _,
-        verify,
-        boxed,
-    } = options;
-    *agent = None;
-    // Only to tell a person that there were some.
-    keep_programs(verify);
-    // Never less than what is configured where the loop goes on.
-    *boxed = boxed.filter(|mode| *mode == BoxMode::Require);
-}
-
-fn clear_source(source: &mut Source) {
-    let Source {
-        adapter: _,
-        path,
-        grouping: _,
-        commands,
-    } = source;
-    *path = list_of(path, commands.is_some());
-    if let Some(Commands {
-        change: _,
-        stories,
-        done,
-        closed,
-        limit,
-        env,
-        boxing,
-    }) = commands
-    {
-        (*done, *closed, *boxing, *limit) = (None, None, None, 0);
-        stories.clear();
-        env.clear();
-    }
-}
-
-fn clear_before(before: &mut Before) {
-    let Before {
-        snapshot,
-        initial,
-        anchor,
-        index: _,
-        nested,
-    } = before;
-    snapshot.clone_from(initial);
-    *anchor = None;
-    nested.clear();
+    let gates = &mut common.settings.gates;
+    gates.extend(state.here.commands.verify.iter().cloned());
+    keep_programs(gates);
+    let source = &mut common.source;
+    source.path = list_of(&source.path, source.is_by_command());
+    common
 }
 
 /// Leaves of each command line only the program.

@@ -13,7 +13,7 @@ use crate::stories::{Listing, Story};
 
 /// Finds the story of this list that belongs to this checkpoint. A tracker's ids remain when titles change.
 fn find<'l>(state: &State, listing: &'l Listing, done: &Completed) -> Option<&'l Story> {
-    let by_id = state.source.is_by_command();
+    let by_id = state.source().is_by_command();
     let mut stories = listing.stories.iter();
     stories.find(|story| story.id == done.id && (by_id || story.title == done.title))
 }
@@ -26,22 +26,22 @@ fn is_open(state: &State, listing: &Listing, done: &Completed) -> bool {
 /// Records whether the list shows a story as done that just got its checkpoint; the caller saves.
 pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed) {
     let is_open = is_open(&open.state, listing, &done);
-    open.state.unmarked.retain(|other| other.id != done.id);
+    open.state.common.unmarked.retain(|other| other.id != done.id);
     if is_open {
-        open.state.unmarked.push(done);
+        open.state.common.unmarked.push(done);
     }
 }
 
 /// Refuses to go on while the list shows a completed story as open.
 pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
-    let mut unmarked = state.unmarked.iter();
+    let mut unmarked = state.common.unmarked.iter();
     match unmarked.find(|done| !is_skipped(state, done) && is_open(state, listing, done)) {
         None => Ok(()),
         Some(done) => Err(StoryRefusal::StillOpen {
             change: state.change.to_string(),
             story: done.id.clone(),
-            source_file: state.source.path.clone(),
-            by_command: state.source.is_by_command() && state.settings.mark == Mark::Auto,
+            source_file: state.source().path.clone(),
+            by_command: state.source().is_by_command() && state.common.settings.mark == Mark::Auto,
         }
         .into()),
     }
@@ -53,7 +53,7 @@ pub(super) async fn require_marks(
     mut listing: Listing,
     settings: &Settings,
 ) -> Result<Listing, Error> {
-    let before = open.state.unmarked.clone();
+    let before = open.state.common.unmarked.clone();
     forget_marked(open, &listing);
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
@@ -63,12 +63,12 @@ pub(super) async fn require_marks(
         listing = stories::read_list(open).await?;
         forget_marked(open, &listing);
         for done in told {
-            if !open.state.unmarked.contains(&done) {
+            if !open.state.common.unmarked.contains(&done) {
                 open.tell(format!("the story {} is now marked as done", done.id));
             }
         }
     }
-    if open.state.unmarked != before {
+    if open.state.common.unmarked != before {
         open.save()?;
     }
     refuse_unmarked(&open.state, &listing)?;
@@ -77,18 +77,18 @@ pub(super) async fn require_marks(
 
 /// Forgets stories that are listed as done, or no longer listed: they need no mark.
 fn forget_marked(open: &mut Loop<'_>, listing: &Listing) {
-    let mut unmarked = std::mem::take(&mut open.state.unmarked);
+    let mut unmarked = std::mem::take(&mut open.state.common.unmarked);
     unmarked.retain(|done| is_open(&open.state, listing, done) || is_skipped(&open.state, done));
-    open.state.unmarked = unmarked;
+    open.state.common.unmarked = unmarked;
 }
 
 fn is_skipped(state: &State, done: &Completed) -> bool {
-    state.progress.skipped.contains(&done.id)
+    state.progress().skipped.contains(&done.id)
 }
 
 /// Marks the open ones once more; returns those that it tried to mark. The list shows whether that helped.
 async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Result<Vec<Completed>, FileError> {
-    let unmarked = open.state.unmarked.clone().into_iter();
+    let unmarked = open.state.common.unmarked.clone().into_iter();
     let told: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
     for done in &told {
         let Some(story) = find(&open.state, listing, done) else {

@@ -8,13 +8,12 @@ use crate::error::Error;
 use crate::names::short_branch;
 use crate::protect::RefChange;
 use crate::refs::{KeptRef, Update};
-use crate::settings::Strategy;
 use crate::state::State;
 
 /// Accepts the commits that a person has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
 /// is elsewhere stays so.
 pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
-    if open.state.strategy != Strategy::Stash {
+    if open.state.has_branch() {
         return Ok(());
     }
     let head = open.position().await?.head;
@@ -23,14 +22,10 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let (Some(now), Some(was)) = (head.oid, own.oid) else {
+        let head = open.state.common.original_head.as_ref();
         return Err(FinishRefusal::OriginalGone {
             branch: open.state.original_name(),
-            oid: open
-                .state
-                .original_head
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default(),
+            oid: head.map(ToString::to_string).unwrap_or_default(),
         }
         .into());
     };
@@ -40,11 +35,11 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     open.tell(format!(
         "{} has moved from {} to {}; the loop goes on from there",
-        open.state.branch,
+        open.state.common.branch,
         was.short(),
         now.short()
     ));
-    open.state.moved_head = Some(now);
+    open.state.here.moved_head = Some(now);
     open.save()
 }
 
@@ -62,7 +57,7 @@ pub(crate) async fn put_back(
     name: &str,
 ) -> Result<(Vec<Update>, Vec<KeptRef>), Error> {
     let (mut updates, mut kept) = (Vec::new(), Vec::new());
-    if open.state.strategy != Strategy::Stash || is_persons(&open.state) {
+    if open.state.has_branch() || is_persons(&open.state) {
         return Ok((updates, kept));
     }
     let own = open.state.loop_head();
@@ -112,7 +107,7 @@ pub(crate) async fn put_back(
 /// Leaves out the changes of an attempt that are undone, whatever its outcome: to the branch of HEAD, and to the stash, if
 /// nothing was added to it.
 pub(crate) async fn leave_out(open: &Loop<'_>, changes: &mut Vec<RefChange>) -> Result<(), Error> {
-    if open.state.strategy != Strategy::Stash {
+    if open.state.has_branch() {
         return Ok(());
     }
     let own = open.state.loop_head().branch;

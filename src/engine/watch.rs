@@ -73,7 +73,7 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     let is_needed = match who {
         Who::Gates | Who::Reviewer => true,
         Who::Hook => open.state.is_live(),
-        Who::Tracker | Who::Closed => open.state.source.is_by_command(),
+        Who::Tracker | Who::Closed => open.state.source().is_by_command(),
     };
     if !is_needed {
         return Ok(None);
@@ -87,7 +87,7 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     if who == Who::Tracker {
         let is_wanted = open.context.configuration.settings.guard;
         let guard = guard_rail::set_up(open, is_wanted).await;
-        if let Some(commands) = &mut open.state.source.commands {
+        if let Some(commands) = &mut open.state.common.source.commands {
             commands.env = git_settings(guard.into_iter()).collect();
         }
     }
@@ -122,7 +122,7 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         who,
     } = watch;
     if who == Who::Tracker
-        && let Some(commands) = &mut open.state.source.commands
+        && let Some(commands) = &mut open.state.common.source.commands
     {
         commands.env = Vec::new();
     }

@@ -23,7 +23,7 @@ pub(super) fn bases(state: &State, events: &Path) -> Option<Bases> {
         promise_alone: 0,
         without_promise: 0,
     };
-    for story in &state.progress.completed {
+    for story in &state.progress().completed {
         let is_of_story =
             |entry: &&LogEntry| entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete;
         let attempt = &attempts.iter().rfind(is_of_story)?.attempt;

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crate::async_cmd::Bounds;
 use crate::events::log::range_of;
 use crate::git::{Git, GitError};
-use crate::settings::Strategy;
 use crate::state::{State, Store};
 
 /// The longest time that git may take.
@@ -69,17 +68,17 @@ pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
 
 /// Reads the differences of two states, or of the work tree from the checkpoint.
 async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> Result<Changed, GitError> {
-    let git = Git::at_top(state.worktree.as_path())
+    let git = Git::at_top(state.work_tree())
         .with_limit(LIMIT)
-        .with_index(state.strategy.loop_index(&store.dir()));
+        .with_index(state.common.strategy.loop_index(&store.dir()));
     if let Some((from, to)) = range {
         return Ok(names_and_letters(&between(&git, &from, &to).await?));
     }
     let mut changed = Changed::new();
-    let is_branch = state.strategy == Strategy::Branch;
+    let is_branch = state.has_branch();
     if is_branch {
         // Commits of the agent's own.
-        changed = names_and_letters(&between(&git, state.checkpoint.as_str(), "HEAD").await?);
+        changed = names_and_letters(&between(&git, state.checkpoint().as_str(), "HEAD").await?);
     }
     let args = [
         "--porcelain=v1",

@@ -8,7 +8,7 @@ use crate::state::{State, Store};
 /// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, its events say so; `None` if
 /// they do not.
 pub(super) fn closed(repo: &Repo, state: &State) -> Option<String> {
-    if let Some(closed) = state.closed {
+    if let Some(closed) = state.here.closed {
         return Some(closed.to_string());
     }
     let store = Store::new(&repo.common_dir, &state.change);

@@ -174,7 +174,7 @@ impl LoopFollower {
             *state = news.state.or(state.take());
             news.state = state.take_if(|_| pace.is_over());
             if let (Some(state), Some(begun)) = (&mut news.state, pace.begun()) {
-                state.started = begun;
+                state.common.started = begun;
             }
             news.is_driven |= !pace.is_over() || !news.events.is_empty();
         }
@@ -200,7 +200,7 @@ impl LoopFollower {
                     && let Ok(Some(state)) = self.store.load()
                 {
                     self.seen = Some(stamp);
-                    self.asks.clone_from(&state.awaiting_choice);
+                    self.asks.clone_from(&state.here.awaiting_choice);
                     news.state = Some(Box::new(state));
                 }
             }
@@ -247,10 +247,10 @@ pub fn driver(store: &Store) -> Option<i32> {
 /// Returns the ids and titles of a loop's stories, and whether each is complete. A list that a command prints is not
 /// asked for: a command that looks runs nothing.
 pub async fn stories_of(state: &State) -> Vec<(String, String, bool)> {
-    if state.source.is_by_command() || state.progress.phase == Phase::Finished {
+    if state.source().is_by_command() || state.phase() == Phase::Finished {
         return Vec::new();
     }
-    let listing = listing_of(state, state.worktree.as_path()).await;
+    let listing = listing_of(state, state.work_tree()).await;
     let stories = listing.map(|listing| listing.stories).unwrap_or_default();
     stories
         .into_iter()

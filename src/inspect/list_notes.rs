@@ -20,7 +20,7 @@ impl ListNotes {
     /// Returns what the state tells.
     pub fn of(state: &State) -> Self {
         Self {
-            by_list: state.list.by_list_alone(&state.progress),
+            by_list: state.common.list.by_list_alone(state.progress()),
             list_put_back: Vec::new(),
         }
     }

@@ -186,12 +186,12 @@ pub struct Waiting {
 impl Waiting {
     /// Describes the wait of a process that still holds the loop.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let until = state.waits_until.filter(|_| !state.is_running())?;
+        let until = state.here.waits_until.filter(|_| !state.is_running())?;
         let store = Store::new(&repo.common_dir, &state.change);
         store.is_held().then(|| Self {
             pid: store.holder(),
             until,
-            reason: state.waits_for.clone(),
+            reason: state.here.waits_for.clone(),
         })
     }
 }
@@ -247,17 +247,10 @@ pub struct SessionStatus {
 impl SessionStatus {
     /// Describes the session of a live loop; returns `None` if the loop has gone on without it.
     fn of(state: &State) -> Option<Self> {
-        let session = state.session.as_ref().filter(|_| state.is_live())?;
-        let attempted = |story: &str| {
-            let current = state
-                .progress
-                .story
-                .as_ref()
-                .filter(|current| current.id == story);
-            current.map_or(0, |current| current.attempt)
-        };
-        let is_past =
-            |given: &&Given| given.checkpoint != state.checkpoint || given.attempt <= attempted(&given.story);
+        let session = state.here.session.as_ref().filter(|_| state.is_live())?;
+        let attempted = |story: &str| state.current_at(story).map_or(0, |current| current.attempt);
+        let tip = state.checkpoint();
+        let is_past = |given: &&Given| given.checkpoint != *tip || given.attempt <= attempted(&given.story);
         if session.given.as_ref().is_some_and(|given| is_past(&given)) {
             return None;
         }
@@ -275,14 +268,14 @@ impl SessionStatus {
 /// Returns the error for a loop between attempts whose branch no longer contains its checkpoint; `head` is on that
 /// branch.
 async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
-    let (tip, checkpoint) = (head.oid.as_ref()?, &state.checkpoint);
-    let at_rest = state.is_live() && state.progress.phase != Phase::Running && state.intent.is_none();
+    let (tip, checkpoint) = (head.oid.as_ref()?, state.checkpoint());
+    let at_rest = state.is_live() && state.phase() != Phase::Running && state.intent.is_none();
     if !at_rest || !matches!(repo.git.is_ancestor(checkpoint, tip).await, Ok(false)) {
         return None;
     }
     let gone = RepositoryRefusal::CheckpointGone {
         own: state.own_work_tree(),
-        branch: state.branch.clone(),
+        branch: state.common.branch.clone(),
         checkpoint: checkpoint.short().to_owned(),
     };
     Some(gone.into())
@@ -333,8 +326,8 @@ impl Status {
 
     async fn where_it_is(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let top = &repo.top;
-        if state.worktree.as_path() != top.as_path() {
-            let place = state.worktree.as_path();
+        if state.work_tree() != top.as_path() {
+            let place = state.work_tree();
             let told = match go_to_own_refused(repo, state)? {
                 Some(refusal) => Self {
                     work_tree_is_gone: true,
@@ -344,7 +337,7 @@ impl Status {
                 None => Self::of(state, place).await,
             };
             // Every command finds the loop's own work tree.
-            let work_tree = state.linked.is_none().then(|| place.to_owned());
+            let work_tree = (!state.has_own_work_tree()).then(|| place.to_owned());
             return Ok(Self { work_tree, ..told });
         }
         let is_there = |head: &Head| {
@@ -352,7 +345,7 @@ impl Status {
             head.branch == own.branch && (own.branch.is_some() || head.oid.is_some())
         };
         if is_there(head)
-            && state.strategy.is_branch()
+            && state.has_branch()
             && let Some(gone) = checkpoint_gone(repo, head, state).await
         {
             let told = Self::of(state, top).await;
@@ -370,11 +363,11 @@ impl Status {
         let name = place.branch.unwrap_or_default();
         let checkout = match (&name, place.oid) {
             (name, Some(oid)) if name.is_empty() => format!("--detach {}", oid.short()),
-            _ => state.branch.clone(),
+            _ => state.common.branch.clone(),
         };
         let refs = repo.git.refs(&[&name]).await?;
         let (problem, way_back) = if name.is_empty() || refs.iter().any(|found| found.name == name) {
-            let problem = format!("{} is not checked out", state.branch);
+            let problem = format!("{} is not checked out", state.common.branch);
             (
                 problem,
                 Some(format!("git checkout {checkout}", checkout = typed(checkout))),
@@ -402,7 +395,7 @@ impl Status {
 
     /// Returns the status of a loop whose story list was just read.
     pub fn remembered(state: &State) -> Self {
-        let listed = state.listed.as_ref();
+        let listed = state.listed();
         Self {
             stories_done: listed.map(|listed| listed.done),
             stories_total: listed.map(|listed| listed.total),
@@ -412,7 +405,7 @@ impl Status {
 
     fn told(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
         let counts = listing.map(progress_of);
-        let progress = &state.progress;
+        let progress = state.progress();
         let next_up = listing.map(|listing| upcoming(listing, &progress.skipped));
         let current = match (progress.current(), &next_up) {
             (Some(story), _) => Some(CurrentStory {
@@ -435,7 +428,7 @@ impl Status {
             }
             (None, _) => None,
         };
-        let has_own = state.linked.is_some() && state.is_live();
+        let has_own = state.has_own_work_tree() && state.is_live();
         let nothing_left =
             current.is_none() && next_up == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
         Self {
@@ -445,16 +438,16 @@ impl Status {
             } else {
                 progress.phase
             },
-            branch: state.branch.clone(),
-            strategy: state.strategy,
+            branch: state.common.branch.clone(),
+            strategy: state.common.strategy,
             original_branch: state.begun_on().cloned(),
-            original_head: state.original_head.clone(),
-            worktree: has_own.then(|| state.worktree.to_string()),
-            checkpoint: state.checkpoint.clone(),
+            original_head: state.common.original_head.clone(),
+            worktree: has_own.then(|| state.here.worktree.to_string()),
+            checkpoint: state.checkpoint().clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
             skipped: progress.skipped.clone(),
-            restored: state.restored.clone(),
+            restored: state.here.restored.clone(),
             current,
             max_retries: progress.max_retries,
             list: ListNotes::of(state),
@@ -466,13 +459,15 @@ impl Status {
             gate: None,
             waiting: None,
             awaiting_choice: state.asked().map(Asked::of),
-            stopped: state.stopped.clone().filter(|_| {
+            stopped: state.here.stopped.clone().filter(|_| {
                 let is_at_rest = matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted);
                 is_at_rest && !nothing_left
             }),
             next: match progress.phase {
                 _ if nothing_left => "finish",
-                Phase::Ready | Phase::Failed | Phase::Exhausted if state.restored.is_some() => "complete",
+                Phase::Ready | Phase::Failed | Phase::Exhausted if state.here.restored.is_some() => {
+                    "complete"
+                }
                 Phase::Ready | Phase::Running => "next",
                 Phase::Failed => "retry",
                 Phase::Exhausted | Phase::Complete => "finish",

@@ -54,18 +54,18 @@ pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
 
 /// Returns the line of a loop with this state.
 pub fn of(state: &State) -> String {
-    let progress = &state.progress;
+    let progress = state.progress();
     let mut words = format!("ralph: {}", state.change);
-    if let Some(listed) = &state.listed {
+    if let Some(listed) = state.listed() {
         words.push_str(&format!(" {}/{}", listed.done, listed.total));
         if !progress.skipped.is_empty() {
             words.push_str(&format!(" ({} skipped)", progress.skipped.len()));
         }
     }
-    let next = state.listed.as_ref().and_then(|listed| listed.next.as_deref());
+    let next = state.listed().and_then(|listed| listed.next.as_deref());
     let current = progress.current();
     let nothing_left =
-        progress.phase == Phase::Ready && state.listed.is_some() && next.is_none() && current.is_none();
+        progress.phase == Phase::Ready && state.listed().is_some() && next.is_none() && current.is_none();
     if progress.phase == Phase::Complete || nothing_left && is_all_done(state) {
         words.push_str(if progress.skipped.is_empty() {
             " complete"
@@ -103,9 +103,9 @@ pub fn of(state: &State) -> String {
 }
 
 fn is_all_done(state: &State) -> bool {
-    let listed = state.listed.as_ref();
+    let listed = state.listed();
     // Skipped stories are not complete, but need no work either.
-    listed.is_some_and(|listed| listed.done + state.progress.skipped.len() >= listed.total)
+    listed.is_some_and(|listed| listed.done + state.progress().skipped.len() >= listed.total)
 }
 
 fn runs_gate(state: &State) -> bool {
@@ -113,7 +113,8 @@ fn runs_gate(state: &State) -> bool {
 }
 
 fn is_waiting(state: &State) -> bool {
-    state.waits_until.is_some_and(|until| until > Timestamp::now()) && !holder_is_gone(state)
+    let until = state.here.waits_until;
+    until.is_some_and(|until| until > Timestamp::now()) && !holder_is_gone(state)
 }
 
 fn is_cut_off(state: &State) -> bool {

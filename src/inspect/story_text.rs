@@ -8,7 +8,7 @@ use crate::stories::{SourceError, Story};
 pub fn story_text(store: &Store, id: &str, title: &str) -> Result<String, String> {
     let state = store.load().map_err(|error| error.to_string())?;
     let state: State = state.ok_or_else(|| "the files of the loop are gone".to_owned())?;
-    let listing = state.source.list_in_file(state.worktree.as_path());
+    let listing = state.common.source.list_in_file(state.work_tree());
     let listing = listing.map_err(|error| match error {
         SourceError::NoCommand => format!(
             "a command prints the stories, and is not run to look at them; git ralph stories {} runs it",
@@ -20,7 +20,7 @@ pub fn story_text(store: &Store, id: &str, title: &str) -> Result<String, String
     let story = stories.find(|story| story.id == id || story.title == title);
     story
         .map(in_words)
-        .ok_or_else(|| format!("{} no longer lists this story", state.source.path))
+        .ok_or_else(|| format!("{} no longer lists this story", state.source().path))
 }
 
 /// Returns the title of a story, the text below it, and those of its boxes that the text does not show.

@@ -39,7 +39,7 @@ impl Summary {
             .filter_map(|entry| entry.attempt.whole_cost())
             .collect();
         let state = &open.state;
-        let failed = state.progress.skipped.iter().filter_map(|id| {
+        let failed = state.progress().skipped.iter().filter_map(|id| {
             let last = attempts.iter().rfind(|entry| entry.attempt.story == *id)?;
             last.attempt.verdict.counts().then(|| last.clone())
         });
@@ -50,7 +50,7 @@ impl Summary {
             seconds: attempts.iter().map(|entry| entry.attempt.duration).sum(),
             cost_unknown: attempts.len() - costs.len(),
             cost: (!costs.is_empty()).then(|| costs.iter().sum()),
-            changed: git.diff_size(&state.before.initial, &state.checkpoint).await?,
+            changed: git.diff_size(state.initial(), state.checkpoint()).await?,
             failed,
             next: status.next_steps(driver),
             status,

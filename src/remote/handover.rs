@@ -34,7 +34,7 @@ pub enum Pushed {
 /// # Errors
 /// If another run holds it (exit 75), or it has gone on elsewhere or the host refuses it (exit 7).
 pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error> {
-    require_branch(open.change(), open.state.strategy)?;
+    require_branch(open.change(), open.state.common.strategy)?;
     let change = open.change().clone();
     let repo = open.context.repo.clone();
     let mut base = Base::new(&repo, &change, server.name());
@@ -54,14 +54,14 @@ pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error>
         }
     }
     let mut branch = BranchCopy::new(server, branch, there.as_ref()).await;
-    let checkpoint = open.state.checkpoint.clone();
+    let checkpoint = open.state.checkpoint().clone();
     let is_there = branch.stand(server, &change, &checkpoint).await? == Stand::Has;
     let mut swaps = Swaps {
         server,
         base: &mut base,
         there,
     };
-    let is_done = matches!(open.state.progress.phase, Phase::Finished | Phase::Complete);
+    let is_done = matches!(open.state.phase(), Phase::Finished | Phase::Complete);
     let mut is_new = true;
     if branch.goes_along(&checkpoint) && swaps.put_along(open, &mut branch).await? {
         return Ok(Pushed::Done { branch: true });
@@ -138,7 +138,7 @@ impl Swaps<'_> {
         let packed = portable::pack(open, Tells::All).await?;
         let next = self.next(open, None, None, &packed, Tells::All).await?;
         let previous = self.there.as_ref().map(|there| &there.oid);
-        let (change, checkpoint) = (open.change(), &open.state.checkpoint);
+        let (change, checkpoint) = (open.change(), open.state.checkpoint());
         let is_there = branch
             .put_along(self.server, change, (previous, &next.oid), checkpoint)
             .await;

@@ -121,7 +121,7 @@ impl HeldLoop {
     /// Publishes the loop as it is now, and lets others have it. The remote does not say that all of it is done before the
     /// branch there has its last checkpoint.
     pub(super) async fn publish_end(&mut self, open: &mut Loop<'_>) -> Result<(), Error> {
-        let checkpoint = open.state.checkpoint.clone();
+        let checkpoint = open.state.checkpoint().clone();
         let stand = async |held: &Self| held.branch.stand(&held.server, &held.change, &checkpoint).await;
         if stand(self).await? == Stand::Behind {
             if self.put_end_along(open).await? {
@@ -130,7 +130,7 @@ impl HeldLoop {
             self.publish(open).await?;
         }
         let is_there = stand(self).await? == Stand::Has;
-        let is_done = matches!(open.state.progress.phase, Phase::Finished | Phase::Complete);
+        let is_done = matches!(open.state.phase(), Phase::Finished | Phase::Complete);
         if is_there || !is_done {
             let record = portable::record_of(open, None, Tells::All).await?;
             return self.put(open, record, Tells::All).await;
@@ -191,7 +191,7 @@ impl HeldLoop {
 
     /// Puts the end of the loop on the remote and moves the branch, both or none; returns whether the remote has both.
     async fn put_end_along(&mut self, open: &mut Loop<'_>) -> Result<bool, Error> {
-        if !self.branch.goes_along(&open.state.checkpoint) {
+        if !self.branch.goes_along(open.state.checkpoint()) {
             return Ok(false);
         }
         let record = portable::record_of(open, None, Tells::All).await?;

@@ -70,9 +70,9 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
         .collect();
     let events = read(open, EVENTS)?;
     let public = PublicText::of_loop(&open.context, state, &events);
-    let mut travelling = travel::state(state, &public);
-    travelling.progress.phase = tells.phase(travelling.progress.phase);
-    let text = travelling.text().map_err(|error| Error::System {
+    let mut common = travel::common(state, &public);
+    common.progress.phase = tells.phase(common.progress.phase);
+    let text = common.text(change).map_err(|error| Error::System {
         what: "write the state",
         source: std::io::Error::other(error),
     })?;
@@ -87,8 +87,8 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
         (STATE, text.as_bytes()),
     ];
     let tree = repo.store_files(&files).await?;
-    let mut parents = vec![state.checkpoint.clone(), state.before.initial.clone()];
-    parents.extend(state.original_head.clone());
+    let mut parents = vec![state.checkpoint().clone(), state.initial().clone()];
+    parents.extend(state.common.original_head.clone());
     parents.extend(kept.into_iter().map(|kept| kept.oid));
     let mut known = std::collections::BTreeSet::new();
     parents.retain(|parent| known.insert(parent.clone()));
@@ -102,7 +102,7 @@ pub(super) async fn record_of(
     tells: Tells,
 ) -> Result<Record, Error> {
     let state = &open.state;
-    let (done, total) = match &state.listed {
+    let (done, total) = match state.listed() {
         Some(listed) => (listed.done, listed.total),
         None => progress_of(&listing_of(state, &open.context.repo.top).await?),
     };
@@ -112,10 +112,10 @@ pub(super) async fn record_of(
         holder,
         lease: SignedDuration::ZERO,
         renewed: Timestamp::now(),
-        phase: tells.phase(state.progress.phase),
+        phase: tells.phase(state.phase()),
         done,
         total,
-        checkpoint: state.checkpoint.clone(),
+        checkpoint: state.checkpoint().clone(),
         blocked: None,
     })
 }
@@ -141,14 +141,11 @@ pub fn require_same(context: &Context<'_>, portable: &Portable) -> Result<(), Er
 
 /// Returns the paths of the user's that were not committed when the loop began: they are part of its first checkpoint.
 pub async fn taken_along(open: &Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
-    let Some(head) = &open.state.original_head else {
+    let Some(head) = &open.state.common.original_head else {
         return Ok(Vec::new());
     };
     let git = &open.context.repo.git;
-    let (from, to) = (
-        git.tree_of(head).await?,
-        git.tree_of(&open.state.before.initial).await?,
-    );
+    let (from, to) = (git.tree_of(head).await?, git.tree_of(open.state.initial()).await?);
     let changes = git.diff_trees(&from, &to).await?;
     Ok(changes.into_iter().map(|(_, path)| path).collect())
 }

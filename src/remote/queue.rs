@@ -195,9 +195,9 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
 
 /// Returns the entry of a loop in this repository.
 fn of_loop(store: &Store, state: &State) -> Entry {
-    let phase = state.progress.phase;
+    let phase = state.phase();
     let is_held = store.is_held();
-    let listed = state.listed.as_ref();
+    let listed = state.listed();
     let why = if is_held {
         "another git-ralph is working on it here"
     } else {
@@ -205,9 +205,9 @@ fn of_loop(store: &Store, state: &State) -> Entry {
     };
     Entry {
         change: state.change.clone(),
-        source: Some(state.source.path.clone()),
+        source: Some(state.source().path.clone()),
         total: listed.map(|listed| listed.total),
-        done: listed.map_or(state.progress.completed.len(), |listed| listed.done),
+        done: listed.map_or(state.progress().completed.len(), |listed| listed.done),
         phase: phase_name(phase),
         holder: store
             .holder()
@@ -215,8 +215,8 @@ fn of_loop(store: &Store, state: &State) -> Entry {
             .map(|process| format!("process {process} here")),
         renewed: None,
         generation: 0,
-        branch: state.branch.clone(),
-        checkpoint: Some(state.checkpoint.clone()),
+        branch: state.common.branch.clone(),
+        checkpoint: Some(state.checkpoint().clone()),
         free: why.is_empty(),
         why: why.to_owned(),
         conflicts_with: None,

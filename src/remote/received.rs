@@ -13,7 +13,7 @@ use crate::engine::travel::{self, PublicText};
 use crate::error::Error;
 use crate::events::Event;
 use crate::names::Oid;
-use crate::state::{Phase, State, from_elsewhere};
+use crate::state::{Phase, State};
 
 /// The files of a state, with the most bytes that they can have.
 const FILES: [(&str, u64); 4] = [
@@ -77,9 +77,9 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     let record = &there.record;
     let change = &record.change;
     let text = String::from_utf8(state).map_err(|_| wrong("its state.toml is no text"))?;
-    let state = from_elsewhere(&text).map_err(|why| wrong(&why))?;
+    let mut state = State::from_elsewhere(&text).map_err(|why| wrong(&why))?;
     check_state(change, &state).map_err(wrong)?;
-    if state.checkpoint != record.checkpoint || state.progress.phase != record.phase {
+    if state.common.checkpoint != record.checkpoint || state.phase() != record.phase {
         return Err(wrong("its message and its state.toml say different things"));
     }
     let text = String::from_utf8(refs).map_err(|_| wrong("its refs are no text"))?;
@@ -99,8 +99,9 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     if attempts.len() > MOST_ATTEMPTS || lines.count() > MOST_ATTEMPTS * 10 {
         return Err(wrong("it has too many attempts"));
     }
+    state.common = travel::common(&state, &PublicText::default());
     Ok(Portable {
-        state: travel::state(&state, &PublicText::default()),
+        state,
         attempts,
         events,
         learnings,
@@ -113,8 +114,8 @@ async fn check_objects(server: &Server, there: &There, portable: &Portable) -> R
     let (repo, state) = (&server.repo, &portable.state);
     let wrong = |why: &str| Error::from(wrong(server, there, why));
     let git = &repo.git;
-    let mut named: BTreeSet<&Oid> = BTreeSet::from([&state.checkpoint, &state.before.initial]);
-    named.extend(&state.original_head);
+    let mut named: BTreeSet<&Oid> = BTreeSet::from([state.checkpoint(), state.initial()]);
+    named.extend(&state.common.original_head);
     named.extend(portable.attempts.iter().map(|kept| &kept.oid));
     let parents = git.parents_of(&there.oid).await?;
     if !named.iter().all(|oid| parents.contains(oid)) {
@@ -127,17 +128,17 @@ async fn check_objects(server: &Server, there: &There, portable: &Portable) -> R
     if !are_commits {
         return Err(wrong("it names an object that is no commit, or is not here"));
     }
-    let trees = [&state.checkpoint, &state.before.initial].map(ToString::to_string);
+    let trees = [state.checkpoint(), state.initial()].map(ToString::to_string);
     let trees = git.trees_of(&trees).await?;
     let [Some(tree), Some(initial)] = trees.as_slice() else {
         return Err(wrong("its checkpoint has no files"));
     };
-    if *tree != state.checkpoint_tree {
+    if *tree != state.common.checkpoint_tree {
         return Err(wrong("its checkpoint has other files than it says"));
     }
-    let begun = &state.before.initial;
-    let is_line = git.is_ancestor(begun, &state.checkpoint).await?
-        && match &state.original_head {
+    let begun = state.initial();
+    let is_line = git.is_ancestor(begun, state.checkpoint()).await?
+        && match &state.common.original_head {
             Some(head) => git.is_ancestor(head, begun).await?,
             None => true,
         };

@@ -32,30 +32,30 @@ pub(super) fn is_time(time: Timestamp) -> bool {
 
 /// Says what is wrong with a state of this change, before its objects are looked at.
 pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static str> {
-    let is_other = state.change != *change || !state.strategy.is_branch() || state.branch != change.branch();
+    let is_other = state.change != *change || !state.has_branch() || state.common.branch != change.branch();
     if is_other {
         return Err("it is the state of another loop");
     }
-    if !state.original_branch.as_deref().is_none_or(is_branch_name) {
+    if !state.common.original_branch.as_deref().is_none_or(is_branch_name) {
         return Err("its original branch has no valid name");
     }
-    if !is_time(state.started) {
+    if !is_time(state.common.started) {
         return Err("it began at no possible time");
     }
-    let progress = &state.progress;
+    let progress = state.progress();
     let mut ids: Vec<&str> = progress.skipped.iter().map(String::as_str).collect();
     let mut titles = Vec::new();
-    for done in progress.completed.iter().chain(&state.unmarked) {
+    for done in progress.completed.iter().chain(&state.common.unmarked) {
         ids.push(&done.id);
         titles.push(&done.title);
     }
-    let mut numbers = vec![u64::from(state.unchanged)];
+    let mut numbers = vec![u64::from(state.common.unchanged)];
     if let Some(story) = progress.current() {
         ids.push(&story.id);
         titles.push(&story.title);
         numbers.extend([story.retries, story.failures, story.attempt].map(u64::from));
     }
-    if let Some(listed) = &state.listed {
+    if let Some(listed) = state.listed() {
         ids.extend(listed.next.as_deref());
         numbers.extend([listed.done, listed.total].map(|number| number as u64));
     }
@@ -65,8 +65,8 @@ pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static
     if !ids.into_iter().all(is_id) || titles.iter().any(|title| title.len() > MOST_TITLE) {
         return Err("a story has no possible name");
     }
-    let path = &state.source.path;
-    if state.source.commands.is_none() && !Path::new(path).is_absolute() && !is_list(path) {
+    let path = &state.source().path;
+    if state.source().commands.is_none() && !Path::new(path).is_absolute() && !is_list(path) {
         return Err("its story list is in no place for one");
     }
     Ok(())

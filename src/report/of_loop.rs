@@ -42,15 +42,15 @@ pub async fn of_loop(
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
         git: version.map(|(major, minor)| format!("{major}.{minor}")),
         made: Timestamp::now(),
-        phase: state.progress.phase,
+        phase: state.phase(),
         outcome: Outcome {
             kind: OutcomeKind::Open,
             text: String::new(),
         },
-        branch: state.branch.clone(),
+        branch: state.common.branch.clone(),
         original_branch: state.begun_on().cloned(),
-        original_head: state.original_head.clone(),
-        tip: state.checkpoint.clone(),
+        original_head: state.common.original_head.clone(),
+        tip: state.checkpoint().clone(),
         closed: history.closed.take(),
         agents: Vec::new(),
         by_agent: Vec::new(),
@@ -68,12 +68,12 @@ pub async fn of_loop(
     report.agents = agents_of(&report);
     let git = &repo.git;
     // Pruned objects are no reason to report nothing.
-    if let Ok(size) = git.diff_size(&state.before.initial, &state.checkpoint).await {
+    if let Ok(size) = git.diff_size(state.initial(), state.checkpoint()).await {
         report.totals.files = Some(size.files);
         report.totals.insertions = Some(size.insertions);
         report.totals.deletions = Some(size.deletions);
     }
-    let listed = state.listed.as_ref();
+    let listed = state.listed();
     let seen = report.stories.len();
     let complete = report.stories.iter();
     let complete = complete
@@ -106,11 +106,11 @@ pub async fn of_loop(
 
 /// Reads the story list in the latest checkpoint; `None` if it is not there, or is no list.
 pub async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
-    let source = &state.source;
+    let source = state.source();
     if source.is_by_command() || Path::new(&source.path).is_absolute() {
         return None;
     }
-    let bytes = git.file_of(&state.checkpoint, &source.path).await.ok()??;
+    let bytes = git.file_of(state.checkpoint(), &source.path).await.ok()??;
     source.list_in(&bytes).ok()
 }
 
@@ -119,7 +119,7 @@ fn state_of(story: &StoryReport, state: &State, listing: Option<&Listing>) -> St
     let listed = listing.and_then(|listing| listing.stories.iter().find(|listed| listed.id == story.id));
     let is_done = listed.map_or_else(
         || {
-            let completed = &state.progress.completed;
+            let completed = &state.progress().completed;
             story.state == StoryState::Complete || completed.iter().any(|done| done.id == story.id)
         },
         |listed| listed.done,
@@ -127,7 +127,7 @@ fn state_of(story: &StoryReport, state: &State, listing: Option<&Listing>) -> St
     let last = story.attempts.last();
     if is_done {
         StoryState::Complete
-    } else if state.progress.skipped.contains(&story.id) {
+    } else if state.progress().skipped.contains(&story.id) {
         StoryState::Skipped
     } else if last.is_some_and(|last| !last.is_complete()) {
         StoryState::Failed
@@ -147,7 +147,7 @@ fn stories_of(state: &State, listing: Option<&Listing>, attempted: Vec<StoryRepo
         }
     }
     if listing.is_none() {
-        for done in &state.progress.completed {
+        for done in &state.progress().completed {
             story_of(&mut stories, &done.id, Some(&done.title));
         }
     }
@@ -161,7 +161,7 @@ fn stories_of(state: &State, listing: Option<&Listing>, attempted: Vec<StoryRepo
         }
         report.attempts = story.attempts;
     }
-    for id in &state.progress.skipped {
+    for id in &state.progress().skipped {
         story_of(&mut stories, id, None);
     }
     stories
@@ -199,13 +199,13 @@ fn leave_out_before(history: &mut History, since: Timestamp, dropped: &mut Vec<S
 }
 
 async fn add_links(report: &mut Report, repo: &Repo, state: &State, wanted: &Wanted) {
-    let begin = state.original_head.as_ref();
+    let begin = state.common.original_head.as_ref();
     let set = wanted.link.as_deref();
-    let links = Links::of(&repo.git, &state.branch, set, begin, &state.checkpoint).await;
+    let links = Links::of(&repo.git, &state.common.branch, set, begin, state.checkpoint()).await;
     let Some(links) = links else {
         return;
     };
-    report.compare_url = begin.and_then(|begin| links.compare(begin, &state.checkpoint));
+    report.compare_url = begin.and_then(|begin| links.compare(begin, state.checkpoint()));
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         let oid = attempt.entry.checkpoint.as_ref();
         attempt.url = oid.and_then(|oid| links.commit(oid));

@@ -104,7 +104,7 @@ fn live() -> Option<(RepoLayout, Vec<State>)> {
         .iter()
         .filter_map(load)
         // Another one has no branch, and leaves HEAD to the user.
-        .filter(|state| state.strategy.is_branch())
+        .filter(State::has_branch)
         .collect();
     (!loops.is_empty()).then_some((layout, loops))
 }
@@ -122,7 +122,7 @@ async fn judge(layout: &RepoLayout, state: &State, moved: Move) -> Option<String
     if moved.old == moved.new {
         return None;
     }
-    let rules = Rules::between_attempts(state.change.clone(), state.checkpoint.clone());
+    let rules = Rules::between_attempts(state.change.clone(), state.checkpoint().clone());
     let is_fine = match rules.judge(&moved, Vec::new) {
         Ruling::Fine => true,
         Ruling::IfItContainsTheCheckpoint => match &moved.new {
@@ -134,7 +134,7 @@ async fn judge(layout: &RepoLayout, state: &State, moved: Move) -> Option<String
     if is_fine {
         return None;
     }
-    let (change, branch) = (&state.change, &state.branch);
+    let (change, branch) = (&state.change, &state.common.branch);
     Some(if moved.new.is_none() {
         format!(
             "{branch} is the branch of a loop that goes on, and may not be deleted or renamed\n\
@@ -148,7 +148,7 @@ async fn judge(layout: &RepoLayout, state: &State, moved: Move) -> Option<String
             "{branch} is the branch of a loop that goes on, and has to keep its checkpoint {}\n\
              hint: to go back to the checkpoint: git ralph revert {change}; to before the loop: git ralph abort {change}; \
              to do it all the same: git -c ralph.guard=false …",
-            state.checkpoint.short(),
+            state.checkpoint().short(),
             branch = typed(branch),
             change = typed(change)
         )
@@ -173,6 +173,6 @@ fn push(layout: &RepoLayout, loops: &[State], line: &[u8]) -> Option<String> {
     Some(format!(
         "{} is the branch of a loop that goes on, whose commits are not meant for others\n\
          hint: to close the loop: git ralph finish {}; to push it all the same: git push --no-verify …",
-        state.branch, state.change
+        state.common.branch, state.change
     ))
 }

@@ -12,21 +12,21 @@ use crate::state::{AgentSession, Noted, State, Store};
 /// Reads the position of HEAD and of the loop's branch, and records changes. During an attempt, or while an agent's
 /// session has a story, every change is the agent's.
 pub(super) async fn note(layout: &RepoLayout, state: &State) {
-    let session = state.session.as_ref();
+    let session = state.here.session.as_ref();
     if !state.is_at_rest() || session.is_some_and(AgentSession::is_at_work) {
         return;
     }
     let store = Store::new(&layout.common_dir, &state.change);
     let lock = store.lock();
     // A step may have saved another state meanwhile.
-    let current = match &lock {
+    let mut current = match &lock {
         Ok(_) => match store.load_live() {
             Ok(Some(current)) if current.is_at_rest() => current,
             _ => return,
         },
         Err(_) => state.clone(),
     };
-    let before = current.noted.clone().unwrap_or_default();
+    let before = current.here.noted.clone().unwrap_or_default();
     let after = seen(layout, &current, &before).await;
     if after == before {
         return;
@@ -41,7 +41,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     match (&before.away, &after.away) {
         (was, Some(to)) if was.as_ref() != Some(to) => events.push(What::Left { to: to.clone() }),
         (Some(_), None) => events.push(What::Returned {
-            branch: current.branch.clone(),
+            branch: current.common.branch.clone(),
         }),
         _ => {}
     }
@@ -51,8 +51,9 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     }
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);
+        current.here.noted = noted;
         // Git goes on in any case; an unsaved note is found again the next time.
-        let _ = store.save_for(&State { noted, ..current }, Durability::Atomic);
+        let _ = store.save_for(&current, Durability::Atomic);
     }
 }
 
@@ -78,9 +79,9 @@ async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
     };
     let commits = match &tip {
         None => 0,
-        Some(tip) if *tip == state.checkpoint => 0,
+        Some(tip) if *tip == state.common.checkpoint => 0,
         tip if *tip == before.tip => before.commits,
-        Some(tip) => count(layout, &state.checkpoint, tip).await,
+        Some(tip) => count(layout, state.checkpoint(), tip).await,
     };
     Noted {
         away,

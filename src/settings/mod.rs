@@ -31,7 +31,7 @@ pub use choices::{
 };
 pub use error::SettingsError;
 use ignored::{few_seconds, why_ignored};
-pub use options::{Limit, LoopSettings, Options};
+pub use options::{Limit, LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
 pub use table::{Settings, TABLE, spelled};
 pub use test_rules::TestRules;
@@ -228,10 +228,14 @@ impl Configuration {
     }
 
     /// Returns the settings for a command on an existing loop.
-    pub fn of_loop(&self, kept: &LoopSettings) -> Settings {
+    pub fn of_loop(&self, kept: &LoopSettings, commands: &LoopCommands) -> Settings {
         let mut settings = self.settings.clone();
-        kept.options
-            .apply_but(&mut settings, |key| self.given(key).is_some());
+        let options = Options {
+            agent: commands.agent.clone(),
+            verify: commands.verify.clone(),
+            plain: kept.plain,
+        };
+        options.apply_but(&mut settings, |key| self.given(key).is_some());
         if self.given("ralph.mark").is_none() {
             settings.mark = kept.mark;
         }

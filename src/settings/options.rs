@@ -6,11 +6,19 @@ use serde::{Deserialize, Serialize};
 use super::{BoxMode, Least, Mark, Settings, parse_duration};
 
 /// The settings of a command line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The agent's name, or its shell command line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// Gates that replace the configured ones.
+    pub verify: Vec<String>,
+    /// The other settings.
+    pub plain: PlainOptions,
+}
+
+/// The settings of a command line that name no command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlainOptions {
     /// Retries after the first attempt, for each story.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
@@ -20,16 +28,13 @@ pub struct Options {
     /// Time without output after which an attempt is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Limit>,
-    /// Gates that replace the configured ones.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub verify: Vec<String>,
     /// Whether the processes of an attempt run in a box.
     #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
     pub boxed: Option<BoxMode>,
 }
 
-/// The settings that a loop keeps: the setting of its mark, and the options of the command that began it. All other
-/// settings are read again by each command.
+/// The settings that a loop keeps on every machine: the setting of its mark, and the options of the command that began
+/// it. All other settings are read again by each command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSettings {
     /// Who marks a complete story.
@@ -37,27 +42,44 @@ pub struct LoopSettings {
     pub mark: Mark,
     /// The options of the command that began the loop.
     #[serde(flatten)]
-    pub options: Options,
-    /// Gates from those options that are not run any more: after git-ralph was killed during an attempt, which could
-    /// have written them.
+    pub plain: PlainOptions,
+    /// The programs of the gates among those options, for a message on another machine; empty where the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unproven: Vec<String>,
+    pub gates: Vec<String>,
     /// The box that a file of the work tree asked for when the loop began.
     #[serde(default, skip_serializing_if = "Least::is_nothing")]
     pub least: Least,
 }
 
-impl LoopSettings {
-    /// Forgets the commands among the options, and keeps the text of the gates; returns the forgotten ones, described.
-    /// Those that the configuration has as well stay.
+/// The commands of the command line that began a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopCommands {
+    /// The agent's name, or its shell command line.
+    pub agent: Option<String>,
+    /// Gates that replace the configured ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify: Vec<String>,
+    /// Those gates where they are not run any more: after git-ralph was killed during an attempt, which could have
+    /// written them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
+}
+
+impl LoopCommands {
+    /// Returns whether there is none.
+    pub fn are_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Forgets the commands, and keeps the text of the gates; returns the forgotten ones, described. Those that the
+    /// configuration has as well stay.
     pub fn forget_commands(&mut self, configured: &Settings) -> Vec<String> {
         let mut forgotten = Vec::new();
-        let options = &mut self.options;
-        if options.agent.is_some() && options.agent != configured.agent {
-            forgotten.extend(options.agent.take().map(|agent| format!("the agent '{agent}'")));
+        if self.agent.is_some() && self.agent != configured.agent {
+            forgotten.extend(self.agent.take().map(|agent| format!("the agent '{agent}'")));
         }
-        if !options.verify.is_empty() && options.verify != configured.verify {
-            self.unproven = std::mem::take(&mut options.verify);
+        if !self.verify.is_empty() && self.verify != configured.verify {
+            self.unproven = std::mem::take(&mut self.verify);
             forgotten.extend(self.unproven.iter().map(|gate| format!("the gate '{gate}'")));
         }
         forgotten
@@ -83,17 +105,17 @@ impl Options {
         {
             settings.agent = Some(agent.clone());
         }
-        if let Some(retries) = self.max_retries
+        if let Some(retries) = self.plain.max_retries
             && !is_given("ralph.maxretries")
         {
             settings.max_retries = retries;
         }
-        if let Some(limit) = self.timeout
+        if let Some(limit) = self.plain.timeout
             && !is_given("ralph.timeout")
         {
             settings.timeout = limit.0;
         }
-        if let Some(limit) = self.idle_timeout
+        if let Some(limit) = self.plain.idle_timeout
             && !is_given("ralph.idletimeout")
         {
             settings.idle_timeout = limit.0;
@@ -101,7 +123,7 @@ impl Options {
         if !self.verify.is_empty() && !is_given("ralph.verify") {
             settings.verify.clone_from(&self.verify);
         }
-        if let Some(mode) = self.boxed
+        if let Some(mode) = self.plain.boxed
             && !is_given("ralph.box")
         {
             settings.boxing.mode = mode;
@@ -133,15 +155,13 @@ mod tests {
     fn what_a_loop_keeps_is_read_back() {
         let kept = LoopSettings {
             mark: Mark::Never,
-            options: Options {
-                agent: Some("claude".to_owned()),
+            plain: PlainOptions {
                 max_retries: Some(0),
                 timeout: Some(Limit(Some(SignedDuration::from_mins(90)))),
                 idle_timeout: Some(Limit(None)),
-                verify: vec!["make".to_owned()],
                 boxed: Some(BoxMode::Require),
             },
-            unproven: vec!["make lint".to_owned()],
+            gates: vec!["make".to_owned()],
             least: Least {
                 mode: BoxMode::On,
                 commands: true,
@@ -149,15 +169,5 @@ mod tests {
         };
         let text = toml::to_string(&kept).unwrap();
         assert_eq!(toml::from_str::<LoopSettings>(&text).unwrap(), kept, "{text}");
-    }
-
-    #[test]
-    fn a_loop_of_an_earlier_version_keeps_what_it_was_begun_with() {
-        let text = "max_retries = 2\nidle_timeout = \"PT30M\"\nverify = [\"make\"]\nfinish = \"ask\"\nmark = \"agent\"\n";
-        let kept: LoopSettings = toml::from_str(text).unwrap();
-        assert_eq!((kept.mark, kept.options.max_retries), (Mark::Agent, Some(2)));
-        assert_eq!(kept.options.verify, ["make"]);
-        let half_an_hour = Limit(Some(SignedDuration::from_mins(30)));
-        assert_eq!(kept.options.idle_timeout, Some(half_an_hour));
     }
 }

@@ -90,13 +90,15 @@ fn what_has_no_effect_is_told_where_it_asks_for_something() {
 fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
     let kept = LoopSettings {
         mark: Mark::Never,
-        options: Options {
+        plain: PlainOptions {
             max_retries: Some(1),
-            verify: vec!["make".to_owned()],
-            ..Options::default()
+            ..PlainOptions::default()
         },
-        unproven: Vec::new(),
-        least: Least::default(),
+        ..LoopSettings::default()
+    };
+    let commands = LoopCommands {
+        verify: vec!["make".to_owned()],
+        ..LoopCommands::default()
     };
     let configuration = Configuration::parse(&listing(&[
         ("local", "ralph.maxretries\n7"),
@@ -105,7 +107,7 @@ fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
         ("command", "ralph.verify\nmake check"),
     ]))
     .unwrap();
-    let settings = configuration.of_loop(&kept);
+    let settings = configuration.of_loop(&kept, &commands);
     assert_eq!(
         (settings.max_retries, settings.agent.as_deref()),
         (1, Some("later"))
@@ -142,11 +144,14 @@ fn a_file_of_the_work_tree_can_only_make_the_box_stronger() {
     ]);
     kept.least = stronger.settings.boxing.of_tree;
     let none = read(&[]);
-    let boxing = none.of_loop(&kept).boxing;
+    let boxing = none.of_loop(&kept, &LoopCommands::default()).boxing;
     assert_eq!((boxing.mode, boxing.has_hooks), (BoxMode::Require, true));
     assert_eq!(none.weaker(&kept).len(), 1);
     let typed = read(&[("command", "ralph.box\noff")]);
-    assert_eq!(typed.of_loop(&kept).boxing.mode, BoxMode::Off);
+    assert_eq!(
+        typed.of_loop(&kept, &LoopCommands::default()).boxing.mode,
+        BoxMode::Off
+    );
     let after = read(&[
         ("file:team.cfg", "ralph.box\nrequire"),
         ("local", "ralph.box\non"),

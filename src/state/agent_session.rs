@@ -93,7 +93,7 @@ pub struct Ended {
 impl State {
     /// Returns whether an agent's session was given the present story.
     pub fn is_given_to_session(&self) -> bool {
-        let session = self.session.as_ref();
+        let session = self.here.session.as_ref();
         let given = session.and_then(|session| session.given.as_ref());
         let (Some(given), Some(story)) = (given, self.current()) else {
             return false;
@@ -107,7 +107,7 @@ impl State {
         if !self.is_given_to_session() {
             return;
         }
-        let session = self.session.as_mut();
+        let session = self.here.session.as_mut();
         if let Some(given) = session.and_then(|session| session.given.as_mut()) {
             given.attempt = given.attempt.saturating_add(1);
         }
@@ -116,7 +116,7 @@ impl State {
     /// Leaves the session that drove the loop, because another command makes an attempt: from now on only a promise from
     /// the session counts.
     pub fn leave_session(&mut self) {
-        if let Some(session) = &mut self.session {
+        if let Some(session) = &mut self.here.session {
             session.released = true;
             (session.ended, session.error) = (None, None);
         }

@@ -20,17 +20,22 @@ pub struct Linked {
 }
 
 impl State {
+    /// Returns whether the loop made its work tree for itself.
+    pub fn has_own_work_tree(&self) -> bool {
+        self.here.linked.is_some()
+    }
+
     /// Returns the work tree that the loop made for itself.
     pub fn own_work_tree(&self) -> Option<PathBuf> {
-        let own = self.linked.as_ref().map(|_| self.worktree.as_path());
+        let own = self.here.linked.as_ref().map(|_| self.work_tree());
         own.map(Path::to_owned)
     }
 
     /// Returns the short name of the branch from which the loop began, in whichever work tree that was.
     pub fn begun_on(&self) -> Option<&String> {
-        match &self.linked {
+        match &self.here.linked {
             Some(linked) => linked.branch.as_ref(),
-            None => self.original_branch.as_ref(),
+            None => self.common.original_branch.as_ref(),
         }
     }
 }

@@ -3,35 +3,42 @@
 
 mod agent_session;
 mod awaiting_choice;
+mod common;
 mod error;
+mod flat;
 mod gate_file;
 mod held_tests;
+mod here;
 mod intent;
 mod linked;
 mod list_notes;
 mod moved;
 pub mod noted;
 mod running;
+mod slots;
 mod stood;
 mod store;
 mod strategy;
+mod text;
 mod version;
 
 use std::fmt;
+use std::path::Path;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use self::slots::SlotState;
 use crate::names::{Change, Oid};
-use crate::paths::WorkTreePath;
-use crate::settings::{LoopSettings, Strategy};
+use crate::settings::{Configuration, Settings};
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use awaiting_choice::AwaitingChoice;
+pub use common::Common;
 pub use error::StateError;
 pub use gate_file::GateFile;
 pub use held_tests::HeldTests;
+pub use here::{Before, Here};
 pub use intent::{
     AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
     LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
@@ -39,9 +46,9 @@ pub use intent::{
 pub use linked::Linked;
 pub use list_notes::ListNotes;
 pub use noted::Noted;
-pub use running::{Running, RunningGate};
+pub use slots::{Running, RunningGate};
 pub use stood::Stood;
-pub use store::{Lock, Store, changes, from_elsewhere, make_root};
+pub use store::{Lock, Store, changes, make_root};
 pub use version::VERSION;
 
 /// The phase of a loop.
@@ -235,126 +242,104 @@ pub struct Progress {
     pub completed: Vec<Completed>,
 }
 
-/// The state before the loop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Before {
-    /// The snapshot commit (`refs/ralph/<change>/start`).
-    pub snapshot: Oid,
-    /// The commit "initial state".
-    pub initial: Oid,
-    /// The commit that keeps the former targets of branches, tags and stash entries alive
-    /// (`refs/ralph/<change>/anchor`).
-    pub anchor: Option<Oid>,
-    /// True if there was an index file.
-    pub index: bool,
-    /// Nested repositories that are left as they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nested: Vec<String>,
-}
-
-/// The whole state of a loop.
+/// The whole state of a loop. Where a field is says whether it leaves this machine: `common` is what a remote gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Version of the file format; each save decides it again.
+    /// Version of the file format.
     pub version: u32,
     /// The change.
     pub change: Change,
-    /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
-    pub branch: String,
-    /// The place of the checkpoints.
-    #[serde(default, skip_serializing_if = "Strategy::is_branch")]
-    pub strategy: Strategy,
-    /// Short name of the branch on which the loop began; absent if HEAD was detached.
-    pub original_branch: Option<String>,
-    /// The commit on which it began; absent on a branch without commits.
-    pub original_head: Option<Oid>,
-    /// The commit of HEAD after a person's commits during a loop that leaves HEAD in its place.
-    pub moved_head: Option<Oid>,
-    /// The latest checkpoint.
-    pub checkpoint: Oid,
-    /// The tree of the latest checkpoint.
-    pub checkpoint_tree: Oid,
-    /// The work tree's top directory.
-    pub worktree: WorkTreePath,
-    /// The origin of that work tree, if the loop made one for itself.
-    pub linked: Option<Linked>,
-    /// Time of the loop's beginning.
-    pub started: Timestamp,
-    /// The part that the state machine decides.
-    #[serde(flatten)]
-    pub progress: Progress,
-    /// The settings that the loop keeps.
-    pub settings: LoopSettings,
-    /// The source of the stories.
-    pub source: Source,
-    /// Stories with a checkpoint that their source has not been seen to list as done since.
+    /// The part that every machine with the loop has.
+    #[serde(rename = "loop")]
+    pub common: Common,
+    /// The part of this machine and this work tree.
+    pub here: Here,
+    /// What runs now: one row at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unmarked: Vec<Completed>,
-    /// The state before the loop.
-    pub before: Before,
-    /// The attempt in progress.
-    pub running: Option<Running>,
-    /// The agent's own session that drives the loop through its hooks, or the last one that did.
-    pub session: Option<AgentSession>,
-    /// The story of the last prompt that a person was shown: a new session is taken to have been given it.
-    pub prompted: Option<Given>,
-    /// Number of stories in a row that were complete without any change to the work tree.
-    #[serde(default)]
-    pub unchanged: u32,
-    /// The summary of the story list when it was last read; absent in files of older versions.
-    pub listed: Option<Listed>,
-    /// Notes on the story list.
-    #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
-    pub list: ListNotes,
-    /// The versions of tests that the user made or allowed since the loop began.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stood: Vec<Stood>,
-    /// The end of the wait for an agent's service.
-    pub waits_until: Option<Timestamp>,
-    /// The agent's words about that wait.
-    pub waits_for: Option<String>,
-    /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
-    pub closed: Option<Ending>,
-    /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
-    /// its story is the reason.
-    pub stopped: Option<String>,
-    /// The question that a run asks a person, or asked when it died.
-    pub awaiting_choice: Option<AwaitingChoice>,
-    /// The facts noted by git's hooks since the last checkpoint.
-    pub noted: Option<Noted>,
-    /// The stash entries of a loop that leaves HEAD in its place.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub save_points: Vec<SavePoint>,
-    /// The new files that only gates made: they are in no checkpoint.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gate_files: Vec<GateFile>,
-    /// The attempt whose work a person has restored since the last step, as `<story>@<number>`.
-    pub restored: Option<String>,
+    slots: Vec<SlotState>,
     /// The step that has begun to change things.
     pub intent: Option<Intent>,
 }
 
 impl State {
+    /// Returns the state of a loop of which nothing runs.
+    pub fn new(change: Change, common: Common, here: Here) -> Self {
+        Self {
+            version: VERSION,
+            change,
+            common,
+            here,
+            slots: Vec::new(),
+            intent: None,
+        }
+    }
+
+    /// Returns the latest checkpoint.
+    pub fn checkpoint(&self) -> &Oid {
+        &self.common.checkpoint
+    }
+
+    /// Returns the tree of the latest checkpoint.
+    pub fn checkpoint_tree(&self) -> &Oid {
+        &self.common.checkpoint_tree
+    }
+
+    /// Returns the commit "initial state".
+    pub fn initial(&self) -> &Oid {
+        &self.common.initial
+    }
+
+    /// Returns the work tree's top directory.
+    pub fn work_tree(&self) -> &Path {
+        self.here.worktree.as_path()
+    }
+
+    /// Returns the source of the stories.
+    pub fn source(&self) -> &Source {
+        &self.common.source
+    }
+
+    /// Returns the summary of the story list when it was last read.
+    pub fn listed(&self) -> Option<&Listed> {
+        self.common.listed.as_ref()
+    }
+
+    /// Returns the part that the state machine decides.
+    pub fn progress(&self) -> &Progress {
+        &self.common.progress
+    }
+
+    /// Returns the phase of the loop.
+    pub fn phase(&self) -> Phase {
+        self.common.progress.phase
+    }
+
+    /// Returns the settings for a command on this loop.
+    pub fn settings_in(&self, configuration: &Configuration) -> Settings {
+        configuration.of_loop(&self.common.settings, &self.here.commands)
+    }
+
     /// Returns whether this is a state of the same loop. Two that begin in the same second can have the same first commit.
     pub fn is_same_loop(&self, other: &Self) -> bool {
-        self.before.initial == other.before.initial && self.started == other.started
+        self.common.initial == other.common.initial && self.common.started == other.common.started
     }
 
     /// Returns whether the loop is not closed yet.
     pub fn is_live(&self) -> bool {
-        self.progress.phase != Phase::Finished
+        self.phase() != Phase::Finished
     }
 
     /// Returns the question that a living process asks a person.
     pub fn asked(&self) -> Option<&AwaitingChoice> {
-        self.awaiting_choice
+        self.here
+            .awaiting_choice
             .as_ref()
             .filter(|asked| self.is_live() && asked.is_asked())
     }
 
     /// Returns a name of the loop's origin for messages: the branch, or the commit if HEAD was detached.
     pub fn original_name(&self) -> String {
-        match (&self.original_branch, &self.original_head) {
+        match (&self.common.original_branch, &self.common.original_head) {
             (Some(branch), _) => branch.clone(),
             (None, Some(head)) => head.short().to_owned(),
             (None, None) => "the beginning".to_owned(),

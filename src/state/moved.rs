@@ -10,9 +10,9 @@ use crate::paths::WorkTreePath;
 /// Lets the state name the work tree in which the loop is now, if the one that it names is none of this repository and
 /// exactly one other has its HEAD where the loop needs it: git checks a branch out in one work tree only.
 pub(super) fn follow(state: &mut State, common_dir: &Path) {
-    let named = state.worktree.as_path();
+    let named = state.work_tree();
     let is_ours = |layout: &RepoLayout| layout.shares(common_dir);
-    if state.linked.is_some()
+    if state.has_own_work_tree()
         || !state.is_live()
         || RepoLayout::of_work_tree(named).is_some_and(|at| is_ours(&at))
     {
@@ -27,7 +27,7 @@ pub(super) fn follow(state: &mut State, common_dir: &Path) {
     };
     let mut found = work_trees(common_dir).into_iter().filter(has_branch);
     if let (Some(top), None) = (found.next(), found.next()) {
-        state.worktree = WorkTreePath::new(&top);
+        state.here.worktree = WorkTreePath::new(&top);
     }
 }
 

@@ -20,15 +20,15 @@ pub struct Noted {
 
 /// Returns the loop's own work tree, if it exists.
 pub fn work_tree_of(state: &State) -> Option<RepoLayout> {
-    RepoLayout::of_work_tree(state.worktree.as_path())
+    RepoLayout::of_work_tree(state.work_tree())
 }
 
 /// Returns the number of commits that git's hooks have noted, if the branch still has the tip that they noted.
 pub fn commits(state: &State) -> usize {
-    let (Some(noted), Some(layout)) = (&state.noted, work_tree_of(state)) else {
+    let (Some(noted), Some(layout)) = (&state.here.noted, work_tree_of(state)) else {
         return 0;
     };
-    if !state.strategy.is_branch() {
+    if !state.has_branch() {
         return 0;
     }
     let is_there = layout.has_hidden_refs() || layout.loose(&state.change.branch_ref()) == noted.tip;
@@ -43,7 +43,7 @@ pub fn away(state: &State) -> Option<String> {
         // A detached HEAD may have got commits.
         Some(head) if own.is_none() && !head.starts_with("refs/") => None,
         Some(head) => Some(shown(head)),
-        None => state.noted.as_ref()?.away.clone(),
+        None => state.here.noted.as_ref()?.away.clone(),
     }
 }
 

@@ -14,7 +14,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::error::StateError;
-use super::{State, VERSION, moved};
+use super::{State, moved};
 use crate::fs::{
     Below, Durability, FileError, Links, entries_of, file_error, has_other_names, is_special, is_there,
     open_regular, read_regular, read_regular_text, seen, target_of,
@@ -200,7 +200,7 @@ impl Store {
             }
             Err(source) => return Err(file_error("read", &path, source).into()),
         };
-        let mut state = parse(&text, &path)?;
+        let mut state = State::parse(&text, &path)?;
         if let Some(common_dir) = self.root.parent() {
             moved::follow(&mut state, common_dir);
         }
@@ -374,39 +374,6 @@ fn share_root(root: &Path) -> Result<(), FileError> {
     }
     let mode = seen(root).map_or(0o700, |found| found.permissions().mode() | shared);
     door.set_mode(root, mode & 0o7777)
-}
-
-/// The version alone, which is read first: a newer file may have any other form.
-#[derive(serde::Deserialize)]
-struct VersionOnly {
-    version: u32,
-}
-
-/// Reads the text of a state that another machine wrote.
-pub fn from_elsewhere(text: &str) -> Result<State, String> {
-    parse(text, Path::new("state.toml")).map_err(|error| error.to_string())
-}
-
-fn parse(text: &str, path: &Path) -> Result<State, StateError> {
-    let damaged = |error: toml::de::Error| StateError::Damaged {
-        path: path.to_owned(),
-        why: error.to_string().trim().to_owned(),
-    };
-    let version = toml::from_str::<VersionOnly>(text).map_err(damaged)?.version;
-    if version > VERSION {
-        return Err(StateError::Newer {
-            path: path.to_owned(),
-            found: version,
-        });
-    }
-    let state: State = toml::from_str(text).map_err(damaged)?;
-    match state.intent.as_ref().filter(|intent| !intent.stays_inside()) {
-        Some(intent) => Err(StateError::Damaged {
-            path: path.to_owned(),
-            why: format!("{} names a place that is not the loop's", intent.step()),
-        }),
-        None => Ok(state),
-    }
 }
 
 #[cfg(test)]

@@ -20,14 +20,6 @@ impl Strategy {
         }
     }
 
-    /// Returns the version of the state's format: a program that does not know the strategy must refuse it.
-    pub fn version(self) -> u32 {
-        match self {
-            Self::Branch => 1,
-            Self::Stash => 2,
-        }
-    }
-
     /// Returns the loop's own index in its directory `dir`; `None` if the index of the work tree is the loop's.
     pub fn loop_index(self, dir: &Path) -> Option<PathBuf> {
         (self == Self::Stash).then(|| dir.join(INDEX))
@@ -46,22 +38,27 @@ impl Strategy {
 }
 
 impl State {
+    /// Returns whether the checkpoints are on a branch of their own, where HEAD is.
+    pub fn has_branch(&self) -> bool {
+        self.common.strategy.is_branch()
+    }
+
     /// Returns the full name of the ref on which the checkpoints hang.
     pub fn tip_ref(&self) -> String {
-        self.strategy.tip_ref(&self.change)
+        self.common.strategy.tip_ref(&self.change)
     }
 
     /// Returns HEAD as it must be between attempts.
     pub fn loop_head(&self) -> Head {
-        match self.strategy {
+        match self.common.strategy {
             Strategy::Branch => Head {
                 branch: Some(self.change.branch_ref()),
-                oid: Some(self.checkpoint.clone()),
+                oid: Some(self.checkpoint().clone()),
             },
             Strategy::Stash => {
                 let original = self.original_place();
                 Head {
-                    oid: self.moved_head.clone().or(original.oid),
+                    oid: self.here.moved_head.clone().or(original.oid),
                     ..original
                 }
             }
@@ -70,10 +67,10 @@ impl State {
 
     /// Returns HEAD as it was before the loop.
     pub fn original_place(&self) -> Head {
-        let branch = self.original_branch.as_ref();
+        let branch = self.common.original_branch.as_ref();
         Head {
             branch: branch.map(|branch| format!("refs/heads/{branch}")),
-            oid: self.original_head.clone(),
+            oid: self.common.original_head.clone(),
         }
     }
 

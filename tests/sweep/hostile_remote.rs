@@ -340,7 +340,7 @@ fn what_is_no_state_is_told_and_left() {
     }
     // What belongs to one machine is not taken over, whatever it says.
     let mut forged = good.clone();
-    forged.edit("state.toml", |text| format!("waits_until = \"2200-01-01T00:00:00Z\"\nstopped = \"x\"\n{text}\n[running]\nrun = \"1\"\nsince = \"2026-01-01T00:00:00Z\"\npid = 1\n"));
+    forged.edit("state.toml", |text| format!("{text}\n[here]\nworktree = \"/\"\nwaits_until = \"2200-01-01T00:00:00Z\"\nstopped = \"x\"\n[[slots]]\nn = 1\nrun = \"1\"\nsince = \"2026-01-01T00:00:00Z\"\npid = 1\n"));
     forged.message = forged
         .message
         .replace("Ralph-Lease: 900", "Ralph-Lease: 9223372036854775807");

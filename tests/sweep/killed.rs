@@ -12,12 +12,12 @@ use crate::support::{CHANGE, Sandbox};
 const TAMPERS: &[(&str, &str)] = &[
     (
         "agent and gates in the state",
-        r#"sed -i "s|^\[settings\]|[settings]\nagent = \"$evil\"\nverify = [\"$evil\"]|" $d.toml"#,
+        r#"sed -i "s|^\[here\]|&\ncommands = { agent = \"$evil\", verify = [\"$evil\"] }|" $d.toml"#,
     ),
     (
         "commands in the state",
         r#"sed -i "s|^adapter = .*|adapter = \"command\"|; s|^path = .*|path = \"$evil\"|" $d.toml
-        printf '[source.commands]\nchange = "add-login"\nstories = "%s"\ndone = "%s"\nclosed = "%s"\nlimit = 60\n' "$evil" "$evil" "$evil" >>$d.toml"#,
+        printf '[loop.source.commands]\nchange = "add-login"\nstories = "%s"\ndone = "%s"\nclosed = "%s"\nlimit = 60\n' "$evil" "$evil" "$evil" >>$d.toml"#,
     ),
     (
         "a list that is a hook",
@@ -81,7 +81,7 @@ const TAMPERS: &[(&str, &str)] = &[
     ),
     (
         "a plan",
-        r#"sed -i 's|^phase = .*|phase = "ready"|; /^\[running\]/,/^$/d' $d.toml; mkdir -p $d/trash/x
+        r#"sed -i 's|^phase = .*|phase = "ready"|; /^\[\[slots\]\]/,/^$/d' $d.toml; mkdir -p $d/trash/x
         printf '[intent]\nstep = "revert"\ntrash = "../../../../../out"\nstory = "1"\nattempt = 1\nkept = []\n' >>$d.toml
         cp $script evil"#,
     ),

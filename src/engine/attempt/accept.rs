@@ -197,7 +197,7 @@ async fn accept(
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
         let may_change =
-            open.state.source.is_by_command() || lifecycle_hooks::may_change_checkpoint(open).await?;
+            open.state.source().is_by_command() || lifecycle_hooks::may_change_checkpoint(open).await?;
         base.judged = Some(if may_change {
             let now = open.read_work_tree().await?;
             Judged::Entries(judged::late(open, &now, &tree).await?)
@@ -216,7 +216,7 @@ async fn accept(
         }
     }
     look_again(open, &mut base, &held, &format!("the hook {hook}")).await?;
-    if open.state.source.is_by_command() {
+    if open.state.source().is_by_command() {
         // A tracker is not told of a story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
         open.read_work_tree()

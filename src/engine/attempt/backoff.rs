@@ -70,7 +70,7 @@ pub(crate) async fn wait_for_service(
     }
     let now = Timestamp::now();
     if let Some(longest) = settings.max_duration
-        && now.duration_since(open.state.started) + rounded(delay) > longest
+        && now.duration_since(open.state.common.started) + rounded(delay) > longest
     {
         return Waited::TooLong(format!(
             "an agent's service is unavailable for another {words}, longer than ralph.maxDuration allows: {}",
@@ -80,8 +80,8 @@ pub(crate) async fn wait_for_service(
     backoff.times += 1;
     backoff.waited += delay;
     let until = now.checked_add(delay).unwrap_or(now);
-    open.state.waits_until = Some(until);
-    open.state.waits_for = Some(unavailable.reason.clone());
+    open.state.here.waits_until = Some(until);
+    open.state.here.waits_for = Some(unavailable.reason.clone());
     if let Err(error) = open.save() {
         open.tell(format!("cannot note the waiting: {error}"));
     }

@@ -102,7 +102,7 @@ pub(crate) async fn conclude(
     open.emit(What::AttemptEnded(Box::new(ended)));
     let left = left?;
     if let Some(base) = accepted {
-        let before = open.state.checkpoint.clone();
+        let before = open.state.checkpoint().clone();
         let has_gates = !base.gates.lines.is_empty();
         save(open, story, &begun, &outcome, &rests_on, base, left).await?;
         if has_gates {
@@ -248,19 +248,19 @@ fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
 }
 
 async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd, Error> {
-    let before = (open.state.progress.clone(), open.state.unmarked.clone());
+    let before = (open.state.progress().clone(), open.state.common.unmarked.clone());
     let listing = read_list(open).await?;
     unmarked_stories::note_mark(open, &listing, Completed::of(story));
-    if (&open.state.progress, &open.state.unmarked) != (&before.0, &before.1) {
+    if (open.state.progress(), &open.state.common.unmarked) != (&before.0, &before.1) {
         open.save()?;
     }
     let (done, total) = progress_of(&listing);
-    let skipped = open.state.progress.skipped.clone();
+    let skipped = open.state.progress().skipped.clone();
     open.emit(What::StoryProgress { done, total, skipped });
     unmarked_stories::refuse_unmarked(&open.state, &listing)?;
-    if open.state.unchanged >= MOST_UNCHANGED && open.state.progress.phase != Phase::Complete {
+    if open.state.common.unchanged >= MOST_UNCHANGED && open.state.phase() != Phase::Complete {
         // A person who types the same command again has looked.
-        open.state.unchanged = 0;
+        open.state.common.unchanged = 0;
         open.save()?;
         return Err(AttemptRefusal::NothingChanged {
             change: open.change().to_string(),
@@ -326,7 +326,7 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
             }
         }
         _ => {
-            let retries_left = open.state.progress.phase == Phase::Failed;
+            let retries_left = open.state.phase() == Phase::Failed;
             if retries_left && limits::fails_at_once(open, &current.id)? {
                 return Err(AttemptRefusal::AgentUnable {
                     log: numbers::log_of(open, &current.id, current.attempt),
@@ -341,7 +341,7 @@ fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded,
                 open.emit(What::Retry {
                     story: current.id,
                     retries: current.retries,
-                    max_retries: open.state.progress.max_retries,
+                    max_retries: open.state.progress().max_retries,
                     reason: current.reason,
                 });
             }

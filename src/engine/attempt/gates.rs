@@ -24,7 +24,7 @@ use crate::stories::Story;
 
 /// Refuses to go on without gates if the loop was begun with some that are not run any more.
 pub(super) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
-    let gates = &open.state.settings.unproven;
+    let gates = &open.state.here.commands.unproven;
     if gates.is_empty() || !settings.verify.is_empty() {
         return Ok(());
     }
@@ -153,7 +153,7 @@ pub(crate) struct About<'a> {
 /// tree as it is when the first gate begins.
 pub(crate) fn judged(open: &Loop<'_>, tree: &Oid) -> [(OsString, OsString); 2] {
     [
-        variable("RALPH_CHECKPOINT", open.state.checkpoint.as_str()),
+        variable("RALPH_CHECKPOINT", open.state.checkpoint().as_str()),
         variable("RALPH_TREE", tree.as_str()),
     ]
 }

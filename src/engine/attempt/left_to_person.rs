@@ -20,7 +20,7 @@ pub(super) async fn leave(
 ) -> Result<i32, Error> {
     open.emit(What::AttemptEnded(Box::new(begun.ended(story, &outcome))));
     let (site, state, _) = open.parts();
-    story_backup::put_back_judged(site, &state.source)?;
+    story_backup::put_back_judged(site, state.source())?;
     judged::forget(open).await?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;

@@ -56,7 +56,7 @@ pub(crate) fn limit_reached(
         )));
     }
     if let Some(longest) = settings.max_duration {
-        let age = Timestamp::now().duration_since(open.state.started);
+        let age = Timestamp::now().duration_since(open.state.common.started);
         if age >= longest {
             let age = SignedDuration::from_secs(age.as_secs());
             return Ok(Some(format!(

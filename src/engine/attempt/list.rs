@@ -28,7 +28,7 @@ pub(super) async fn settle(
         ListEdits::None => Additions::ArePutBack,
     };
     follow_source(open);
-    let source = open.state.source.clone();
+    let source = open.state.source().clone();
     let before = match open.list_before.take() {
         Some(before) => Some(before),
         None => list_bytes_before_attempt(open)
@@ -68,7 +68,7 @@ impl Settled {
         let (Some(wanted), Some(before)) = (&self.0, open.list_before.clone()) else {
             return Ok(());
         };
-        let now = before.bytes_after(open.site(), &open.state.source)?;
+        let now = before.bytes_after(open.site(), open.state.source())?;
         if now.as_ref() == Ok(wanted) {
             return Ok(());
         }
@@ -87,7 +87,7 @@ async fn put_back(
     (wanted, what): (&[u8], String),
 ) -> Result<(), Error> {
     let tree = open.read_work_tree().await?.tree;
-    let source = open.state.source.clone();
+    let source = open.state.source().clone();
     let git = &open.context.repo.git;
     // What git does not track is in no tree.
     let untracked = match now {
@@ -102,7 +102,7 @@ async fn put_back(
     let message = "what an attempt made of the story list";
     let repo = &open.context.repo;
     let commit = repo
-        .commit_tree(&tree, &[&open.state.checkpoint], message)
+        .commit_tree(&tree, &[open.state.checkpoint()], message)
         .await?;
     let own = open.state.change.attempt_ref(&story.id, attempt);
     let wish = KeptRef {
@@ -122,7 +122,7 @@ async fn put_back(
             let attempt = typed(format!("{}@{attempt}", story.id));
             format!("git ralph diff {} {attempt}", typed(open.change()))
         } else {
-            format!("git diff {} {}", open.state.checkpoint.short(), typed(&name))
+            format!("git diff {} {}", open.state.checkpoint().short(), typed(&name))
         }
     });
     if is_first {
@@ -160,7 +160,7 @@ pub(crate) async fn with_left_list(open: &mut Loop<'_>, now: &Oid) -> Result<(Oi
         return Ok((now.clone(), None));
     };
     let repo = &open.context.repo;
-    let path = &open.state.source.path;
+    let path = &open.state.source().path;
     let left = repo.git.tree_of(&commit).await?;
     let list = [format!(":(top,literal){path}")];
     let changes = repo.git.changes_among(now, &left, &list).await?;

@@ -16,12 +16,12 @@ pub(crate) fn note_between(open: &mut Loop<'_>, now: &Listing) {
         .map(|story| story.id.clone())
         .collect();
     let before = open.open_stories.replace(open_now.clone()).unwrap_or_default();
-    let completed = &open.state.progress.completed;
+    let completed = &open.state.progress().completed;
     let by_list = before
         .into_iter()
         .filter(|id| !open_now.contains(id) && !completed.iter().any(|done| done.id == *id));
     let by_list: Vec<String> = by_list.collect();
-    open.state.list.note_by_list(by_list);
+    open.state.common.list.note_by_list(by_list);
 }
 
 /// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are
@@ -42,7 +42,7 @@ pub(crate) fn note_attempt(
             Some(_) => {}
         }
     }
-    let notes = &mut open.state.list;
+    let notes = &mut open.state.common.list;
     notes.note_by_list(gone.iter().chain(&done).cloned());
     for other in &now.stories {
         if find_again(&before.stories, other).is_none() && !notes.added.contains(&other.id) {
@@ -60,7 +60,7 @@ pub(crate) fn refuse(
     story: &Story,
     settings: &Settings,
 ) -> Result<(), Error> {
-    let notes = &mut open.state.list;
+    let notes = &mut open.state.common.list;
     if notes.length == 0 {
         notes.length = listing.stories.len();
     }
@@ -75,7 +75,7 @@ pub(crate) fn refuse(
         change: open.change().to_string(),
         added,
         story: story.id.clone(),
-        source_file: open.state.source.path.clone(),
+        source_file: open.state.source().path.clone(),
     }
     .into())
 }

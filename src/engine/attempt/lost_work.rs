@@ -6,20 +6,19 @@ use crate::engine::Loop;
 use crate::error::Error;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::settings::Strategy;
 
 /// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt is
 /// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, which take the work of earlier
 /// stories along. A single such file is only reported: the story may have been to undo its change.
 pub(super) async fn lost_work(open: &mut Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
     let state = &open.state;
-    if state.strategy != Strategy::Stash || *now == state.checkpoint_tree {
+    if state.has_branch() || *now == state.common.checkpoint_tree {
         return Ok(None);
     }
     let Some(head) = state.loop_head().oid else {
         return Ok(None);
     };
-    let staged = state.save_points.last().map(|point| point.staged.clone());
+    let staged = state.here.save_points.last().map(|point| point.staged.clone());
     let mut bases = vec![open.context.repo.git.tree_of(&head).await?];
     bases.extend(staged.filter(|staged| !bases.contains(staged)));
     for base in bases {
@@ -45,8 +44,8 @@ pub(super) async fn lost_work(open: &mut Loop<'_>, now: &Oid) -> Result<Option<S
 async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<Vec<Vec<u8>>, Error> {
     let git = &open.context.repo.git;
     // git-ralph itself has marked the story in its list.
-    let list = open.state.source.path.as_bytes();
-    let changed = git.diff_trees(base, &open.state.checkpoint_tree).await?;
+    let list = open.state.source().path.as_bytes();
+    let changed = git.diff_trees(base, open.state.checkpoint_tree()).await?;
     let changed = changed
         .into_iter()
         .filter(|(status, path)| *status != b'A' && path != list);

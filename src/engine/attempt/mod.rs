@@ -85,13 +85,13 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     refuse_beside_session(open, options)?;
     gates::require_proven(open, &options.settings)?;
     if options.started == 0 {
-        for message in open.context.configuration.weaker(&open.state.settings) {
+        for message in open.context.configuration.weaker(&open.state.common.settings) {
             open.tell(message);
         }
     }
     // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
-    if let Some(commands) = &mut open.state.source.commands {
+    if let Some(commands) = &mut open.state.common.source.commands {
         commands.boxing = boxing(&options.settings);
     }
     if options.started == 0 {
@@ -222,8 +222,8 @@ pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
     if why.is_none() {
         return;
     }
-    open.state.stopped = why;
-    (open.state.waits_until, open.state.waits_for) = (None, None);
+    open.state.here.stopped = why;
+    (open.state.here.waits_until, open.state.here.waits_for) = (None, None);
     if let Err(error) = open.save() {
         open.tell(format!("cannot note why it stopped: {error}"));
     }
@@ -232,7 +232,7 @@ pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
 /// Refuses an attempt while an agent's own session works on the loop: two writers in one work tree spoil each other's
 /// work.
 fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
-    let session = open.state.session.as_ref();
+    let session = open.state.here.session.as_ref();
     let Some(session) = session.filter(|session| session.is_heard_at_work(options.settings.idle_timeout))
     else {
         return Ok(());
@@ -267,7 +267,7 @@ async fn attempt_once(
 ) -> Result<Concluded, Error> {
     let settings = &options.settings;
     // A user who has just typed the command stands for what the work tree holds.
-    let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint.clone());
+    let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));
@@ -312,10 +312,10 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
     }
     shared_stash::record(open).await?;
     let (site, state, _) = open.parts();
-    let list = if state.source.is_by_command() {
+    let list = if state.source().is_by_command() {
         None
     } else {
-        StoryList::read(site, &state.source)?
+        StoryList::read(site, state.source())?
     };
     (open.list_before, open.list_left) = (list, None);
     open.view.at_checkpoint = false;
@@ -338,7 +338,7 @@ pub(crate) async fn choose_story(
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
-    if open.state.progress.phase != Phase::Complete {
+    if open.state.phase() != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;
     }
     list_growth::note_between(open, &listing);
@@ -418,10 +418,10 @@ pub(crate) fn begin_at(
         run: run_name(Timestamp::now()),
     };
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
-    open.state.waits_until = None;
-    open.state.waits_for = None;
-    open.state.stopped = None;
-    open.state.noted = None;
+    open.state.here.waits_until = None;
+    open.state.here.waits_for = None;
+    open.state.here.stopped = None;
+    open.state.here.noted = None;
     open.state.begin_running(Running {
         run: begun.run.clone(),
         since,
@@ -440,7 +440,7 @@ pub(crate) fn begin_at(
         title: story.title.clone(),
         attempt: number,
         retries: failures,
-        max_retries: open.state.progress.max_retries,
+        max_retries: open.state.progress().max_retries,
         done,
         total,
         agent: agent.map(Agent::label),

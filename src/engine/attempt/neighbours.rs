@@ -58,7 +58,7 @@ async fn contains_checkpoint(open: &Loop<'_>, tip: Option<&Oid>) -> Result<bool,
             open.context
                 .repo
                 .git
-                .is_ancestor(&open.state.checkpoint, tip)
+                .is_ancestor(open.state.checkpoint(), tip)
                 .await?
         }
         None => false,

@@ -22,14 +22,9 @@ pub fn prompt_text(
     story: &Story,
     settings: &Settings,
 ) -> Result<String, Error> {
-    let current = open
-        .state
-        .progress
-        .story
-        .as_ref()
-        .filter(|current| current.id == story.id);
+    let current = open.state.current_at(&story.id);
     let learnings = learnings::newest(open);
-    let running = open.state.progress.phase == Phase::Running;
+    let running = open.state.phase() == Phase::Running;
     let attempt = match current {
         Some(current) if running => current.attempt,
         _ => numbers::next_number(open, &story.id)?,
@@ -49,20 +44,20 @@ pub fn prompt_text(
         work: prompt::Work {
             change: open.change().as_str(),
             story,
-            source: &open.state.source.path,
+            source: &open.state.source().path,
             gates: &settings.verify,
         },
-        branch: &open.state.branch,
-        strategy: open.state.strategy.name(),
+        branch: &open.state.common.branch,
+        strategy: open.state.common.strategy.name(),
         preamble: &listing.preamble,
-        adapter: open.state.source.adapter.name(),
+        adapter: open.state.common.source.adapter.name(),
         mark: settings.mark.name(),
         attempt,
         reason: current.and_then(|current| current.reason.as_deref()),
-        checkpoint: open.state.checkpoint.short(),
+        checkpoint: open.state.checkpoint().short(),
         last_attempt: last_attempt.as_deref(),
         last_log: last_log.as_deref(),
-        context: &context_files(&open.context.repo.top, &open.state.source),
+        context: &context_files(&open.context.repo.top, open.state.source()),
         learnings: &learnings,
         // A session has none of git-ralph's variables, so the prompt names the path.
         learnings_file: &below(top, &learnings::file(open)),
@@ -124,10 +119,10 @@ fn below(top: &Path, path: &Path) -> String {
 
 /// Records that the prompt about `story` was shown, for the session that receives it.
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
-    open.state.prompted = Some(Given {
+    open.state.here.prompted = Some(Given {
         story: story.id.clone(),
         attempt: numbers::next_number(open, &story.id)?,
-        checkpoint: open.state.checkpoint.clone(),
+        checkpoint: open.state.checkpoint().clone(),
         since: Timestamp::now(),
     });
     open.save()

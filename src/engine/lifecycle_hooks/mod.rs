@@ -39,7 +39,7 @@ pub(super) async fn before_attempt(
         title: story.title.clone(),
         attempt: number,
         retries: open.state.failures_of(&story.id),
-        max_retries: open.state.progress.max_retries,
+        max_retries: open.state.progress().max_retries,
         done,
         total,
         agent: None,
@@ -133,7 +133,7 @@ async fn keep_before_hook(open: &mut Loop<'_>, before: &Oid, about: About<'_>) -
     let name = format!("{name}-before-hook");
     let message = format!("what the hook {} was given", Hook::PreCheckpoint.name());
     let commit = repo
-        .commit_tree(before, &[&open.state.checkpoint], &message)
+        .commit_tree(before, &[open.state.checkpoint()], &message)
         .await?;
     let kept = KeptRef { name, oid: commit };
     let kept = repo.git.keep(&[kept], "ralph: before a hook").await?;

@@ -16,12 +16,7 @@ pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String
     let Some(path) = path_in_work_tree(open, hook) else {
         return Ok(None);
     };
-    let was = open
-        .context
-        .repo
-        .git
-        .file_of(&open.state.before.initial, &path)
-        .await?;
+    let was = open.context.repo.git.file_of(open.state.initial(), &path).await?;
     let file = open.context.repo.top.join(&path);
     // A directory or a pipe is no hook that the loop could have begun with.
     let is = is_there(&file)?.then(|| read_regular(&file, Links::Refused, MOST).unwrap_or_default());

@@ -18,7 +18,7 @@ use crate::state::{AbortPlan, Intent};
 /// If a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
 /// elsewhere. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
-    if open.state.linked.is_none() {
+    if !open.state.has_own_work_tree() {
         return abort_in_place(open).await;
     }
     Box::pin(leave::give_up(open)).await?;
@@ -43,7 +43,7 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
     if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }
-    if original_now(&open.context.repo, &open.state).await? != open.state.original_head {
+    if original_now(&open.context.repo, &open.state).await? != open.state.common.original_head {
         return Err(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),
             branch: open.state.original_name(),

@@ -19,8 +19,8 @@ use crate::git::{RefInfo, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
-use crate::settings::{BoxMode, Options, Settings};
-use crate::state::{AdoptPlan, Before, Intent, State, Store};
+use crate::settings::{BoxMode, Settings};
+use crate::state::{AdoptPlan, Before, Here, Intent, State, Store};
 
 /// A loop as it travels, read from a remote: another machine has written it.
 #[derive(Clone, Debug)]
@@ -62,33 +62,35 @@ pub async fn adopt<'o>(
         .await?;
     refuse_branch_elsewhere(&context, change, &refs)?;
     let lock = store.lock()?;
-    let here = store.load()?;
+    let ours = store.load()?;
     let mut state = localised(&context, &portable, settings)?;
-    let is_known = here
-        .as_ref()
-        .is_some_and(|here| here.is_same_loop(&state) && here.worktree == state.worktree);
-    let own = here
-        .as_ref()
-        .filter(|_| is_known)
-        .and_then(|here| here.linked.clone());
-    if own.is_some() {
-        // HEAD was detached in the loop's own work tree.
-        (state.linked, state.original_branch) = (own, None);
-    }
-    let mut dropped = Vec::new();
-    let (events, learnings) = match &here {
-        Some(here) => with_ours(&context, &store, here, &portable)?,
+    let is_own = |known: &State| known.is_same_loop(&state) && known.here.worktree == state.here.worktree;
+    let is_known = ours.as_ref().is_some_and(is_own);
+    let (events, learnings) = match &ours {
+        Some(ours) => with_ours(&context, &store, ours, &portable)?,
         None => (portable.events.clone(), portable.learnings.clone()),
     };
-    match here {
+    let mut dropped = std::mem::take(&mut state.common.settings.gates);
+    match ours {
         // Agent and gates that were named where it began hold there.
-        Some(here) if is_known => (state.before, state.settings) = (here.before, here.settings),
+        Some(ours) if is_known => {
+            dropped.clear();
+            if ours.has_own_work_tree() {
+                // HEAD was detached in the loop's own work tree.
+                state.common.original_branch = None;
+            }
+            state.common.settings = ours.common.settings;
+            state.here = Here {
+                linked: ours.here.linked,
+                commands: ours.here.commands,
+                ..Here::new(ours.here.worktree, ours.here.before)
+            };
+        }
         _ => {
-            state.before = before(&context, &state).await?;
+            state.here.before = before(&context, &state).await?;
             // A remote can ask for more than is configured here, never for less.
-            let asked = &mut state.settings.options.boxed;
+            let asked = &mut state.common.settings.plain.boxed;
             *asked = asked.filter(|mode| *mode == BoxMode::Require);
-            dropped = portable.state.settings.options.verify;
             dropped.retain(|gate| !settings.verify.iter().any(|own| program_of(own) == gate));
         }
     }
@@ -97,7 +99,7 @@ pub async fn adopt<'o>(
             Some(head) => context.repo.git.tree_of(head).await?,
             None => context.repo.empty_tree().await?,
         },
-        kept: overtaken(&context, change, &refs, &state.checkpoint, &portable.attempts).await?,
+        kept: overtaken(&context, change, &refs, state.checkpoint(), &portable.attempts).await?,
         attempts: portable.attempts,
         is_known,
     };
@@ -161,24 +163,17 @@ fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefIn
 /// Returns the state for this machine. No command comes from a remote: gates, agents and adapters are configured here.
 fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) -> Result<State, Error> {
     let mut state = portable.state.clone();
-    state.worktree = WorkTreePath::new(&context.repo.top);
-    // No other machine decides what is removed here.
-    state.linked = None;
-    state.settings.options = Options {
-        agent: None,
-        verify: Vec::new(),
-        ..state.settings.options
-    };
+    state.here.worktree = WorkTreePath::new(&context.repo.top);
     let own = wanted(settings, &state.change, &context.below_top);
-    if state.source.is_by_command() {
+    let source = &mut state.common.source;
+    if source.is_by_command() {
         let missing = || StartRefusal::NoListCommand(state.change.to_string());
         let commands = own.commands.ok_or_else(missing)?;
-        state.source.path.clone_from(&commands.stories);
-        state.source.commands = Some(commands);
-    } else if !is_inside(&state.source.path) {
-        return Err(StartRefusal::ListOutside(state.source.path.clone()).into());
+        source.path.clone_from(&commands.stories);
+        source.commands = Some(commands);
+    } else if !is_inside(&source.path) {
+        return Err(StartRefusal::ListOutside(source.path.clone()).into());
     }
-    (state.running, state.session, state.prompted) = (None, None, None);
     Ok(state)
 }
 
@@ -192,7 +187,7 @@ fn is_inside(path: &str) -> bool {
 /// Makes a snapshot for a loop that began elsewhere: nothing was staged.
 async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     let repo = &context.repo;
-    let head = match &state.original_head {
+    let head = match &state.common.original_head {
         Some(head) => head.clone(),
         None => {
             let empty = repo.empty_tree().await?;
@@ -201,14 +196,10 @@ async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     };
     let tree = repo.git.tree_of(&head).await?;
     let staged = repo.commit_tree(&tree, &[&head], "what was staged").await?;
-    let message = snapshot_message(&state.original_place(), &state.change, state.linked.as_ref());
-    let tree = repo.git.tree_of(&state.before.initial).await?;
-    Ok(Before {
-        snapshot: repo.commit_tree(&tree, &[&head, &staged], &message).await?,
-        anchor: None,
-        index: true,
-        ..state.before.clone()
-    })
+    let message = snapshot_message(&state.original_place(), &state.change, None);
+    let tree = repo.git.tree_of(state.initial()).await?;
+    let snapshot = repo.commit_tree(&tree, &[&head, &staged], &message).await?;
+    Ok(Before::nothing_beside(snapshot))
 }
 
 /// Names what the loop of this name has here and the remote's has not: its tip, and attempts of the same numbers.
@@ -250,12 +241,12 @@ async fn overtaken(
 fn with_ours(
     context: &Context<'_>,
     store: &Store,
-    here: &State,
+    ours: &State,
     came: &Portable,
 ) -> Result<(Vec<u8>, Vec<u8>), FileError> {
     let read = |name| Ok(read_if_there(&store.file(name))?.unwrap_or_default());
     let (events, learnings) = (read("events.jsonl")?, read("learnings.md")?);
-    let text = PublicText::of_loop(context, here, &events);
+    let text = PublicText::of_loop(context, ours, &events);
     let travelled = travel::events(&events, &text);
     let learned = travel::learnings(&learnings, &text);
     Ok((

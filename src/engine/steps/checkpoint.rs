@@ -50,10 +50,10 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
     if is_fine || !(by_agent && changes_only_the_list(open, reading)) {
-        open.state.unchanged = 0;
+        open.state.common.unchanged = 0;
         return;
     }
-    open.state.unchanged += 1;
+    open.state.common.unchanged += 1;
     let story = new.story.as_deref().unwrap_or_default();
     open.tell(format!(
         "warning: story {story} was reported complete, but git sees no change outside the story list"
@@ -62,10 +62,10 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
 
 /// Returns whether nothing but the story list has changed since the last checkpoint.
 pub(crate) fn changes_only_the_list(open: &Loop<'_>, reading: &Reading) -> bool {
-    let list = open.state.source.path.as_bytes();
+    let list = open.state.source().path.as_bytes();
     match &reading.changes {
         Some(changes) => changes.iter().all(|(_, path)| path == list),
-        None => reading.tree == open.state.checkpoint_tree,
+        None => reading.tree == open.state.common.checkpoint_tree,
     }
 }
 

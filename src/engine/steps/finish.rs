@@ -42,15 +42,15 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
 /// branch checked out on which the loop began.
 pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Result<(), Error> {
     open.require_live()?;
-    let has_own = open.state.linked.is_some();
+    let has_own = open.state.has_own_work_tree();
     if into.is_some() && !has_own {
         return Err(FinishRefusal::NoWorkTreeOfItsOwn(open.change().to_string()).into());
     }
     let (name, branch) = match how {
         Finish::Cleanup { .. } => ("cleanup", open.state.begun_on().cloned()),
-        Finish::Keep => ("keep", Some(open.state.branch.clone())),
+        Finish::Keep => ("keep", Some(open.state.common.branch.clone())),
     };
-    let in_place = !open.state.strategy.is_branch();
+    let in_place = !open.state.has_branch();
     lifecycle_hooks::before_finish(open, name, branch).await?;
     match how {
         _ if in_place => close(open, how == Finish::Keep).await?,
@@ -79,13 +79,13 @@ async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
     if position.tip.is_none() {
         open.tell(format!(
             "branch {} no longer exists; to bring it back: git branch {} {}",
-            open.state.branch,
-            typed(&open.state.branch),
-            open.state.checkpoint.short()
+            open.state.common.branch,
+            typed(&open.state.common.branch),
+            open.state.checkpoint().short()
         ));
     }
     let plan = KeepPlan {
-        finished: position.tip.unwrap_or_else(|| open.state.checkpoint.clone()),
+        finished: position.tip.unwrap_or_else(|| open.state.checkpoint().clone()),
         head: position.head.branch,
         aside,
     };
@@ -97,7 +97,7 @@ async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
 async fn close(open: &mut Loop<'_>, keep: bool) -> Result<(), Error> {
     let tip = open.position().await?.tip;
     let plan = ClosePlan {
-        finished: tip.unwrap_or_else(|| open.state.checkpoint.clone()),
+        finished: tip.unwrap_or_else(|| open.state.checkpoint().clone()),
         keep,
     };
     transition::take(open, Intent::Close(plan), Known::fresh()).await
@@ -115,9 +115,9 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
 /// Checks whether `finish --cleanup` is possible now; changes nothing.
 pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
-    if open.state.linked.is_some() {
+    if open.state.has_own_work_tree() {
         Box::pin(leave::can_bring(open)).await?;
-    } else if open.state.strategy.is_branch() {
+    } else if open.state.has_branch() {
         plan_cleanup(open, false).await?;
     }
     Ok(())
@@ -132,7 +132,7 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
     }
     let original = original_now(&open.context.repo, &open.state).await?;
     let mut read = None;
-    let (finished, merged) = match (open.state.original_head.clone(), original.clone()) {
+    let (finished, merged) = match (open.state.common.original_head.clone(), original.clone()) {
         (Some(was), Some(now)) if was != now => {
             let git = open.context.repo.git.clone();
             let (ours, theirs) = tokio::join!(work_tree_now(open), git.existing_trees([&was, &now]));
@@ -162,9 +162,9 @@ async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, 
 /// loop changed.
 async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
     let git = &site.repo.git;
-    let snapshot = &state.before.snapshot;
+    let snapshot = &state.here.before.snapshot;
     let was_staged = git.tree_of_name(&format!("{snapshot}^2")).await?;
-    let was = match &state.original_head {
+    let was = match &state.common.original_head {
         Some(head) => git.tree_of(head).await?,
         None => site.repo.empty_tree().await?,
     };
@@ -194,7 +194,7 @@ async fn merge_with_original(
     ours: &Oid,
 ) -> Result<Oid, Error> {
     let git = &repo.git;
-    let branch = state.original_branch.clone().unwrap_or_default();
+    let branch = state.common.original_branch.clone().unwrap_or_default();
     let text = |paths: Vec<Vec<u8>>| {
         let paths = paths.iter();
         paths.map(|path| shown(path)).collect()

@@ -130,13 +130,13 @@ impl FinishRefusal {
     /// Refuses to finish a loop again in the other way than it `was` finished, with the commands that do it. `keeps` is true for `--keep`. Returns `None` if it
     /// was not, or git has no commands for it.
     pub fn of_other_way(state: &State, was: Ending, keeps: bool) -> Option<Self> {
-        let has_commands = state.strategy.is_branch() && state.linked.is_none();
-        let head = state.original_head.as_ref().filter(|_| has_commands)?;
-        let branch = &state.branch;
+        let has_commands = state.has_branch() && !state.has_own_work_tree();
+        let head = state.common.original_head.as_ref().filter(|_| has_commands)?;
+        let branch = &state.common.branch;
         let (own, finished) = (typed(branch), typed(state.change.ralph_ref("finished")));
         let (was, commands) = match (was, keeps) {
             (Ending::Keep, false) => {
-                let original = match &state.original_branch {
+                let original = match &state.common.original_branch {
                     Some(original) => typed(original),
                     None => format!("--detach {head}"),
                 };

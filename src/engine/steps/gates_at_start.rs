@@ -53,15 +53,15 @@ pub(super) async fn run_gates(
 /// Undoes what the gates did to the files that were there, and keeps that; new files stay, and out of the checkpoints.
 /// Returns whether there was anything.
 async fn undo_changes(open: &mut Loop<'_>) -> Result<bool, Error> {
-    let known = open.state.gate_files.clone();
+    let known = open.state.here.gate_files.clone();
     let is_same = open.checkpoint().is_as_left(open.site()).await? || open.is_at_checkpoint().await?;
-    let is_at_tip = open.position().await?.tip.as_ref() == Some(&open.state.checkpoint);
+    let is_at_tip = open.position().await?.tip.as_ref() == Some(open.state.checkpoint());
     let record = judged::record(open).cloned();
     if let Some(record) = record.filter(|_| !is_same || !is_at_tip) {
         transition::put_back(open, record).await?;
     }
     judged::forget(open).await?;
-    Ok(!is_same || open.state.gate_files != known)
+    Ok(!is_same || open.state.here.gate_files != known)
 }
 
 /// Removes what `start` has made of a loop that did not begin. Everything that it kept is where it was.
@@ -106,7 +106,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
         // For those who look: nothing relies on it.
         open.save_for(Durability::Atomic)?;
         let mut job = plain_job(open, &run, guard.clone());
-        job.env.extend(judged(open, &open.state.checkpoint_tree));
+        job.env.extend(judged(open, open.state.checkpoint_tree()));
         job.walls.clone_from(&confined.walls);
         let log = log
             .try_clone()

@@ -52,7 +52,8 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     }
     let branch = open.state.begun_on().cloned();
     let name = branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
-    let from = open.state.linked.as_ref().map(|linked| linked.from.as_path());
+    let linked = open.state.here.linked.as_ref();
+    let from = linked.map(|linked| linked.from.as_path());
     let trees = seen_from(open, from).await?;
     let is_there = |tree: &&WorkTreeInfo| !tree.is_bare && tree.branch == name && may_exist(&tree.top);
     let mut found = trees.iter().filter(is_there);
@@ -92,7 +93,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
     refuse_operation(target).await?;
     for other in state::changes(&target.common_dir)? {
         let state = Store::new(&target.common_dir, &other).load_live()?;
-        if state.is_some_and(|state| state.worktree.as_path() == target.top) {
+        if state.is_some_and(|state| state.work_tree() == target.top) {
             return Err(FinishRefusal::LoopInTheWay {
                 other: other.to_string(),
                 path: target.top.clone(),
@@ -115,7 +116,7 @@ async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<Int
         }
         .into());
     }
-    let was = git.tree_of(&open.state.before.initial).await?;
+    let was = git.tree_of(open.state.initial()).await?;
     let branch = head.branch.as_deref().map(short_branch).map(str::to_owned);
     let merged = match target.merge(&was, &from, ours).await? {
         Ok(merged) => merged,
@@ -168,10 +169,10 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
 /// (files that git ignores, the directories of nested repositories) is moved to the trash. A work tree that was changed
 /// since stays, and so does one that cannot be removed; that is told.
 pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
-    let Some(linked) = open.state.linked.clone().filter(|linked| linked.leaving) else {
+    let Some(linked) = open.state.here.linked.clone().filter(|linked| linked.leaving) else {
         return Ok(());
     };
-    let top = open.state.worktree.as_path().to_owned();
+    let top = open.state.work_tree().to_owned();
     let back = other_work_tree(open, linked.from.as_path()).await;
     let outside = match &back {
         Some((repo, _)) => repo.git.clone(),
@@ -193,7 +194,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     if matches!(removed, Ok(Removal::Done(_))) {
         drop_empty_parent(main.as_deref(), &top, &open.context.configuration.settings);
     }
-    if let Some(linked) = &mut open.state.linked {
+    if let Some(linked) = &mut open.state.here.linked {
         linked.leaving = false;
     }
     open.save_for(Durability::Whole)?;
@@ -236,7 +237,7 @@ async fn seen_from(open: &Loop<'_>, from: Option<&Path>) -> Result<Vec<WorkTreeI
 
 /// Finds a work tree to go on in: the one from which the loop began, else any other.
 async fn other_work_tree(open: &Loop<'_>, from: &Path) -> Option<(Repo, Head)> {
-    let own = open.state.worktree.as_path();
+    let own = open.state.work_tree();
     let trees = seen_from(open, Some(from)).await.ok()?;
     let others = trees
         .into_iter()

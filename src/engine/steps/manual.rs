@@ -21,7 +21,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     let (listing, story, begun) = begin(open, &options.settings).await?;
     let (site, state, _) = open.parts();
-    story_backup::take_judged(site, &state.source)?;
+    story_backup::take_judged(site, state.source())?;
     let outcome = Outcome::by_hand(Judgement::complete());
     conclude_by_hand(open, &story, &listing, outcome, &options.settings, begun).await
 }
@@ -43,14 +43,14 @@ async fn refuse_unfit(open: &mut Loop<'_>) -> Result<(), Error> {
     let (repo, state) = (&open.context.repo, &open.state);
     let held = repo.held_tree(&open.checkpoint().index(open.site()));
     // In the ordinary case no process is asked.
-    if position.tip.as_ref() == Some(&state.checkpoint) && held.as_ref() == Some(&state.checkpoint_tree) {
+    if position.tip.as_ref() == Some(state.checkpoint()) && held.as_ref() == Some(state.checkpoint_tree()) {
         return Ok(());
     }
-    match repo.git.tree_of(&state.checkpoint).await {
-        Ok(tree) if tree == state.checkpoint_tree => Ok(()),
+    match repo.git.tree_of(state.checkpoint()).await {
+        Ok(tree) if tree == state.common.checkpoint_tree => Ok(()),
         Ok(_) | Err(GitError::Failed { .. }) => Err(StepRefusal::Unfit {
             change: state.change.to_string(),
-            checkpoint: state.checkpoint.short().to_owned(),
+            checkpoint: state.checkpoint().short().to_owned(),
             file: open.store.state_file(),
         }
         .into()),
@@ -91,7 +91,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     forget_record(open)?;
     users_head::follow(open).await?;
     let position = open.position().await?;
-    let at_tip = position.tip.as_ref() == Some(&open.state.checkpoint);
+    let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
     if at_tip && position.is_on_branch(&open.state) && open.is_at_checkpoint().await? {
         return Ok(false);
     }
@@ -126,7 +126,7 @@ pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Skips a story, or stops skipping it; returns the story's id.
 pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Result<String, Error> {
     let listing = read_list(open).await?;
-    let skipped = &open.state.progress.skipped;
+    let skipped = &open.state.progress().skipped;
     let id = match story {
         Some(id) if skipped.iter().any(|skipped| skipped == id) => id.to_owned(),
         Some(id) => {
@@ -134,7 +134,8 @@ pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Resul
             if undo {
                 return Err(StoryRefusal::NotSkipped(story.id).into());
             }
-            if story.done && open.state.unmarked.iter().all(|unmarked| unmarked.id != story.id) {
+            let mut unmarked = open.state.common.unmarked.iter();
+            if story.done && unmarked.all(|unmarked| unmarked.id != story.id) {
                 return Err(StoryRefusal::AlreadyComplete(story.id).into());
             }
             story.id

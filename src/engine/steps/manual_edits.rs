@@ -22,7 +22,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     let mut position = open.position().await?;
     if !position.is_on_branch(&open.state) {
         let own = open.state.loop_head();
-        let is_at_tip = position.tip.as_ref() == Some(&open.state.checkpoint);
+        let is_at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
         let is_only_detached = position.head.branch.is_none() && position.head.oid == own.oid && is_at_tip;
         if !is_only_detached {
             return position.require_on_branch(&open.state);
@@ -32,7 +32,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         open.view.drop_refs();
         open.tell(format!(
             "HEAD was detached and is put back to {}",
-            open.state.branch
+            open.state.common.branch
         ));
         position.head = own;
     }
@@ -48,7 +48,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         _ => {
             return Err(RepositoryRefusal::CheckpointGone {
                 own: open.state.own_work_tree(),
-                branch: open.state.branch.clone(),
+                branch: open.state.common.branch.clone(),
                 checkpoint: checkpoint.commit.short().to_owned(),
             }
             .into());
@@ -62,11 +62,11 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     }
     let reading = open.read_work_tree().await?;
     if tip == checkpoint.commit && reading.tree == checkpoint.tree {
-        let started = open.state.started;
+        let started = open.state.common.started;
         return Ok(checkpoint.record_unseen_edits(open.site(), started).await?);
     }
     reading.require_converted()?;
-    let session = open.state.session.as_ref();
+    let session = open.state.here.session.as_ref();
     let given = session.and_then(|session| session.given.as_ref());
     let whose = match given {
         Some(given) if numbers::still_stands(open, given)? => {

@@ -19,7 +19,9 @@ use crate::git::{RefInfo, locks, operations_in_progress};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
-use crate::settings::{BoxMode, Choice, Least, LoopSettings, Mark, Options, Settings, Strategy};
+use crate::settings::{
+    BoxMode, Choice, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy,
+};
 use crate::state::{self, Linked, State, Store};
 use crate::stories::{self, Listing, Source};
 
@@ -43,14 +45,23 @@ pub struct StartOptions {
 }
 
 impl StartOptions {
+    /// Returns those commands that the loop keeps.
+    pub(super) fn commands(&self) -> LoopCommands {
+        LoopCommands {
+            agent: self.typed.agent.clone(),
+            verify: self.typed.verify.clone(),
+            unproven: Vec::new(),
+        }
+    }
+
     /// Returns those settings that the loop keeps.
     pub(super) fn kept(&self) -> LoopSettings {
         LoopSettings {
             mark: self.settings.mark,
-            options: self.typed.clone(),
-            unproven: Vec::new(),
+            plain: self.typed.plain,
+            gates: Vec::new(),
             least: Least {
-                mode: match self.typed.boxed {
+                mode: match self.typed.plain.boxed {
                     Some(_) => BoxMode::Off,
                     None => self.settings.boxing.of_tree.mode,
                 },
@@ -220,7 +231,7 @@ fn nothing_left(change: &Change, listing: &Listing) -> Error {
 /// Returns the error for a start on the branch of a finished loop: that nothing is left to do, or that a new loop
 /// begins on another branch.
 async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
-    let listing = state.source.list(&context.repo.top).await;
+    let listing = state.source().list(&context.repo.top).await;
     if let Ok(listing) = listing
         && !listing.stories.is_empty()
         && upcoming(&listing, &[]) == Upcoming::Nothing
@@ -228,7 +239,7 @@ async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
         return nothing_left(&state.change, &listing);
     }
     StartRefusal::OnFinishedBranch {
-        branch: state.branch.clone(),
+        branch: state.common.branch.clone(),
         original: state.original_name(),
     }
     .into()
@@ -292,7 +303,7 @@ pub(super) fn refuse_other_loops(context: &Context<'_>, change: &Change) -> Resu
             continue;
         }
         let state = Store::new(&context.repo.common_dir, &other).load()?;
-        if state.is_some_and(|state| state.is_live() && state.worktree.as_path() == context.repo.top) {
+        if state.is_some_and(|state| state.is_live() && state.work_tree() == context.repo.top) {
             return Err(StartRefusal::OtherLoop(other.to_string()).into());
         }
     }

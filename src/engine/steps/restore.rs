@@ -33,7 +33,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     }
     let repo = &open.context.repo;
     let tree = repo.git.tree_of(&kept).await?;
-    let changes = repo.git.diff_trees(&open.state.checkpoint_tree, &tree).await?;
+    let changes = repo.git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
     let in_the_way = repo.in_the_way(&changes)?;
     if !in_the_way.is_empty() {
         let paths = in_the_way.iter();

@@ -18,7 +18,7 @@ use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::{Savepoint, Site};
 use crate::settings::Strategy;
-use crate::state::{Before, Completed, Linked, ListNotes, Progress, SavePoint, State, Store};
+use crate::state::{Before, Common, Completed, Here, Linked, ListNotes, Progress, SavePoint, State, Store};
 use crate::stories;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
@@ -74,48 +74,36 @@ pub async fn resume<'o>(
     } else {
         Vec::new()
     };
-    let state = State {
-        version: strategy.version(),
-        change: change.clone(),
+    let common = Common {
         branch: strategy.branch(change, &context.head),
         strategy,
-        moved_head: context.head.oid.clone().filter(|_| strategy == Strategy::Stash),
         original_branch: begun.original_branch,
         original_head: begun.original_head,
+        initial,
         checkpoint_tree: repo.git.tree_of(tip).await?,
         checkpoint: tip.clone(),
-        worktree: WorkTreePath::new(&repo.top),
-        linked: begun.linked,
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, completed),
         settings: options.kept(),
         source,
         unmarked,
-        before: Before {
-            snapshot: remains.snapshot.clone(),
-            initial,
-            anchor,
-            index: true,
-            nested: Vec::new(),
-        },
-        running: None,
-        session: None,
-        prompted: None,
         unchanged: 0,
+        listed: None,
         list: ListNotes::default(),
         stood: Vec::new(),
-        listed: None,
-        waits_until: None,
-        waits_for: None,
-        awaiting_choice: None,
-        stopped: None,
-        closed: None,
-        noted: None,
-        save_points: save_points(repo, change, &remains.refs).await?,
-        gate_files: Vec::new(),
-        restored: None,
-        intent: None,
     };
+    let before = Before {
+        anchor,
+        ..Before::nothing_beside(remains.snapshot.clone())
+    };
+    let here = Here {
+        linked: begun.linked,
+        moved_head: context.head.oid.clone().filter(|_| strategy == Strategy::Stash),
+        commands: options.commands(),
+        save_points: save_points(repo, change, &remains.refs).await?,
+        ..Here::new(WorkTreePath::new(&repo.top), before)
+    };
+    let state = State::new(change.clone(), common, here);
     store.save(&state)?;
     let mut open = Loop::new(context, state, store, lock);
     open.tell("the loop's state is rebuilt from its branch and refs");

@@ -107,7 +107,7 @@ pub(crate) async fn undo(
         let change = typed(open.change());
         open.tell(format!(
             "{} was edited during the attempt, and is back as it was; the edit is kept: git ralph diff {change} {}",
-            open.state.source.path,
+            open.state.source().path,
             typed(&shown)
         ));
     }
@@ -117,7 +117,7 @@ pub(crate) async fn undo(
 /// Returns whether something but marks has changed in the list of stories: a person may have written to it meanwhile, and
 /// its file goes back with the attempt. Two git processes if the list has changed.
 async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> {
-    let source = &open.state.source;
+    let source = open.state.source();
     let has_changed = now.changes.iter().flatten();
     let has_changed = has_changed
         .map(|(_, path)| path)
@@ -134,7 +134,7 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
         };
         Some(listing.stories.into_iter().map(texts).collect::<Vec<_>>())
     };
-    let was = listed(git.file_of(&open.state.checkpoint, &source.path).await?);
+    let was = listed(git.file_of(open.state.checkpoint(), &source.path).await?);
     let is = listed(git.file_of(&now.tree, &source.path).await?);
     // A list that cannot be read is the attempt's doing.
     Ok(is.is_some() && was != is)
@@ -175,7 +175,8 @@ async fn keep_beside(
         "attempt {} at {}: after its gates",
         undoing.attempt, undoing.story
     );
-    let oid = repo.commit_tree(now, &[&open.state.checkpoint], &message).await?;
+    let below = open.state.checkpoint();
+    let oid = repo.commit_tree(now, &[below], &message).await?;
     let missing = changes.iter().filter(|(status, _)| matches!(status, b'D' | b'T'));
     let missing = first_few(missing.map(|(_, path)| path)).join(", ");
     if !missing.is_empty() {
@@ -199,12 +200,8 @@ async fn keep(
     now: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
     let repo = &open.context.repo;
-    let head = position
-        .head
-        .oid
-        .as_ref()
-        .filter(|_| open.state.strategy.is_branch());
-    let below = head.unwrap_or(&open.state.checkpoint);
+    let head = position.head.oid.as_ref().filter(|_| open.state.has_branch());
+    let below = head.unwrap_or(open.state.checkpoint());
     let what = match undoing.verdict {
         Some(verdict) => verdict.words(),
         None => "reverted by hand",

@@ -48,7 +48,7 @@ fn skipped_for_failure(open: &Loop<'_>, known: &[String]) -> Result<Vec<String>,
         let last = attempts.iter().rfind(|entry| entry.attempt.story == **id);
         last.is_some_and(|entry| entry.attempt.verdict.counts())
     };
-    let skipped = open.state.progress.skipped.iter();
+    let skipped = open.state.progress().skipped.iter();
     Ok(skipped
         .filter(|id| !known.contains(id))
         .filter(has_failed)
@@ -87,7 +87,7 @@ impl Driver {
             note_stopped(open, Some(BY_REQUEST.to_owned()));
             return Ok(Some(Stopped::Asked));
         }
-        let step = match open.state.progress.phase {
+        let step = match open.state.phase() {
             Phase::Failed => Step::Retry,
             _ => Step::Next,
         };

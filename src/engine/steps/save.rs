@@ -10,19 +10,19 @@ use crate::error::Error;
 use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::settings::Strategy;
 use crate::state::{Intent, SavePlan, SavePoint};
 
 /// Stores the state before an attempt at a story, unless its entry is there already.
 pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
-    if open.state.strategy != Strategy::Stash {
+    if open.state.has_branch() {
         return Ok(());
     }
     let staged = staged_now(open).await?;
     let head = open.state.loop_head().oid;
-    let known = open.state.save_points.iter().find(|point| point.story == story);
+    let mut points = open.state.here.save_points.iter();
+    let known = points.find(|point| point.story == story);
     let is_same = |point: &SavePoint| {
-        point.tree == open.state.checkpoint_tree
+        point.tree == open.state.common.checkpoint_tree
             && point.staged == staged
             && Some(&point.head) == head.as_ref()
     };
@@ -32,7 +32,7 @@ pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> 
         (_, Some(head)) => SavePoint {
             story: story.to_owned(),
             entry: shape(open, story, &staged, head).await?,
-            tree: open.state.checkpoint_tree.clone(),
+            tree: open.state.checkpoint_tree().clone(),
             staged: staged.clone(),
             head: head.clone(),
         },
@@ -67,7 +67,7 @@ async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
 /// Makes the commit of an entry: the tracked files of the checkpoint, with HEAD, the staged content and the untracked
 /// files as its parents.
 async fn shape(open: &Loop<'_>, story: &str, staged: &Oid, head: &Oid) -> Result<Oid, Error> {
-    let (repo, tree) = (&open.context.repo, &open.state.checkpoint_tree);
+    let (repo, tree) = (&open.context.repo, open.state.checkpoint_tree());
     let git = &repo.git;
     let base = git.tree_of(head).await?;
     let added = |changes: Vec<(u8, Vec<u8>)>| -> HashSet<Vec<u8>> {
@@ -80,7 +80,7 @@ async fn shape(open: &Loop<'_>, story: &str, staged: &Oid, head: &Oid) -> Result
         untracked.retain(|path| new.contains(path));
     }
     let message = message(open, story);
-    let on = format!("{}: {}", open.state.branch, head.short());
+    let on = format!("{}: {}", open.state.common.branch, head.short());
     let index = repo
         .commit_tree(staged, &[head], &format!("index on {on}"))
         .await?;

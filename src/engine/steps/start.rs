@@ -24,7 +24,7 @@ use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
 use crate::protect::{Savepoint, Site, UserRefs};
-use crate::state::{Before, Intent, ListNotes, Progress, StartPlan, State, Store};
+use crate::state::{Before, Common, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
 
 /// Begins a new loop. `refs` are all refs, if they are known.
 ///
@@ -166,7 +166,6 @@ async fn compute(
     recorded?;
     let saved = Saved::of(repo, &from_head?, &unstaged?)?;
     let (snapshot, checkpoint) = (snapshot?, checkpoint?);
-    let initial = checkpoint.clone();
     let old: Vec<Oid> = found.leftover.iter().cloned().collect();
     let roles = ["finished", "start", "anchor"];
     let kept = kept_from_before(context, change, old, &found.earlier, &roles, &checkpoint).await?;
@@ -177,54 +176,43 @@ async fn compute(
         tip: found.leftover.clone(),
         kept,
     };
-    let state = State {
-        version: strategy.version(),
-        change: change.clone(),
+    let common = Common {
         branch: strategy.branch(change, &context.head),
         strategy,
-        moved_head: None,
         original_branch: original_branch.map(ToOwned::to_owned),
         original_head: context.head.oid.clone(),
+        initial: checkpoint.clone(),
         checkpoint,
         checkpoint_tree: reading.tree.clone(),
-        worktree: WorkTreePath::new(&repo.top),
-        linked: options.linked.clone(),
         started: Timestamp::now(),
         progress: Progress::new(options.settings.max_retries, Vec::new()),
         settings: options.kept(),
         source: found.source.clone(),
         unmarked: Vec::new(),
-        before: Before {
-            snapshot,
-            initial,
-            anchor: Some(anchor),
-            index: made.sound,
-            nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
-        },
-        running: None,
-        session: None,
-        prompted: None,
         unchanged: 0,
+        listed: Some(listed(&found.listing, &[], None)),
         list: ListNotes::of_length(found.listing.stories.len()),
         stood: Vec::new(),
-        listed: Some(listed(&found.listing, &[], None)),
-        waits_until: None,
-        waits_for: None,
-        awaiting_choice: None,
-        stopped: None,
-        closed: None,
-        noted: None,
-        save_points: Vec::new(),
-        gate_files: Vec::new(),
-        restored: None,
-        intent: Some(Intent::Start(plan.clone())),
     };
+    let before = Before {
+        snapshot,
+        anchor: Some(anchor),
+        index: made.sound,
+        nested: reading.nested.iter().map(|path| percent_encode(path)).collect(),
+    };
+    let here = Here {
+        linked: options.linked.clone(),
+        commands: options.commands(),
+        ..Here::new(WorkTreePath::new(&repo.top), before)
+    };
+    let mut state = State::new(change.clone(), common, here);
+    state.intent = Some(Intent::Start(plan.clone()));
     Ok((state, plan, saved))
 }
 
 /// Reports the repositories inside the work tree that are no part of the loop.
 fn tell_nested(open: &mut Loop<'_>) {
-    let nested = open.state.before.nested.iter();
+    let nested = open.state.here.before.nested.iter();
     let names: Vec<_> = nested.map(|path| shown(&percent_decode(path))).collect();
     if !names.is_empty() {
         let names = names.join(", ");

@@ -39,7 +39,7 @@ pub async fn start<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     let state = store.load()?;
     let mut place = options.own_work_tree.clone();
-    let is_leaving = |state: &State| state.linked.as_ref().is_some_and(|linked| linked.leaving);
+    let is_leaving = |state: &State| state.here.linked.as_ref().is_some_and(|linked| linked.leaving);
     if let Some(state) = state.filter(|state| state.is_live() || is_leaving(state)) {
         if place.is_some() {
             let _alone = store.lock_making()?;
@@ -52,9 +52,9 @@ pub async fn start<'o>(
         }
         context = abort_for_restart(open).await?;
         refs = None;
-        if state.linked.is_some() {
+        if state.has_own_work_tree() {
             // It gets a new work tree in the place of the old one, from where the command was typed.
-            place = place.or(Some(Place::Named(state.worktree.as_path().to_owned())));
+            place = place.or(Some(Place::Named(state.work_tree().to_owned())));
             if may_exist(&typed_in) {
                 context = context.at(&typed_in).await?;
             }

@@ -50,7 +50,7 @@ pub(crate) async fn keep(open: &mut Loop<'_>, edits: Edits) -> Result<(), Error>
     let message = "files as they were when a step that was cut off was completed";
     let repo = &open.context.repo;
     let oid = repo
-        .commit_tree(&edits.tree, &[&open.state.checkpoint], message)
+        .commit_tree(&edits.tree, &[open.state.checkpoint()], message)
         .await?;
     let name = open.change().ralph_ref("replaced/1");
     let kept = open
@@ -75,9 +75,9 @@ async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Err
         },
         Intent::Abort(plan) => Some([
             git.tree_of(&plan.finished).await?,
-            git.tree_of(&state.before.initial).await?,
+            git.tree_of(state.initial()).await?,
         ]),
-        Intent::Restore(plan) => Some([state.checkpoint_tree.clone(), plan.tree.clone()]),
+        Intent::Restore(plan) => Some([state.checkpoint_tree().clone(), plan.tree.clone()]),
         Intent::Start(_)
         | Intent::Revert(_)
         | Intent::Checkpoint(_)

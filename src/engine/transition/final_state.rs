@@ -20,8 +20,8 @@ pub(crate) async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
 pub(crate) async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
-    let of_tip = if *tip == state.checkpoint {
-        state.checkpoint_tree.clone()
+    let of_tip = if *tip == state.common.checkpoint {
+        state.checkpoint_tree().clone()
     } else {
         repo.git.tree_of(tip).await?
     };

@@ -126,10 +126,10 @@ fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &mut Kno
         name: change.ralph_ref(name),
         new: new.clone(),
     };
-    let before = &open.state.before;
+    let before = &open.state.here.before;
     let mut updates = vec![set("start", &before.snapshot)];
     updates.extend(before.anchor.as_ref().map(|anchor| set("anchor", anchor)));
-    updates.extend(tip_to(open, &open.state.checkpoint, position, plan.tip.clone()));
+    updates.extend(tip_to(open, open.state.checkpoint(), position, plan.tip.clone()));
     Transition {
         why: format!("ralph: start {change}"),
         refs: Refs {
@@ -180,7 +180,7 @@ fn save(open: &Loop<'_>, plan: SavePlan) -> Transition {
 }
 
 fn revert(open: &mut Loop<'_>, plan: RevertPlan, position: &Position, known: &Known) -> Transition {
-    let checkpoint = open.state.checkpoint.clone();
+    let checkpoint = open.state.checkpoint().clone();
     let update = tip_to(open, &checkpoint, position, position.tip.clone());
     // If the refs are unknown, no existing name is expected.
     let refs = open.view.refs.take();
@@ -237,7 +237,7 @@ async fn adopt(
     known.reading = Some(now);
     let mut updates = vec![Update::Set {
         name: change.ralph_ref("start"),
-        new: open.state.before.snapshot.clone(),
+        new: open.state.here.before.snapshot.clone(),
     }];
     updates.extend(attempts_at(open, &change, &plan.attempts).await?);
     updates.extend(tip_to(open, &checkpoint.commit, position, position.tip.clone()));

@@ -74,7 +74,7 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
     let left = Box::pin(ground.reach(open, way, known)).await?;
     if let Some(error) = left.refused {
         // Nothing has changed: the step is off.
-        open.state.restored = None;
+        open.state.here.restored = None;
         journal::end(open)?;
         return Err(error);
     }

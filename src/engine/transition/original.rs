@@ -18,12 +18,12 @@ pub(crate) const ORIGINAL_INDEX: &str = "original.index";
 
 /// Returns the tip of the original branch; `None` if it has no commit yet.
 pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oid>, Error> {
-    let Some(branch) = &state.original_branch else {
-        return Ok(state.original_head.clone());
+    let Some(branch) = &state.common.original_branch else {
+        return Ok(state.common.original_head.clone());
     };
     let name = format!("refs/heads/{branch}");
     // Only another work tree can have it checked out; without one, its file says all.
-    if state.original_head.is_some()
+    if state.common.original_head.is_some()
         && !may_exist(&repo.common_dir.join("worktrees"))
         && let Some(oid) = repo.layout().loose(&name)
     {
@@ -32,7 +32,7 @@ pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
     let refs = repo.git.refs(&[&name]).await?;
     let found = refs.into_iter().find(|found| found.name == name);
     let file = repo.common_dir.join(&name);
-    match (found, &state.original_head) {
+    match (found, &state.common.original_head) {
         (Some(found), _) if is_elsewhere(&found, repo) => Err(FinishRefusal::OriginalElsewhere {
             branch: branch.clone(),
             path: found.checked_out.unwrap_or_default(),
@@ -94,15 +94,15 @@ pub(crate) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Er
     let copy = open.file(ORIGINAL_INDEX);
     users_index::forget(open.site())?;
     let repo = &open.context.repo.with_users_index();
-    if target_of(&copy)?.is_none() && open.state.before.index {
-        restore_original_index(&repo.git, open.state.before.anchor.as_ref(), &open.store).await?;
+    if target_of(&copy)?.is_none() && open.state.here.before.index {
+        restore_original_index(&repo.git, open.state.here.before.anchor.as_ref(), &open.store).await?;
     }
     if target_of(&copy)?.is_some() {
         return Ok(repo.install_index(&copy).await?);
     }
-    if open.state.before.index {
+    if open.state.here.before.index {
         // The loop's directory was lost, but the snapshot still has the staged content.
-        let staged = format!("{}^2", open.state.before.snapshot);
+        let staged = format!("{}^2", open.state.here.before.snapshot);
         let work = open.site().work_index();
         repo.discard_index(&work)?;
         repo.git.cmd("read-tree", [staged]).index(&work).done().await?;

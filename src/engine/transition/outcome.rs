@@ -103,13 +103,13 @@ impl Told {
 /// what is in the events before it is of an earlier loop.
 fn begin(open: &mut Loop<'_>) {
     open.emit(What::Started {
-        branch: open.state.branch.clone(),
+        branch: open.state.common.branch.clone(),
         original_branch: open.state.begun_on().cloned(),
-        original_head: open.state.original_head.clone(),
-        checkpoint: open.state.checkpoint.clone(),
-        source: open.state.source.path.clone(),
+        original_head: open.state.common.original_head.clone(),
+        checkpoint: open.state.checkpoint().clone(),
+        source: open.state.source().path.clone(),
     });
-    if open.state.linked.is_some() {
+    if open.state.has_own_work_tree() {
         let top = open.context.repo.top.display().to_string();
         open.tell(format!("its own work tree: {top}"));
     }
@@ -117,16 +117,16 @@ fn begin(open: &mut Loop<'_>) {
 
 /// Notes a new checkpoint, and the story that it completes.
 async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error> {
-    open.state.checkpoint = plan.commit.clone();
-    open.state.checkpoint_tree = plan.tree;
-    open.state.noted = None;
+    open.state.common.checkpoint = plan.commit.clone();
+    open.state.common.checkpoint_tree = plan.tree;
+    open.state.here.noted = None;
     if let Some(story) = &plan.story {
         stash::drop_of(open, story).await?;
         shared_stash::put_back(open).await?;
         stash::keep_listed(open).await?;
     }
     if let (Some(id), Some(number), false) = (&plan.story, plan.attempt, plan.closed_told)
-        && let Some(commands) = &open.state.source.commands
+        && let Some(commands) = &open.state.source().commands
         && commands.closed.is_some()
     {
         tell_closed(open, id, number).await?;
@@ -140,9 +140,9 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
         open.state.end_running();
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         // A command is believed only if the list agrees.
-        if open.state.source.is_by_command() {
-            let done = open.state.progress.completed.last().cloned();
-            open.state.unmarked.extend(done);
+        if open.state.source().is_by_command() {
+            let done = open.state.progress().completed.last().cloned();
+            open.state.common.unmarked.extend(done);
         }
     }
     judged::settle_gate_files(open)?;
@@ -189,7 +189,7 @@ async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<W
     let mut events = vec![What::Reverted {
         story: Some(plan.story.clone()),
         attempt: Some(plan.attempt),
-        oid: open.state.checkpoint.clone(),
+        oid: open.state.checkpoint().clone(),
         kept: left.kept.first().map(|kept| kept.name.clone()),
         changed: left.changed,
     }];
@@ -201,7 +201,7 @@ async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<W
 
 /// Returns the events about a story that has no retries left.
 fn retries_spent(open: &Loop<'_>, story: String) -> [What; 2] {
-    let progress = &open.state.progress;
+    let progress = open.state.progress();
     let current = progress.current();
     let change = typed(open.change());
     let error = What::Error {
@@ -243,7 +243,7 @@ async fn close(open: &mut Loop<'_>, closing: Closing, left: Left, why: &str) -> 
         open.context.repo.git.update_refs(&[delete], why).await?;
         open.view.drop_refs();
     }
-    open.state.closed = Some(closing.how);
+    open.state.here.closed = Some(closing.how);
     open.advance(Progress::close)?;
     Ok(What::Finished {
         how: closing.how.to_string(),
@@ -257,10 +257,10 @@ async fn close(open: &mut Loop<'_>, closing: Closing, left: Left, why: &str) -> 
 /// checkout of the original branch takes them away.
 async fn uncommitted_before(open: &Loop<'_>, on: Option<&str>) -> Result<Option<String>, Error> {
     let (git, state) = (&open.context.repo.git, &open.state);
-    let Some(was) = &state.original_head else {
+    let Some(was) = &state.common.original_head else {
         return Ok(None);
     };
-    let (was, initial) = (git.tree_of(was).await?, git.tree_of(&state.before.initial).await?);
+    let (was, initial) = (git.tree_of(was).await?, git.tree_of(state.initial()).await?);
     let changed = git.diff_trees(&was, &initial).await?;
     if changed.is_empty() {
         return Ok(None);
@@ -280,7 +280,7 @@ async fn uncommitted_before(open: &Loop<'_>, on: Option<&str>) -> Result<Option<
     Ok(Some(format!(
         "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
          were: {checkout}git restore --source={} {}",
-        state.branch,
+        state.common.branch,
         state.change.ralph_ref("start"),
         paths.join(" ")
     )))

@@ -17,8 +17,8 @@ pub struct PublicText(Vec<(String, String)>);
 impl PublicText {
     /// Returns one that knows the command lines of a loop, and where it is.
     pub fn of_loop(context: &Context<'_>, state: &State, events: &[u8]) -> Self {
-        let settings = context.configuration.of_loop(&state.settings);
-        let kept = &state.settings.options;
+        let settings = state.settings_in(&context.configuration);
+        let kept = &state.here.commands;
         let lines = settings.command_lines().into_iter().map(str::to_owned);
         let mut lines: BTreeSet<String> = lines.collect();
         lines.extend(kept.verify.iter().chain(&kept.agent).cloned());
@@ -27,7 +27,7 @@ impl PublicText {
             done,
             closed,
             ..
-        }) = &state.source.commands
+        }) = &state.source().commands
         {
             lines.extend(
                 [Some(stories), done.as_ref(), closed.as_ref()]

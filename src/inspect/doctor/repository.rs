@@ -183,7 +183,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
             return found;
         }
     };
-    found.phase = Some(state.progress.phase);
+    found.phase = Some(state.phase());
     if !busy {
         cut_off(repo, &state, notes);
     }
@@ -199,7 +199,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
             format!(
                 "move it back there, or: git worktree add -f {} {}",
                 typed_path(&place),
-                state.branch
+                state.common.branch
             ),
         ),
         Err(error) => note(&error.into(), notes),
@@ -223,7 +223,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
 /// Notes an interrupted step that no process works on.
 fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let change = &state.change;
-    let what = match (&state.intent, state.progress.phase, state.current()) {
+    let what = match (&state.intent, state.phase(), state.current()) {
         (Some(intent), ..) => format!("{} was cut off", intent.step()),
         (None, Phase::Running, Some(story)) => {
             format!("attempt {} of story {} was interrupted", story.attempt, story.id)
@@ -231,7 +231,7 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
         (None, Phase::Running, None) => "an attempt was interrupted".to_owned(),
         _ => return,
     };
-    let place = if state.worktree.as_path() == repo.top {
+    let place = if state.work_tree() == repo.top {
         String::new()
     } else {
         let place = place_of(state);
@@ -244,7 +244,7 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
 }
 
 fn place_of(state: &State) -> PathBuf {
-    state.worktree.as_path().to_owned()
+    state.work_tree().to_owned()
 }
 
 /// Notes refs and branches of changes without a known state.

@@ -309,21 +309,21 @@ impl Model {
 
     /// Takes what only the state tells.
     fn state(&mut self, state: &State) {
-        self.phase = Some(state.progress.phase);
-        self.begun = Some(state.started);
-        self.waits_until = state.waits_until;
-        self.session.clone_from(&state.session);
+        self.phase = Some(state.phase());
+        self.begun = Some(state.common.started);
+        self.waits_until = state.here.waits_until;
+        self.session.clone_from(&state.here.session);
         self.gate = state.running().and_then(Gate::of);
-        if let Some(listed) = &state.listed {
+        if let Some(listed) = state.listed() {
             self.progress = Some((listed.done, listed.total));
         }
-        for completed in &state.progress.completed {
+        for completed in &state.progress().completed {
             self.story(&completed.id, Some(&completed.title)).mark = Mark::Complete;
         }
-        for id in &state.progress.skipped {
+        for id in &state.progress().skipped {
             self.story(id, None).mark = Mark::Skipped;
         }
-        if let Some(stopped) = &state.stopped {
+        if let Some(stopped) = &state.here.stopped {
             plain(stopped)
                 .lines()
                 .next()

@@ -69,7 +69,7 @@ impl PlainLoop {
             let known = self
                 .state
                 .as_ref()
-                .and_then(|state| state.awaiting_choice.clone());
+                .and_then(|state| state.here.awaiting_choice.clone());
             let begun = |state: &State| state.gate_before_work().cloned();
             let known_gate = self.state.as_deref().and_then(begun);
             gate = begun(&state).filter(|gate| known_gate.as_ref() != Some(gate));
@@ -158,7 +158,7 @@ impl PlainLoop {
     /// Returns whether an agent's own session drives the loop.
     fn has_session(&self) -> bool {
         let state = self.state.as_ref().filter(|state| state.is_live());
-        let session = state.and_then(|state| state.session.as_ref());
+        let session = state.and_then(|state| state.here.session.as_ref());
         session.is_some_and(|session| session.is_heard_at_work(self.idle))
     }
 
@@ -178,7 +178,7 @@ impl PlainLoop {
         if !is_first && since.elapsed() < REST {
             return None;
         }
-        let phase = self.state.as_ref().map(|state| state.progress.phase);
+        let phase = self.state.as_ref().map(|state| state.phase());
         Some(match phase {
             Some(Phase::Ready | Phase::Complete | Phase::Finished) => Exit::Done,
             Some(Phase::Failed) => Exit::RetriesLeft,

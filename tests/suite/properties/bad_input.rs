@@ -115,6 +115,7 @@ fn a_damaged_state_file_is_left_as_it_is() {
     for damage in [
         "",
         "version = 1\n",
+        "version = 4\n",
         "not toml {{{",
         "\u{fffd}",
         "version = \"x\"\n",
@@ -140,11 +141,11 @@ fn a_newer_state_file_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let text = fs::read_to_string(sandbox.state_file()).unwrap();
-    let newer = text.replacen("version = 3", "version = 4", 1);
+    let newer = text.replacen("version = 4", "version = 5", 1);
     fs::write(sandbox.state_file(), &newer).unwrap();
     for verb in ["next", "status", "start"] {
         let output = sandbox.ralph(&[verb, CHANGE]).exits(1);
-        let output = output.says("was written by a newer git-ralph (version 4");
+        let output = output.says("was written by a newer git-ralph (version 5");
         assert!(output.stderr.contains("hint: install a newer git-ralph"));
     }
     assert_eq!(fs::read_to_string(sandbox.state_file()).unwrap(), newer);

@@ -16,7 +16,7 @@ fn killed(sandbox: &Sandbox) {
     running.signal(Signal::SIGKILL);
     // The agent still holds the pipes, so nobody waits for their end here.
     running.wait_for_its_end();
-    assert_eq!(sandbox.state()["phase"].as_str(), Some("running"));
+    assert_eq!(sandbox.state()["loop"]["phase"].as_str(), Some("running"));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn status_waits_for_no_git_of_the_user_and_leaves_the_attempt_to_a_later_command
     running.wait_for_its_end();
     let output = sandbox.ralph(&["status", CHANGE]).exits(0);
     assert!(!output.stderr.contains("was interrupted"), "{}", output.stderr);
-    assert_eq!(sandbox.state()["phase"].as_str(), Some("running"));
+    assert_eq!(sandbox.state()["loop"]["phase"].as_str(), Some("running"));
     assert_eq!(sandbox.read("README.md"), "by the user\n");
     git.signal_group(Signal::SIGKILL);
     git.wait_for_its_end();

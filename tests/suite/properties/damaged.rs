@@ -146,7 +146,7 @@ fn a_state_that_does_not_fit_the_repository_completes_nothing() {
         sandbox.write("work", "mine\n");
         let before = sandbox.print();
         let state = fs::read_to_string(sandbox.state_file()).unwrap();
-        let value = sandbox.state()[name].as_str().unwrap().to_owned();
+        let value = sandbox.state()["loop"][name].as_str().unwrap().to_owned();
         let line = format!("\n{name} = \"{value}\"");
         assert!(state.contains(&line));
         let damaged = state.replace(&line, &line.replace(&value, &"1".repeat(40)));

@@ -123,6 +123,23 @@ fn what_0_2_0_had_planned_is_made() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
+#[test]
+fn what_0_2_0_had_pushed_is_pulled_and_pushed() {
+    let sandbox = unpacked("adopt");
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.ralph(&["pull", "add-login"]).exits(0);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["phase"], &status["original_branch"]),
+        (&"failed".into(), &"main".into())
+    );
+    assert_eq!(sandbox.attempts()[0]["reason"], "red");
+    sandbox.ralph(&["push", "add-login"]).exits(0);
+    let state = "refs/ralph/add-login/state:state.toml";
+    let pushed = sandbox.git(&["--git-dir=../remote.git", "show", state]);
+    assert!(pushed.starts_with("version = 4\n"), "{pushed}");
+}
+
 /// What is wrong after the next command, a line each.
 fn wrong(case: &Case) -> Vec<String> {
     let sandbox = unpacked(case.plan);

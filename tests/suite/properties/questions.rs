@@ -58,7 +58,7 @@ fn a_question_is_in_the_status_and_ends_with_its_answer() {
     running.types("q\n");
     running.end().exits(0);
     assert_eq!(sandbox.status()["awaiting_choice"], Value::Null);
-    assert!(sandbox.state().get("awaiting_choice").is_none());
+    assert!(sandbox.state()["here"].get("awaiting_choice").is_none());
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn after_skip_and_retry_elsewhere_the_run_goes_on() {
         };
         assert!(seen.contains(words), "{seen}");
         assert_eq!(
-            sandbox.state()["completed"].as_array().unwrap().len(),
+            sandbox.state()["loop"]["completed"].as_array().unwrap().len(),
             if verb == "skip" { 2 } else { 3 }
         );
     }
@@ -144,7 +144,7 @@ fn a_kill_leaves_a_loop_that_goes_on() {
     let (running, _) = asks_about_a_failure(&sandbox);
     running.signal(Signal::SIGKILL);
     running.end();
-    assert!(sandbox.state().get("awaiting_choice").is_some());
+    assert!(sandbox.state()["here"].get("awaiting_choice").is_some());
     let status = sandbox.status();
     assert_eq!(status["awaiting_choice"], Value::Null);
     assert_eq!(status["phase"], "exhausted");
@@ -153,7 +153,7 @@ fn a_kill_leaves_a_loop_that_goes_on() {
     sandbox
         .ralph(&["run", CHANGE, "--keep", "--max-retries", "1", "--", &agent])
         .exits(0);
-    assert!(sandbox.state().get("awaiting_choice").is_none());
+    assert!(sandbox.state()["here"].get("awaiting_choice").is_none());
 }
 
 #[test]

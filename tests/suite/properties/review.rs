@@ -113,7 +113,7 @@ fn a_rejected_attempt_failed_for_the_reviewers_reasons() {
     assert!(prompt.contains("> Box 1.2 is ^Gmissing.\n"), "{prompt}");
     assert!(!prompt.contains("<verdict>"), "{prompt}");
     let state = sandbox.state();
-    assert_eq!(state["phase"].as_str(), Some("ready"));
+    assert_eq!(state["loop"]["phase"].as_str(), Some("ready"));
     assert_eq!(asked(&sandbox), 2);
 }
 

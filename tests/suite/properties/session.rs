@@ -416,7 +416,7 @@ fn an_answer_that_was_cut_off_is_given_again() {
     assert_ne!(with_gate(&sandbox).code, 0, "it was killed");
     assert!(flag.exists());
     assert!(sandbox.top.join("work.txt").exists(), "the work stays");
-    assert_eq!(sandbox.state()["checkpoint"], state["checkpoint"]);
+    assert_eq!(sandbox.state()["loop"]["checkpoint"], state["loop"]["checkpoint"]);
     let answer = answered(with_gate(&sandbox));
     assert!(prompt(&answer).starts_with("# Story 3. "), "{answer}");
     assert_eq!(sandbox.git(&["show", "HEAD:work.txt"]), "x");

@@ -151,7 +151,7 @@ fn a_state_of_a_newer_program_is_left_alone() {
     let sandbox = Sandbox::started();
     let state = fs::read_to_string(sandbox.state_file()).unwrap();
     for state in [
-        state.replacen("version = 3", "version = 99\nshape = 7", 1),
+        state.replacen("version = 4", "version = 99\nshape = 7", 1),
         "rubbish = [".to_owned(),
     ] {
         fs::write(sandbox.state_file(), &state).unwrap();

@@ -107,7 +107,7 @@ fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     let file = sandbox.state_file();
     let mut state = sandbox.state();
-    let running = state["running"].as_table_mut().unwrap();
+    let running = state["slots"][0].as_table_mut().unwrap();
     running.insert("since".to_owned(), "2999-01-01T00:00:00Z".into());
     std::fs::write(&file, state.to_string()).unwrap();
     sandbox.ralph(&["status"]).exits(0);
@@ -123,7 +123,7 @@ fn an_attempt_whose_end_nobody_saw_lasts_up_to_its_last_output() {
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     let since = Timestamp::now() - SignedDuration::from_hours(3);
     let mut state = sandbox.state();
-    let running = state["running"].as_table_mut().unwrap();
+    let running = state["slots"][0].as_table_mut().unwrap();
     running.insert("since".to_owned(), since.to_string().into());
     std::fs::write(sandbox.state_file(), state.to_string()).unwrap();
     let log = sandbox.top.join(".git/ralph/add-login/attempts/1.1.log");

@@ -35,7 +35,7 @@ fn a_rate_limit_is_waited_for_and_does_not_count() {
     assert_eq!(verdicts, ["rate_limited", "complete"]);
     assert!(!sandbox.top.join("half").exists());
     assert!(sandbox.top.join("done-2").exists());
-    assert!(sandbox.state().get("story").is_none());
+    assert!(sandbox.state()["loop"].get("story").is_none());
     let started: Vec<_> = events
         .iter()
         .filter(|event| event["event"] == "attempt_started")

@@ -397,7 +397,7 @@ impl Sandbox {
     /// Asserts that HEAD, branch, index and files are those of the loop's checkpoint.
     #[track_caller]
     pub fn is_at_checkpoint(&self) {
-        let checkpoint = self.state()["checkpoint"].as_str().unwrap().to_owned();
+        let checkpoint = self.state()["loop"]["checkpoint"].as_str().unwrap().to_owned();
         let head = self.git(&["symbolic-ref", "HEAD"]);
         assert_eq!(head, format!("refs/heads/ralph/{CHANGE}"));
         assert_eq!(self.git(&["rev-parse", "HEAD"]), checkpoint);

@@ -142,7 +142,8 @@ fn no_command_and_no_path_comes_from_a_remote() {
     fs::remove_file(&marker).unwrap();
     one.ralph(&["push", CHANGE]).exits(0);
     let state = remote.git(&["show", "refs/ralph/add-login/state:state.toml"]);
-    assert!(!state.contains("agent = "), "{state}");
+    assert!(!state.contains("agent = ") && !state.contains("[here"), "{state}");
+    assert!(state.contains("gates = [\"touch\"]\n"), "{state}");
     let other = remote.clone("other", &[]);
     other.ralph(&["pull", CHANGE]).exits(0);
     let agent = remote.sandbox.completing("echo x >>f");
@@ -169,7 +170,7 @@ fn no_command_and_no_path_comes_from_a_remote() {
         ("state.toml", list, "../../x", "is not in the repository: ../../x"),
         ("state.toml", "\"main\"", "\"../../x\"", "cannot read the state"),
         ("state.toml", "ralph/add-login", "main", "cannot read the state"),
-        ("state.toml", "version = 1", "version = 99", "newer git-ralph"),
+        ("state.toml", "version = 4", "version = 99", "newer git-ralph"),
         ("state.toml", "checkpoint = ", "no = ", "cannot read the state"),
     ] {
         let reference = "refs/ralph/add-login/state";

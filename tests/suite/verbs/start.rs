@@ -111,8 +111,8 @@ fn a_detached_head_is_remembered() {
     let head = sandbox.git(&["rev-parse", "HEAD"]);
     let files = sandbox.files();
     sandbox.start();
-    let state = sandbox.state();
-    assert!(!state.contains_key("original_branch"));
+    let state = &sandbox.state()["loop"];
+    assert!(state.get("original_branch").is_none());
     assert_eq!(state["original_head"].as_str(), Some(head.as_str()));
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), head);
@@ -133,9 +133,9 @@ fn a_branch_without_commits_is_remembered() {
     sandbox.start();
     assert_eq!(sandbox.mtimes(), mtimes);
     assert_eq!(sandbox.subjects("HEAD"), ["initial state"]);
-    let state = sandbox.state();
+    let state = &sandbox.state()["loop"];
     assert_eq!(state["original_branch"].as_str(), Some("trunk"));
-    assert!(!state.contains_key("original_head"));
+    assert!(state.get("original_head").is_none());
     let agent = sandbox.completing("echo new >new.txt");
     sandbox.step("next", &agent).exits(0);
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
@@ -271,18 +271,19 @@ fn the_state_file_is_complete_and_private() {
         .ralph(&["start", CHANGE, "--max-retries", "2", "--verify", "true"])
         .exits(0);
     let state = sandbox.state();
-    let text = |key: &str| state[key].as_str().unwrap().to_owned();
-    assert_eq!(state["version"].as_integer(), Some(3));
-    assert_eq!(text("change"), CHANGE);
+    let (common, here) = (&state["loop"], &state["here"]);
+    let text = |key: &str| common[key].as_str().unwrap().to_owned();
+    assert_eq!(state["version"].as_integer(), Some(4));
+    assert_eq!(state["change"].as_str(), Some(CHANGE));
     assert_eq!(text("branch"), "ralph/add-login");
     assert_eq!(text("original_branch"), "main");
     assert_eq!(text("original_head"), head);
     assert_eq!(text("checkpoint"), sandbox.git(&["rev-parse", "ralph/add-login"]));
     assert_eq!(text("phase"), "ready");
-    assert_eq!(text("worktree"), sandbox.top.to_str().unwrap());
-    assert_eq!(state["max_retries"].as_integer(), Some(2));
-    assert_eq!(state["settings"]["verify"][0].as_str(), Some("true"));
-    assert!(!state.contains_key("intent") && !state.contains_key("running"));
+    assert_eq!(here["worktree"].as_str(), sandbox.top.to_str());
+    assert_eq!(common["max_retries"].as_integer(), Some(2));
+    assert_eq!(here["commands"]["verify"][0].as_str(), Some("true"));
+    assert!(!state.contains_key("intent") && !state.contains_key("slots"));
     let mode = fs::metadata(sandbox.state_file()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let dir = sandbox.top.join(".git/ralph/add-login");
@@ -309,7 +310,7 @@ fn restart_goes_back_to_the_beginning_first() {
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/add-login");
     let kept = sandbox.git(&["for-each-ref", "--format=%(objectname)", "refs/ralph"]);
     assert!(kept.contains(&tip), "the first loop's work is not kept");
-    assert_eq!(sandbox.state()["original_branch"].as_str(), Some("main"));
+    assert_eq!(sandbox.state()["loop"]["original_branch"].as_str(), Some("main"));
 }
 
 #[test]
@@ -358,7 +359,7 @@ fn a_commit_of_the_agent_s_own_is_no_checkpoint_for_a_rebuilt_loop() {
     fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
     sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
     let state = sandbox.state();
-    let completed = state["completed"].as_array().unwrap();
+    let completed = state["loop"]["completed"].as_array().unwrap();
     assert_eq!(completed.len(), 1, "{completed:?}");
     assert_eq!(completed[0]["id"].as_str(), Some("1"));
 }
@@ -371,7 +372,7 @@ fn a_checkpoint_that_has_a_title_in_its_subject_is_read_too() {
     sandbox.git(&[&["commit", "-q", "--amend"][..], &title].concat());
     fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
     sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
-    assert_eq!(sandbox.state()["completed"][0]["id"].as_str(), Some("1"));
+    assert_eq!(sandbox.state()["loop"]["completed"][0]["id"].as_str(), Some("1"));
 }
 
 #[test]

@@ -269,15 +269,15 @@ fn one_line_needs_no_git_and_no_list_and_is_never_an_error() {
     assert_eq!(output.run().exits(0).stdout, line);
     // A state of an older version says less; one of a newer version nothing but that.
     let state = std::fs::read_to_string(sandbox.state_file()).unwrap();
-    let without: String = state.split("[listed]").next().unwrap().to_owned() + {
-        let rest = state.split("[listed]").nth(1).unwrap();
+    let without: String = state.split("[loop.listed]").next().unwrap().to_owned() + {
+        let rest = state.split("[loop.listed]").nth(1).unwrap();
         rest.find("\n[").map_or("", |at| &rest[at..])
     };
     std::fs::write(sandbox.state_file(), &without).unwrap();
     assert_eq!(short(&sandbox.top, &[]), "ralph: add-login\n");
     std::fs::write(
         sandbox.state_file(),
-        state.replace("version = 3", "version = 9999"),
+        state.replace("version = 4", "version = 9999"),
     )
     .unwrap();
     assert_eq!(short(&sandbox.top, &[]), "ralph: add-login cannot be read\n");

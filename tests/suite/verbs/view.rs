@@ -374,7 +374,7 @@ fn viewers_that_are_killed_leave_no_trace_in_the_loop() {
     let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
     wait_for(&go.with_extension("there"));
     // The agent may be faster than whoever notes its process.
-    let is_noted = || sandbox.state()["running"].get("pid").is_some();
+    let is_noted = || sandbox.state()["slots"][0].get("pid").is_some();
     wait_until("the agent's process is noted", is_noted);
     let files = || {
         let dir = sandbox.top.join(".git/ralph");

@@ -75,7 +75,7 @@ pub(super) async fn judge(
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
     let rules = Rules::of(&settings.tests);
-    let checkpoint = open.state.checkpoint_tree.clone();
+    let checkpoint = open.state.checkpoint_tree().clone();
     let found = find(open, &checkpoint, settings, rules, before, after).await?;
     if !found.submodules.is_empty() {
         let names = first_few(&found.submodules).join(", ");

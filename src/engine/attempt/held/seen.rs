@@ -32,7 +32,7 @@ impl Seen {
 pub(crate) async fn see(open: &Loop<'_>, tests: &[String], mut reading: Reading) -> Result<Seen, Error> {
     let (mut hidden, mut trouble) = (Vec::new(), None);
     if !tests.is_empty() {
-        hidden = hidden_by_new(open.site(), &open.state.checkpoint_tree, tests).await?;
+        hidden = hidden_by_new(open.site(), open.state.checkpoint_tree(), tests).await?;
     }
     if !hidden.is_empty() {
         let (repo, work) = (&open.context.repo, open.site().work_index());

@@ -20,17 +20,17 @@ struct Version {
 /// checkpoint before, and more only where they differ.
 pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, Error> {
     let state = &open.state;
-    let last = state.checkpoint_tree.clone();
+    let last = state.checkpoint_tree().clone();
     if pathspecs.is_empty() {
         return Ok(last);
     }
     let repo = &open.context.repo;
-    let initial = &state.before.initial;
+    let initial = state.initial();
     let history = repo
         .git
-        .history_among(initial, &state.checkpoint, pathspecs)
+        .history_among(initial, state.checkpoint(), pathspecs)
         .await?;
-    let versions = versions(initial, history, &state.stood);
+    let versions = versions(initial, history, &state.common.stood);
     let differing = versions
         .into_iter()
         .filter(|(_, version)| version.stood != version.last);

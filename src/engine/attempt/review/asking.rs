@@ -159,7 +159,7 @@ fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) ->
         work: prompt::Work {
             change: open.change().as_str(),
             story: work.story,
-            source: &open.state.source.path,
+            source: &open.state.source().path,
             gates: work.gates,
         },
         from: work.from.as_str(),

@@ -72,7 +72,7 @@ pub async fn review(
     refuse_inside_attempt()?;
     open.require_live()?;
     let reviewer = Reviewer::of(settings, &open.context.repo.top, None)?.ok_or(AttemptRefusal::NoReviewer)?;
-    let last = open.state.progress.completed.last();
+    let last = open.state.progress().completed.last();
     let story = match (story, last) {
         (Some(story), _) => story.to_owned(),
         (None, Some(last)) => last.id.clone(),

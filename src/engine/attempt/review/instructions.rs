@@ -41,7 +41,7 @@ pub(super) async fn changed(
     let repo = &open.context.repo;
     let mut was = repo
         .git
-        .staged_between(judged, &open.state.checkpoint_tree)
+        .staged_between(judged, open.state.checkpoint_tree())
         .await?;
     was.retain(|entry| entry.mode != NOTHING && paths.contains(&entry.path));
     let back: Vec<Vec<u8>> = was.iter().map(|entry| entry.path.clone()).collect();

@@ -115,7 +115,7 @@ async fn template_before(open: &Loop<'_>, settings: &Settings) -> Result<Option<
         .context
         .repo
         .git
-        .file_of(&open.state.checkpoint, path)
+        .file_of(open.state.checkpoint(), path)
         .await?;
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(text.map(|text| Template::named(path, text)))
@@ -131,7 +131,7 @@ async fn ask_about_attempt(
 ) -> Result<Answer, Error> {
     let tree = open.read_work_tree().await?.tree;
     let git = &open.context.repo.git;
-    let changes = git.diff_trees(&open.state.checkpoint_tree, &tree).await?;
+    let changes = git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
     let aside = instructions::changed(open, &tree, &changes).await?;
     let kept = open.change().attempt_ref(&story.id, begun.number);
     let before = only_look::begin_at(open, tree.clone(), aside.tree.as_ref()).await?;
@@ -154,7 +154,7 @@ async fn ask_about_attempt(
     let work = Work {
         story,
         attempt: begun.number,
-        from: open.state.checkpoint.clone(),
+        from: open.state.checkpoint().clone(),
         to: tree,
         changes,
         aside: aside.paths,
@@ -204,7 +204,7 @@ async fn wait_for_reviewer(
         ..unavailable
     };
     let waited = wait_for_service(open, backoff, &unavailable, settings).await;
-    (open.state.waits_until, open.state.waits_for) = (None, None);
+    (open.state.here.waits_until, open.state.here.waits_for) = (None, None);
     open.save()?;
     Ok(waited)
 }

@@ -21,7 +21,7 @@ pub(super) async fn go_to(
     let trash = site.trash().join(trash);
     checkpoint.go_to(site, now, &trash, kept, &mut recorder).await?;
     match records {
-        Records::Again => checkpoint.record(site, state.started).await?,
+        Records::Again => checkpoint.record(site, state.common.started).await?,
         Records::First => {
             // The user's index here has nothing to do with the loop.
             site.repo.discard_index(&site.loop_file(ORIGINAL_INDEX))?;

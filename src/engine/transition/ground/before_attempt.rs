@@ -34,7 +34,7 @@ pub(super) async fn go_back(
     let went = checkpoint.go_to(site, known.reading, &trash, &name, &mut recorder);
     let Return { touched, lost } = went.await?;
     restore_gate_files(site, &checkpoint, &trash, &mut recorder).await?;
-    story_backup::put_back(site, &checkpoint, &state.source, origin, &mut recorder)?;
+    story_backup::put_back(site, &checkpoint, state.source(), origin, &mut recorder)?;
     user_refs::forget(site.slot);
     users_index::put_back(site).await?;
     users_index::forget(site)?;

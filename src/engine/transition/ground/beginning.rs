@@ -16,7 +16,7 @@ const ABORTED: &str = "abort";
 pub(super) async fn go_to(open: &mut Loop<'_>, way: &Way<'_>, now: Option<Reading>) -> Result<Left, Error> {
     let git = &open.context.repo.git;
     git.update_refs(&way.refs.updates, way.why).await?;
-    let initial = open.state.before.initial.clone();
+    let initial = open.state.initial().clone();
     let start = Savepoint {
         tree: git.tree_of(&initial).await?,
         commit: initial,
@@ -43,7 +43,7 @@ pub(super) async fn go_to(open: &mut Loop<'_>, way: &Way<'_>, now: Option<Readin
     }
     install_original_index(open).await?;
     Ok(Left {
-        branch: open.state.original_branch.clone(),
+        branch: open.state.common.original_branch.clone(),
         ..Left::default()
     })
 }

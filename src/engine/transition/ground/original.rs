@@ -32,7 +32,7 @@ pub(super) async fn go_to(
     }
     to_original_index(open, staged.is_some()).await?;
     Ok(Left {
-        branch: open.state.original_branch.clone(),
+        branch: open.state.common.original_branch.clone(),
         ..Left::default()
     })
 }

@@ -30,7 +30,7 @@ pub(super) async fn leave(
             }
         }
         None => Left {
-            work_tree: Some(open.state.worktree.to_string()),
+            work_tree: Some(open.state.here.worktree.to_string()),
             ..Left::default()
         },
     };
@@ -49,7 +49,7 @@ pub(super) async fn leave(
     repo.refresh(&work).await?;
     repo.install_index(&work).await?;
     repo.discard_index(&work)?;
-    if let Some(linked) = &mut open.state.linked {
+    if let Some(linked) = &mut open.state.here.linked {
         linked.leaving = true;
     }
     Ok(left)

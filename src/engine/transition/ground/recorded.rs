@@ -16,7 +16,7 @@ pub(super) async fn record(open: &mut Loop<'_>, way: Way<'_>, records: Records) 
     let checkpoint = open.checkpoint();
     match records {
         Records::First => checkpoint.record_start(site).await?,
-        Records::Again => checkpoint.record(site, open.state.started).await?,
+        Records::Again => checkpoint.record(site, open.state.common.started).await?,
     }
     Ok(Left {
         kept,

@@ -1,0 +1,101 @@
+//! The part of a state that belongs to one machine and one work tree: the table `[here]`.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Noted, SavePoint};
+use crate::names::Oid;
+use crate::paths::WorkTreePath;
+use crate::settings::LoopCommands;
+
+/// The part of a state that never leaves this machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Here {
+    /// The work tree's top directory.
+    pub worktree: WorkTreePath,
+    /// The origin of that work tree, if the loop made one for itself.
+    pub linked: Option<Linked>,
+    /// The commit of HEAD after a person's commits during a loop that leaves HEAD in its place.
+    pub moved_head: Option<Oid>,
+    /// The state before the loop.
+    pub before: Before,
+    /// The commands of the command line that began the loop.
+    #[serde(default, skip_serializing_if = "LoopCommands::are_none")]
+    pub commands: LoopCommands,
+    /// The agent's own session that drives the loop through its hooks, or the last one that did.
+    pub session: Option<AgentSession>,
+    /// The story of the last prompt that a person was shown: a new session is taken to have been given it.
+    pub prompted: Option<Given>,
+    /// The end of the wait for an agent's service.
+    pub waits_until: Option<Timestamp>,
+    /// The agent's words about that wait.
+    pub waits_for: Option<String>,
+    /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
+    pub closed: Option<Ending>,
+    /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
+    /// its story is the reason.
+    pub stopped: Option<String>,
+    /// The question that a run asks a person, or asked when it died.
+    pub awaiting_choice: Option<AwaitingChoice>,
+    /// The facts noted by git's hooks since the last checkpoint.
+    pub noted: Option<Noted>,
+    /// The stash entries of a loop that leaves HEAD in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub save_points: Vec<SavePoint>,
+    /// The new files that only gates made: they are in no checkpoint.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gate_files: Vec<GateFile>,
+    /// The attempt whose work the user has restored since the last step, as `<story>@<number>`.
+    pub restored: Option<String>,
+}
+
+impl Here {
+    /// Returns this part for a loop that has done nothing yet in this work tree.
+    pub fn new(worktree: WorkTreePath, before: Before) -> Self {
+        Self {
+            worktree,
+            linked: None,
+            moved_head: None,
+            before,
+            commands: LoopCommands::default(),
+            session: None,
+            prompted: None,
+            waits_until: None,
+            waits_for: None,
+            closed: None,
+            stopped: None,
+            awaiting_choice: None,
+            noted: None,
+            save_points: Vec::new(),
+            gate_files: Vec::new(),
+            restored: None,
+        }
+    }
+}
+
+/// The state of this work tree before the loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// The snapshot commit (`refs/ralph/<change>/start`).
+    pub snapshot: Oid,
+    /// The commit that keeps the former targets of branches, tags and stash entries alive
+    /// (`refs/ralph/<change>/anchor`).
+    pub anchor: Option<Oid>,
+    /// True if there was an index file.
+    pub index: bool,
+    /// Nested repositories that are left as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nested: Vec<String>,
+}
+
+impl Before {
+    /// Returns that of a work tree with nothing besides what `snapshot` has.
+    pub fn nothing_beside(snapshot: Oid) -> Self {
+        Self {
+            snapshot,
+            anchor: None,
+            index: true,
+            nested: Vec::new(),
+        }
+    }
+}

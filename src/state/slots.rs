@@ -1,0 +1,85 @@
+//! The rows `[[slots]]` of a state: what runs now.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::HeldTests;
+
+/// The attempt in progress: the next command needs this to end it if this process dies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The mark in the environment of every process of the attempt (`GIT_RALPH_RUN`).
+    pub run: String,
+    /// Time of its beginning.
+    pub since: Timestamp,
+    /// True if a person or a driver reports on the story: the work is theirs, and no agent runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
+    /// The agent's process, once it is started; also its session.
+    pub pid: Option<i32>,
+    /// That process's start time, so that another process with the same number is not mistaken for it.
+    pub started: Option<u64>,
+    /// The gate that runs before any attempt.
+    pub gate: Option<RunningGate>,
+    /// The gate that judges the attempt now, or did last.
+    pub judging: Option<RunningGate>,
+    /// The tree that gates and reviewers judge, from before the first of them starts.
+    pub held: Option<HeldTests>,
+}
+
+/// A row of `[[slots]]`: what runs in one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SlotState {
+    /// The number of the place.
+    pub(super) n: u16,
+    /// What runs there.
+    #[serde(flatten)]
+    pub(super) running: Running,
+}
+
+/// A gate that runs now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningGate {
+    /// The gate: a shell command; of a reviewer, its name.
+    pub command: String,
+    /// Time of its beginning.
+    pub since: Timestamp,
+    /// True for a reviewer, which is an agent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_review: bool,
+}
+
+impl RunningGate {
+    /// Returns the entry of a gate that begins now.
+    pub fn begins(command: &str) -> Self {
+        Self {
+            command: command.to_owned(),
+            since: Timestamp::now(),
+            is_review: false,
+        }
+    }
+
+    /// Returns the entry of a reviewer of this name that begins now.
+    pub fn reviewer(name: &str) -> Self {
+        Self {
+            is_review: true,
+            ..Self::begins(name)
+        }
+    }
+
+    /// Returns the words for one that runs before any attempt.
+    pub fn heading(&self) -> String {
+        format!("gate before any work: {}", self.command)
+    }
+}
+
+impl Running {
+    /// Returns the entry for gates that run before any attempt.
+    pub fn gates(run: &str) -> Self {
+        Self {
+            run: run.to_owned(),
+            since: Timestamp::now(),
+            ..Self::default()
+        }
+    }
+}
