@@ -110,7 +110,11 @@ impl Runner {
         }
         // An agent may stop the runner: this wakes it when git-ralph ends.
         #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
-        let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGCONT);
+        {
+            let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGCONT);
+            // It was started as `/proc/self/exe`.
+            let _ = nix::sys::prctl::set_name(c"git-ralph");
+        }
         let wakes = signal(SignalKind::from_raw(Signal::SIGCONT as i32)).ok()?;
         // A service manager may send these to every process. Git-ralph decides what is to be done.
         let ignored = [
