@@ -22,8 +22,8 @@ use crate::signal::Stop;
 
 /// The interval at which a listener learns that time passes.
 const SECOND: Duration = Duration::from_secs(1);
-/// The longest time that a runner needs to end everything: more than the grace period and all that follows it.
-const ENDING: Duration = Duration::from_secs(60);
+/// The most seconds that a runner needs to end everything: more than the grace period and all that follows it.
+const ENDING: u32 = 60;
 
 /// The exit code that stands for the end by a signal, without the signal's number.
 const SIGNALLED: i32 = 128;
@@ -264,10 +264,18 @@ impl Run<'_> {
         }
         let mut hurry = Box::pin(impatience(stop, asked_to_end));
         let mut in_a_hurry = false;
-        let begun = Instant::now();
-        let mut seconds = interval_at(begun + SECOND, SECOND);
+        // Seconds in which git-ralph runs: stopped by Ctrl-Z, it hears nothing of the runner.
+        let mut waited = 0;
+        let mut seconds = interval_at(Instant::now() + SECOND, SECOND);
+        seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
+                // The end of the runner before the clock: git-ralph may have been stopped in between.
+                biased;
+                () = &mut hurry, if !in_a_hurry => {
+                    in_a_hurry = true;
+                    runner.hurry().await;
+                }
                 printed = runner.next() => match printed? {
                     Printed::Output(stream, bytes) => self.listener.output(stream, &bytes),
                     Printed::News(News::Ended { alive, ended }) => return Some(Found { alive, ended }),
@@ -275,13 +283,10 @@ impl Run<'_> {
                     Printed::News(News::Started(pid)) => self.start(pid),
                     Printed::News(_) => {}
                 },
-                () = &mut hurry, if !in_a_hurry => {
-                    in_a_hurry = true;
-                    runner.hurry().await;
-                }
                 _ = seconds.tick() => {
                     runner.wake();
-                    if begun.elapsed() > ENDING {
+                    waited += 1;
+                    if waited > ENDING {
                         runner.kill();
                         return None;
                     }
