@@ -37,6 +37,8 @@ pub(crate) struct Failure {
     pub why: String,
     /// True if a shell reports that the command is missing, or cannot be run.
     pub cannot_be_run: bool,
+    /// True if an error of git-ralph's own ended it.
+    pub is_own_error: bool,
     /// The end of its output.
     pub tail: OutputTail,
 }
@@ -64,6 +66,7 @@ pub(crate) async fn run_command(
         Ending::NotStarted(_) => true,
         _ => false,
     };
+    let is_own_error = matches!(ended.ending, Ending::RunnerPanicked);
     if let Ending::Interrupted(signal) = ended.ending {
         return Ok(Passed::Interrupted(signal));
     }
@@ -73,6 +76,7 @@ pub(crate) async fn run_command(
     Ok(Passed::No(Failure {
         why,
         cannot_be_run,
+        is_own_error,
         tail,
     }))
 }

@@ -133,7 +133,11 @@ async fn run_all(
             Passed::No(failure) => {
                 let what = format!("the gate `{gate}` failed ({})", failure.why);
                 let reason = failed(&what, &failure.tail);
-                return Ok(Err(Judgement::new(Verdict::GateFailed, &reason)));
+                return Ok(Err(if failure.is_own_error {
+                    Judgement::broken(&reason)
+                } else {
+                    Judgement::new(Verdict::GateFailed, &reason)
+                }));
             }
         }
     }

@@ -86,6 +86,14 @@ impl Judgement {
         }
     }
 
+    /// Returns the judgement that an error of git-ralph's own ended the attempt, which does not count.
+    pub fn broken(why: &str) -> Self {
+        Self {
+            is_own_error: true,
+            ..Self::new(Verdict::Interrupted, why)
+        }
+    }
+
     /// Returns a judgement without a reason.
     pub fn bare(verdict: Verdict) -> Self {
         Self {
@@ -126,11 +134,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
             );
         }
         Ending::RunnerPanicked => {
-            let why = "an error of git-ralph's own ended the runner of the attempt";
-            return Judgement {
-                is_own_error: true,
-                ..Judgement::new(Verdict::Interrupted, why)
-            };
+            return Judgement::broken("an error of git-ralph's own ended the runner of the attempt");
         }
         Ending::Exited(_) => {}
     }
