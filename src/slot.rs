@@ -14,7 +14,7 @@ const FIRST: &str = "1";
 /// Name of a slot that does not have all files of an earlier version yet.
 const HALF: &str = ".1";
 
-/// What a slot has and earlier versions kept in the loop's own directory.
+/// The files of a slot that earlier versions kept in the loop's own directory.
 const EARLIER: [&str; 35] = [
     "back.index",
     "checkpoint.index",

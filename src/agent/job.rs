@@ -1,4 +1,4 @@
-//! What a runner runs.
+//! Describes the process that a runner starts.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

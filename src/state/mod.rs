@@ -254,7 +254,7 @@ pub struct State {
     pub common: Common,
     /// The part of this machine and this work tree.
     pub here: Here,
-    /// What runs now: one row at most.
+    /// The slots in use: one at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     slots: Vec<SlotState>,
     /// The step that has begun to change things.

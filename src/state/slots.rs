@@ -32,7 +32,7 @@ pub struct Running {
 pub(super) struct SlotState {
     /// The number of the place.
     pub(super) n: u16,
-    /// What runs there.
+    /// The attempt or the gates that run there.
     #[serde(flatten)]
     pub(super) running: Running,
 }

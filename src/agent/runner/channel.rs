@@ -266,7 +266,7 @@ impl Orders {
     }
 }
 
-/// What the runner sends. Nothing here waits for git-ralph but [`Self::flush`].
+/// Holds the messages that the runner sends. Nothing here waits for git-ralph but [`Self::flush`].
 #[derive(Debug)]
 pub(super) struct Outgoing(Waiting);
 

@@ -1,4 +1,4 @@
-//! What the process of a runner prints.
+//! Reads the two output pipes of the process of a runner.
 
 use process_wrap::tokio::ChildWrapper;
 use tokio::io::{AsyncRead, AsyncReadExt};

@@ -82,6 +82,11 @@ impl Parent {
     async fn hurries(&mut self) {
         while matches!(self.order().await, Some(Order::End | Order::Start(_))) {}
     }
+
+    /// Waits until git-ralph has ended.
+    async fn ends(&mut self) {
+        while self.order().await.is_some() {}
+    }
 }
 
 struct Runner {
@@ -241,12 +246,6 @@ impl Runner {
             () = outgoing.flush() => {}
             () = parent.ends() => {}
         }
-    }
-}
-
-impl Parent {
-    async fn ends(&mut self) {
-        while self.order().await.is_some() {}
     }
 }
 
