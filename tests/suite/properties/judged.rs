@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{CHANGE, Sandbox, wait_for};
 
-/// Ends git-ralph, which is above this process, as the system does when memory runs out.
+/// Ends git-ralph, which is above the runner of this process, as the system does when memory runs out.
 const KILL: &str = "p=$$; while [ $p -gt 1 ]; do p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status)
-[ \"$(cat /proc/$p/comm)\" = git-ralph ] && { kill -9 $p; break; }; done; exec sleep 1000";
+[ \"$(cat /proc/$p/comm)\" = git-ralph ] && ! grep -q run-attempt /proc/$p/cmdline && { kill -9 $p; break; }
+done; exec sleep 1000";
 
 /// A loop whose gate acts once there is work, and not before.
 fn gated(script: &str) -> Sandbox {
