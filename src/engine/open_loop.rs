@@ -244,6 +244,7 @@ impl<'o> Loop<'o> {
             source: state.source(),
             checkpoint,
             name,
+            is_alone: true,
         };
         (record, recorder)
     }

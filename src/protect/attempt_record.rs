@@ -12,7 +12,7 @@ use super::{
 };
 use crate::events::Notices;
 use crate::fs::{Below, may_exist};
-use crate::git::Head;
+use crate::git::{GitError, Head};
 use crate::names::Change;
 use crate::stories::Source;
 
@@ -44,6 +44,8 @@ pub(crate) struct AttemptRecord<'a> {
     pub source: &'a Source,
     /// Name of the attempt's trash: story and number.
     pub name: String,
+    /// True if no other loop of the repository runs: what was done to the repository is the attempt's doing.
+    pub is_alone: bool,
 }
 
 impl AttemptRecord<'_> {
@@ -143,12 +145,48 @@ impl AttemptRecord<'_> {
         let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
         };
-        let trash = self.control_trash();
-        let changed = before
-            .restore(self.site, &self.checkpoint, ATTEMPT, &trash, notices)
-            .await?;
-        ControlFiles::forget(self.site)?;
+        self.put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
+            .await
+    }
+
+    /// Restores git's own files after gates or a reviewer, `who`, that judged the tree of `judged`; then HEAD and the loop's
+    /// branch if git cannot read them; and removes locks that no process holds. Returns whether git's own files had changed.
+    pub async fn repair_after(
+        &self,
+        who: &str,
+        before: &ControlFiles,
+        judged: &Savepoint,
+        notices: &mut dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let changed = self.put_files_back(before, judged, who, notices).await?;
+        match locks::remove_stale(self.site, self.change).await {
+            // What needs a lock that is held says so.
+            Ok(0) | Err(ProtectError::Git(GitError::Locked(_))) => {}
+            Ok(_) => notices.tell(format!(
+                "locks were left in the repository during {who}; they are removed"
+            )),
+            Err(error) => return Err(error),
+        }
         Ok(changed)
+    }
+
+    /// Restores git's own files after `who`, and then HEAD and the loop's branch if git cannot read them; returns whether
+    /// git's own files had changed.
+    pub async fn put_files_back(
+        &self,
+        before: &ControlFiles,
+        known: &Savepoint,
+        who: &str,
+        notices: &mut dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let differed = before
+            .put_back(self.site, who, &self.control_trash(), notices)
+            .await?;
+        self.repair_position(notices).await?;
+        let known = self.is_alone.then_some(known);
+        before.settle(self.site, known, &differed, who, notices).await?;
+        ControlFiles::forget(self.site)?;
+        Ok(!differed.is_empty())
     }
 
     /// Restores git's own files, then HEAD and the loop's branch, before any git runs that reads the attempt's
@@ -175,14 +213,11 @@ impl AttemptRecord<'_> {
             self.repair_position(notices).await?;
             return Ok(false);
         };
-        let differed = before.put_back(site, ATTEMPT, &trash, notices).await?;
-        self.repair_position(notices).await?;
-        before
-            .settle(site, &self.checkpoint, &differed, ATTEMPT, notices)
+        let changed = self
+            .put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
             .await?;
         inner.settle(site).await?;
-        ControlFiles::forget(site)?;
-        Ok(!differed.is_empty())
+        Ok(changed)
     }
 
     /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.

@@ -62,23 +62,8 @@ impl ControlFiles {
         Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
     }
 
-    /// Restores the files to their state before `who` ran; returns whether any had changed. Replaced files go to the
-    /// directory `trash`, or to the next free directory of such a name.
-    pub async fn restore(
-        &self,
-        site: Site<'_>,
-        checkpoint: &Savepoint,
-        who: &str,
-        trash: &Path,
-        notices: &mut dyn Notices,
-    ) -> Result<bool, ProtectError> {
-        let differed = self.put_back(site, who, trash, notices).await?;
-        self.settle(site, checkpoint, &differed, who, notices).await?;
-        Ok(!differed.is_empty())
-    }
-
-    /// Restores the files themselves, as [`ControlFiles::restore`] does, before any git reads them; returns those that
-    /// had changed.
+    /// Restores the files to their state before `who` ran, before any git reads them; returns those that had changed.
+    /// Replaced files go to the directory `trash`, or to the next free directory of such a name.
     ///
     /// # Errors
     /// If a file cannot be moved or written; [`ProtectError::Unproven`] if a person has to decide about some of them: the
@@ -118,11 +103,12 @@ impl ControlFiles {
         ))
     }
 
-    /// Keeps what is harmless of the replaced files, and restores the history that git shows.
+    /// Keeps what is harmless of the replaced files, and restores the history that git shows. What their ignore rules hid
+    /// stays out of every reading, unless `checkpoint` has it; without a `checkpoint` they hide nothing.
     pub async fn settle(
         &self,
         site: Site<'_>,
-        checkpoint: &Savepoint,
+        checkpoint: Option<&Savepoint>,
         differed: &[PutBack],
         who: &str,
         notices: &mut dyn Notices,
@@ -142,7 +128,9 @@ impl ControlFiles {
                 if !kept.is_empty() {
                     notices.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
                 }
-            } else if *path == rules {
+            } else if *path == rules
+                && let Some(checkpoint) = checkpoint
+            {
                 hidden_files::leave_out(site, checkpoint, instead, notices).await?;
             }
         }

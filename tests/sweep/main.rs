@@ -34,6 +34,7 @@ mod remote_history;
 mod rungs;
 mod storm;
 mod submodules;
+mod two_loops;
 
 /// Whether more than a selection shall be gone through.
 fn whole() -> bool {

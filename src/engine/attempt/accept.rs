@@ -272,7 +272,11 @@ async fn look_again(
     if let Some(list) = &held.list {
         list.again(open, held.story, held.begun.number, after).await?;
     }
-    let position = open.position().await?;
+    let mut position = open.position().await?;
+    if position != base.position {
+        neighbours::put_branch_back(open).await?;
+        position = open.position().await?;
+    }
     let operations = operations_in_progress(&open.context.repo)
         .await
         .map_err(Error::from)?;

@@ -66,7 +66,7 @@ async fn contains_checkpoint(open: &Loop<'_>, tip: Option<&Oid>) -> Result<bool,
 }
 
 /// Returns whether a command works on another loop of the repository.
-fn is_another_running(open: &Loop<'_>) -> Result<bool, Error> {
+pub(crate) fn is_another_running(open: &Loop<'_>) -> Result<bool, Error> {
     let common_dir = &open.context.repo.common_dir;
     for change in changes(common_dir)? {
         let is_held = || Store::new(common_dir, &change).lock();
