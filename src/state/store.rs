@@ -230,6 +230,11 @@ impl Store {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
+    /// Returns whether another process works on the loop; waits for what is left of one that was killed.
+    pub fn is_worked_on(&self) -> bool {
+        self.is_held() && self.lock().is_err()
+    }
+
     /// Returns the process that holds the lock, or held it last; `None` if that is unknown.
     pub fn holder(&self) -> Option<i32> {
         process_of(&read_holder(&self.lock_path()).ok()?)

@@ -292,6 +292,25 @@ fn is_killed_at_work(clone: &Clone<'_>) {
 }
 
 #[test]
+#[cfg_attr(
+    any(not(target_os = "linux"), feature = "without-proc"),
+    ignore = "the lock is handed to runners on Linux"
+)]
+fn a_runner_that_ends_late_keeps_no_run_away_from_its_loop() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let agent = remote.sandbox.completing(
+        "if mkdir \"$notes/once\" 2>/dev/null; then kill -STOP $PPID; touch \"$notes/there\"; sleep 1000; fi; echo x >>f",
+    );
+    let run = ["ralph", "run", CHANGE, "--keep", "--", &agent];
+    let running = clone.cmd(&run).start();
+    wait_for(&remote.sandbox.notes.join("there"));
+    running.signal_group(Signal::SIGKILL);
+    running.wait_for_its_end();
+    clone.cmd(&run).run().exits(0);
+}
+
+#[test]
 fn after_a_loop_that_was_cut_off_the_next_change_begins_where_that_one_began() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
