@@ -64,6 +64,10 @@ impl Server {
             failed = self
                 .fetch(&again.filter(|(change, _)| failed.contains_key(change)).collect())
                 .await?;
+            if !failed.is_empty() {
+                // Nothing is damaged on a remote that does not answer.
+                self.all().await?;
+            }
         }
         add(&mut known, &self.repo.git, &wanted).await?;
         kept.write(&loops, &known, number);
