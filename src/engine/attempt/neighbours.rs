@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::fs::read_if_there;
 use crate::names::{Oid, short_branch};
 use crate::refs::{KeptRef, Update};
-use crate::state::{StateError, Store, changes};
+use crate::state::{Store, changes};
 
 /// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
 /// checkpoint while another loop runs. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
@@ -68,13 +68,9 @@ async fn contains_checkpoint(open: &Loop<'_>, tip: Option<&Oid>) -> Result<bool,
 /// Returns whether a command works on another loop of the repository.
 pub(crate) fn is_another_running(open: &Loop<'_>) -> Result<bool, Error> {
     let common_dir = &open.context.repo.common_dir;
-    for change in changes(common_dir)? {
-        let is_held = || Store::new(common_dir, &change).lock();
-        if change != *open.change() && matches!(is_held(), Err(StateError::Busy { .. })) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let mut others = changes(common_dir)?.into_iter();
+    // Without taking the lock: the other loop's next command would find it taken.
+    Ok(others.any(|change| change != *open.change() && Store::new(common_dir, &change).is_held()))
 }
 
 /// Returns the last value of HEAD in the reflog of this work tree.
