@@ -19,7 +19,7 @@ use crate::events::log::{self, LogEntry};
 use crate::events::{Attempt, Event, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
-use crate::protect::{OwnPosition, Site, is_locked, remove_stale_locks, story_backup};
+use crate::protect::{OwnPosition, Site, is_locked, put_half_written_away, remove_stale_locks, story_backup};
 use crate::state::{Current, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
@@ -140,7 +140,8 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     allow_retries(&context, &mut state);
     take_commands(&mut state, &context.configuration);
     let is_leaving = state.here.linked.as_ref().is_some_and(|linked| linked.leaving);
-    let cut_off = state.intent.is_some() || state.phase() == Phase::Running || is_leaving;
+    let cut_off =
+        state.intent.is_some() || state.phase() == Phase::Running || state.is_running() || is_leaving;
     let place = state.work_tree();
     let is_dir = || Ok::<_, FileError>(target_of(place)?.is_some_and(|found| found.is_dir()));
     let here = place == context.repo.top || state.has_own_work_tree() && (is_leaving || is_dir()?);
@@ -171,6 +172,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         let (step, effect) = (intent.step(), intent.effect());
         end_orphans(open).await?;
         remove_stale_locks(open.site(), &open.state.change).await?;
+        put_half_written_away(open.site()).await?;
         match transition::edits_since_cut_off(open, &intent).await? {
             Some(edits) if purpose == Purpose::Look => {
                 let message = format!(
@@ -229,6 +231,7 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
 /// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
 /// by `complete` stays, unless other tests are in it.
 async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
+    put_half_written_away(open.site()).await?;
     let Some(record) = judged::record(open).cloned() else {
         return judged::release(open).await;
     };

@@ -6,7 +6,7 @@
 //! - `trash` holds what git cannot store; nothing is deleted.
 //! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks
 //!   and the like), `inner_git_files` (those of repositories inside), `inner_work_trees` (linked ones that an attempt left
-//!   inside), `ignored_files` (by `small_ignored`), `renamed`, `gate_files` (that only gates made),
+//!   inside), `half_written` (by a git-ralph that was killed), `ignored_files` (by `small_ignored`), `renamed`, `gate_files` (that only gates made),
 //!   `hidden_files` (by new exclude rules), `new_rules` (of ignored files), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
 //!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
 //!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
@@ -23,6 +23,7 @@ mod file_modes;
 mod foreign_filters;
 mod fresh_times;
 mod gate_files;
+mod half_written;
 mod hidden_files;
 mod ignored_files;
 mod index_flags;
@@ -75,6 +76,7 @@ pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_fr
 pub(crate) use file_modes::tell_links_as_files;
 pub(crate) use foreign_filters::switched_off as switched_off_filters;
 pub(crate) use gate_files::{put_away as put_gate_files_away, restore as restore_gate_files};
+pub(crate) use half_written::put_half_written_away;
 pub(crate) use index_flags::hide_again;
 pub(crate) use inner_git_files::InnerGitFiles;
 pub(crate) use inner_work_trees::take_out as take_out_work_trees;

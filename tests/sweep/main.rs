@@ -32,6 +32,7 @@ mod planted;
 mod property;
 mod remote_history;
 mod rungs;
+mod runners;
 mod storm;
 mod submodules;
 mod two_loops;

@@ -92,6 +92,8 @@ fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
         assert_eq!(sandbox.read("tests/value.sh"), VALUE, "held when it was killed");
         let judged = "refs/ralph/add-login/judged";
         assert_eq!(sandbox.git(&["show", &format!("{judged}:tests/new")]), "4");
+        // What it was writing when it was killed is not the gates'.
+        sandbox.write("tests/.git-ralph-0c0ffee0", "half");
         sandbox.git(&["-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now"]);
         sandbox
             .ralph(&["status"])
@@ -108,6 +110,7 @@ fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
         assert!(sandbox.git(&["for-each-ref", judged]).is_empty());
         assert_eq!(sandbox.read("tests/value.sh"), VALUE);
         assert!(!sandbox.top.join("tests/new").exists());
+        assert!(!sandbox.top.join("tests/.git-ralph-0c0ffee0").exists());
         sandbox.step("next", &agent).exits(0);
     }
 }
