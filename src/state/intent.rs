@@ -1,6 +1,7 @@
 //! Steps that have begun to change things. A plan holds absolute targets, so that it can be repeated from the top
 //! wherever it was interrupted.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{HeldTests, Verdict};
@@ -179,6 +180,12 @@ pub struct RevertPlan {
     pub reason: Option<String>,
     /// The same for people, where the next prompt says less about it.
     pub shown: Option<String>,
+    /// The tree of the work tree before it; absent in plans of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Oid>,
+    /// The time at which that was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
     /// Refs that keep the reverted work; the first is the work tree itself.
     pub kept: Vec<KeptRef>,
     /// Updates that restore the user's branches and tags.

@@ -1,5 +1,7 @@
 //! Reverts an attempt: keeps its work, then restores branch, HEAD, index and files to the checkpoint.
 
+use jiff::Timestamp;
+
 use crate::engine::attempt::list;
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
@@ -84,6 +86,8 @@ pub(crate) async fn undo(
         verdict: undoing.verdict,
         reason: undoing.reason,
         shown: undoing.shown,
+        from: Some(now.tree.clone()),
+        since: Some(Timestamp::now()),
         kept,
         put_back,
     };

@@ -1,13 +1,20 @@
 //! Edits that were made to files after a step was cut off while it wrote them.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use jiff::Timestamp;
 
 use crate::engine::Loop;
 use crate::error::Error;
+use crate::fs::seen_itself;
 use crate::names::{Oid, typed};
 use crate::paths::first_few;
 use crate::refs::KeptRef;
-use crate::state::Intent;
+use crate::state::{Intent, RevertPlan};
 
 /// Edits that the rest of a step would overwrite.
 pub(crate) struct Edits {
@@ -31,11 +38,18 @@ pub(crate) async fn since_cut_off(open: &mut Loop<'_>, intent: &Intent) -> Resul
         git.diff_trees(&to, &now).await?,
     );
     let before: HashSet<Vec<u8>> = before.into_iter().map(|(_, path)| path).collect();
-    let edited: Vec<Vec<u8>> = after
+    let mut edited: Vec<Vec<u8>> = after
         .into_iter()
         .map(|(_, path)| path)
         .filter(|path| before.contains(path))
         .collect();
+    if let Intent::Revert(RevertPlan {
+        since: Some(since), ..
+    }) = intent
+    {
+        // A rule of the attempt's hid files that it made.
+        edited.retain(|path| has_changed(&open.context.repo.top.join(OsStr::from_bytes(path)), *since));
+    }
     if edited.is_empty() {
         return Ok(None);
     }
@@ -43,6 +57,14 @@ pub(crate) async fn since_cut_off(open: &mut Loop<'_>, intent: &Intent) -> Resul
         tree: now,
         names: first_few(&edited).join(", "),
     }))
+}
+
+/// Returns whether a file is there and has changed since.
+fn has_changed(path: &Path, since: Timestamp) -> bool {
+    seen_itself(path).is_some_and(|found| {
+        let seconds = since.as_second();
+        (found.ctime(), found.ctime_nsec()) > (seconds, i64::from(since.subsec_nanosecond()))
+    })
 }
 
 /// Keeps edits by a ref, and names them.
@@ -78,8 +100,11 @@ async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Err
             git.tree_of(state.initial()).await?,
         ]),
         Intent::Restore(plan) => Some([state.checkpoint_tree().clone(), plan.tree.clone()]),
+        Intent::Revert(plan) => {
+            let from = plan.from.clone();
+            from.map(|from| [from, state.checkpoint_tree().clone()])
+        }
         Intent::Start(_)
-        | Intent::Revert(_)
         | Intent::Checkpoint(_)
         | Intent::Save(_)
         | Intent::PutBack(_)

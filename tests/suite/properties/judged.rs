@@ -326,14 +326,28 @@ fn a_review_by_hand_keeps_uncommitted_work() {
 
 #[test]
 fn edits_after_a_cut_off_step_are_kept() {
-    for step in [&["finish", "--cleanup"][..], &["abort"], &["restore", "1@1"]] {
+    for step in [
+        &["finish", "--cleanup"][..],
+        &["abort"],
+        &["restore", "1@1"],
+        &["next"],
+        &["revert"],
+    ] {
         let sandbox = Sandbox::new();
         sandbox.start();
         let work = "sed -i 's/^/attempt: /' README.md; echo n >new";
-        if step[0] == "restore" {
-            sandbox.step("next", &sandbox.failing(work)).exits(3);
-        } else {
-            sandbox.step("next", &sandbox.completing(work)).exits(0);
+        let failing = sandbox.failing(work);
+        match step[0] {
+            "restore" => {
+                sandbox.step("next", &failing).exits(3);
+            }
+            "next" => {}
+            "revert" => {
+                sandbox.write("README.md", "by hand\n");
+            }
+            _ => {
+                sandbox.step("next", &sandbox.completing(work)).exits(0);
+            }
         }
         if step[0] == "finish" {
             let (other, tree) = (sandbox.outside("other"), "main");
@@ -360,7 +374,11 @@ fn edits_after_a_cut_off_step_are_kept() {
                 git = git.display()
             ),
         );
-        let killed = sandbox.direct(step).run();
+        let killed = if step[0] == "next" {
+            sandbox.direct(&["next", CHANGE, "--", &failing]).run()
+        } else {
+            sandbox.direct(step).run()
+        };
         assert_eq!(killed.code, 137, "{step:?}: {}", killed.stderr);
         fs::remove_file(sandbox.outside("programs/git")).unwrap();
         sandbox.write("README.md", "edited since\n");
@@ -372,6 +390,9 @@ fn edits_after_a_cut_off_step_are_kept() {
             .says("they are kept: README.md");
         let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:README.md"]);
         assert_eq!(kept, "edited since");
+        if matches!(step[0], "next" | "revert") {
+            assert_eq!(sandbox.git(&["status", "--porcelain", "README.md"]), "");
+        }
     }
 }
 

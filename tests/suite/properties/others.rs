@@ -77,7 +77,9 @@ fn who_keeps_writing_to_a_file_has_it_named() {
         .exits(1)
         .says("the work tree keeps changing (written)");
     fs::remove_file(&flag).unwrap();
-    sandbox.ralph(&["status"]).exits(0);
+    let status = sandbox.ralph(&["status"]).exits(0);
+    status.says("neither as before it nor as after it: written");
+    sandbox.ralph(&["revert"]).exits(0);
     sandbox.is_at_checkpoint();
     assert_eq!(sandbox.read("written"), "mine\n");
 }
@@ -100,7 +102,7 @@ fn a_file_that_cannot_be_written_is_no_file_that_somebody_writes() {
         .says("the work tree cannot be put back")
         .says("unable to write file large")
         .says("make room, or make that writable");
-    sandbox.ralph(&["status"]).exits(0);
+    sandbox.ralph(&["revert"]).exits(0);
     sandbox.is_at_checkpoint();
     assert_eq!(sandbox.read("large"), large);
 }
