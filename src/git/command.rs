@@ -69,6 +69,9 @@ const PINNED: &[&str] = &[
     "core.fsync=committed,reference",
     "core.fsyncMethod=batch",
     "core.logAllRefUpdates=always",
+    // A git of another loop may hold these locks.
+    "core.packedRefsTimeout=60000",
+    "core.filesRefLockTimeout=10000",
     "i18n.commitEncoding=UTF-8",
     "color.diff=false",
     "core.quotePath=false",

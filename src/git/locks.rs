@@ -83,7 +83,7 @@ pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
         wait_while(|| !left().is_empty()).await;
         let left = left();
         let is_waited_for = left.iter().any(|lock| is_shared(repo, lock));
-        if !is_waited_for || git_at_work(repo, true) != Some(true) {
+        if !is_waited_for || may_be_held(repo, &left) != Some(true) {
             return left;
         }
     }
@@ -98,12 +98,7 @@ pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
 pub async fn remove_stale(repo: &Repo, found: &[PathBuf]) -> Result<usize, GitError> {
     let stuck = stuck(repo, found).await;
     let Some(first) = stuck.first() else { return Ok(0) };
-    let any_is_shared = stuck.iter().any(|lock| is_shared(repo, lock));
-    let written = stuck.iter().map(|lock| seen_itself(lock)?.modified().ok());
-    // A lock without a time may be anyone's.
-    let written = written.collect::<Option<Vec<SystemTime>>>();
-    let last = written.and_then(|times| times.into_iter().max());
-    if git_at_work_since(repo, any_is_shared, last) != Some(false) {
+    if may_be_held(repo, &stuck) != Some(false) {
         return Err(GitError::Locked(first.clone()));
     }
     for lock in &stuck {
@@ -123,14 +118,14 @@ fn all_tops(repo: &Repo) -> Option<Vec<PathBuf>> {
     Some(tops.map(Path::to_owned).collect())
 }
 
-/// Returns whether another git process works in this work tree, or `everywhere` in a work tree of the repository;
-/// `None` if that cannot be seen.
-pub fn git_at_work(repo: &Repo, everywhere: bool) -> Option<bool> {
-    git_at_work_since(repo, everywhere, None)
-}
-
-/// Returns the same of git processes that began before that time: a lock that was last written then belongs to no later one.
-fn git_at_work_since(repo: &Repo, everywhere: bool, written: Option<SystemTime>) -> Option<bool> {
+/// Returns whether a git that lives can hold one of these locks: one that works in this work tree, or, for locks that all
+/// share, in any of the repository, and that began before the last of them was written. `None` if that cannot be seen.
+pub fn may_be_held(repo: &Repo, locks: &[PathBuf]) -> Option<bool> {
+    let everywhere = locks.iter().any(|lock| is_shared(repo, lock));
+    let written = locks.iter().map(|lock| seen_itself(lock)?.modified().ok());
+    // A lock without a time may be anyone's.
+    let written = written.collect::<Option<Vec<SystemTime>>>();
+    let written = written.and_then(|times| times.into_iter().max());
     let table = Table::read()?;
     let mut places: Vec<PathBuf> = [&repo.top, &repo.git_dir, &repo.common_dir]
         .map(|place| real(place))
@@ -162,9 +157,19 @@ fn any_at_work(programs: impl Iterator<Item = Program>, places: &[PathBuf]) -> O
 }
 
 /// Returns whether this is a git that only serves others, such as `git fsmonitor--daemon`, or a git-ralph: they hold
-/// git's locks for a moment only. A git that only reads, such as `git cat-file --batch`, holds none.
+/// git's locks for a moment only. A git that only reads, such as `git cat-file --batch` or a `git log` in a pager, holds none.
 fn waits_for_others(program: &Program) -> bool {
-    const READERS: [&[u8]; 4] = [b"cat-file", b"for-each-ref", b"rev-list", b"upload-pack"];
+    const READERS: [&[u8]; 9] = [
+        b"blame",
+        b"cat-file",
+        b"for-each-ref",
+        b"grep",
+        b"log",
+        b"rev-list",
+        b"shortlog",
+        b"show",
+        b"upload-pack",
+    ];
     let command = program.words.get(1);
     if command.is_some_and(|command| READERS.contains(&command.as_slice())) {
         return true;
@@ -182,6 +187,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::refs::Update;
 
     #[tokio::test]
     async fn a_lock_that_another_git_has_taken_since_is_not_stuck() {
@@ -221,6 +227,33 @@ mod tests {
         assert_eq!(stuck, locks);
     }
 
+    #[tokio::test]
+    async fn a_lock_of_refs_that_another_git_releases_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
+        let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
+        let tree = repo.empty_tree().await.unwrap();
+        let name = "refs/ralph/c/x".to_owned();
+        let update = |new: Update| {
+            let git = repo.git.clone();
+            async move { git.update_refs(&[new], "test").await }
+        };
+        let set = Update::Set {
+            name: name.clone(),
+            new: tree.clone(),
+        };
+        update(set).await.unwrap();
+        let lock = repo.common_dir.join("packed-refs.lock");
+        fs::write(&lock, "").unwrap();
+        let released = std::thread::spawn(move || {
+            // Longer than git waits without a setting.
+            std::thread::sleep(std::time::Duration::from_millis(1500));
+            fs::remove_file(lock).unwrap();
+        });
+        update(Update::Delete { name, old: tree }).await.unwrap();
+        released.join().unwrap();
+    }
+
     #[test]
     fn only_a_git_that_works_here_or_may_do_so_counts() {
         let of = |name: &str, line: &str, directory: Option<&str>| Program {
@@ -239,6 +272,7 @@ mod tests {
             of("git", "git ralph run", Some("/home/me/project")),
             of("git-ralph", "git-ralph run", Some("/home/me/project")),
             of("git", "git cat-file --batch", Some("/home/me/project")),
+            of("git", "git log -p", Some("/home/me/project")),
             of("gitlab-runner", "gitlab-runner run", None),
         ];
         assert_eq!(judged(&[]), Some(false));

@@ -22,7 +22,8 @@ pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usiz
 
 /// Returns whether another git process may hold a lock now.
 pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
-    !all(site, change).is_empty() && locks::git_at_work(site.repo, false) != Some(false)
+    let found = all(site, change);
+    !found.is_empty() && locks::may_be_held(site.repo, &found) != Some(false)
 }
 
 /// Lists the existing locks that could stop a step.

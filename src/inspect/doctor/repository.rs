@@ -152,8 +152,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     if locks.is_empty() {
         return;
     }
-    let is_shared = locks.iter().any(|lock| locks::is_shared(repo, lock));
-    let seen = match locks::git_at_work(repo, is_shared) {
+    let seen = match locks::may_be_held(repo, &locks) {
         Some(true) => return,
         Some(false) => "no git process seems to be running here",
         None => "another git process is running here, or one crashed",

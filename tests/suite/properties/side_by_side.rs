@@ -114,6 +114,25 @@ fn a_lock_that_a_git_in_another_work_tree_can_hold_is_left() {
 }
 
 #[test]
+fn a_stale_lock_beside_a_git_that_only_reads_costs_no_attempt() {
+    let sandbox = Sandbox::started();
+    // As in a pager.
+    let reads = sandbox.git_cmd(&["log", "--stdin"]).typing("").start();
+    let comm = format!("/proc/{}/comm", reads.pid);
+    wait_until("git runs", || {
+        fs::read_to_string(&comm).is_ok_and(|name| name.trim() == "git")
+    });
+    let agent = sandbox.completing("echo x >new; sleep 3; touch .git/packed-refs.lock");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the attempt left locks in the repository; they are removed");
+    assert_eq!(sandbox.git(&["show", "ralph/add-login:new"]), "x");
+    reads.signal(nix::sys::signal::Signal::SIGKILL);
+    reads.wait_for_its_end();
+}
+
+#[test]
 fn a_neighbour_that_moves_the_branch_fails_no_attempt() {
     for harm in [
         "update-ref refs/heads/ralph/a main~1",
