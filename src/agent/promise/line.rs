@@ -182,10 +182,12 @@ mod tests {
             (format!("\u{feff}{tag}"), true),
             (format!("{tag} <!-- -->"), true),
             (format!("\u{2014} {tag}"), true),
+            (format!("{tag}{tag}"), true),
             // A letter or a digit, in any script.
             (format!("1. {tag}"), false),
             (format!("| Status | {tag} |"), false),
-            (format!("{tag}{tag}"), false),
+            (format!("{tag}<promise>FAILED</promise>"), false),
+            (format!("{tag}{tag} x"), false),
             (format!("{tag} \u{5b8c}"), false),
             (format!("\u{434}\u{430} {tag}"), false),
             (format!("{tag} \u{661}"), false),

@@ -325,11 +325,17 @@ impl Message {
         let after = close + tag.close.len();
         let repeated = is_repeated(window, open, self.output);
         let in_json = is_in_json(window, open);
+        let mut behind = &self.text[after..self.line.end];
+        // The same tag may stand there twice.
+        let same = &self.text[close - (window.len() - open)..after];
+        while let Some(rest) = behind.strip_prefix(same) {
+            behind = rest;
+        }
         let alone = !repeated
             && !in_json
             && begins_line(window, open)
             && self.line.ended
-            && is_made_of(&self.text[after..self.line.end], is_sign_behind);
+            && is_made_of(behind, is_sign_behind);
         let promise = read(tag, &window[open + tag.open.len()..]);
         match &promise {
             Ok(Promise::Failed(_)) => self.vetoed = true,

@@ -48,10 +48,15 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
 /// Finds the promise by the same rules, for one-line tags in text without escapes, as plainly as can be.
 fn plainly(text: &str) -> Option<Promise> {
     let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
-    let own = |line: &str| match line.trim_matches(marks) {
-        "<promise>COMPLETE</promise>" => Some(Promise::Complete),
-        "<promise>FAILED: no</promise>" => Some(Promise::Failed("no".into())),
-        _ => None,
+    let own = |line: &str| {
+        let line = line.trim_matches(marks);
+        // The same tag may stand there twice.
+        let is_only = |tag: &str| !line.is_empty() && line.replace(tag, "").is_empty();
+        if is_only("<promise>COMPLETE</promise>") {
+            Some(Promise::Complete)
+        } else {
+            is_only("<promise>FAILED: no</promise>").then(|| Promise::Failed("no".into()))
+        }
     };
     let ending = || {
         let text = text.trim_end_matches([' ', '`', '-', '\n', '\u{200b}', '\u{a0}']);
