@@ -322,6 +322,33 @@ pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Res
     Ok(())
 }
 
+/// Puts back the files of the judged tree in whose place others are, unless these have changed since: a person may have
+/// edited them.
+pub(super) async fn put_files_back(open: &mut Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+    let Some(shown) = &record.in_place else {
+        return Ok(());
+    };
+    let now = open.read_work_tree().await?.tree;
+    let repo = &open.context.repo;
+    let since = repo.git.diff_trees(shown, &now).await?;
+    let mut entries = repo.git.staged_between(shown, &record.tree).await?;
+    entries.retain(|entry| since.iter().all(|(_, path)| *path != entry.path));
+    let (gone, there): (Vec<StagedEntry>, Vec<StagedEntry>) =
+        entries.into_iter().partition(|entry| entry.mode == "000000");
+    let paths = |entries: &[StagedEntry]| entries.iter().map(|entry| entry.path.clone()).collect::<Vec<_>>();
+    let scratch = open.site().file("held.index");
+    let wanted = repo.tree_with(&scratch, &now, &there, &paths(&gone)).await?;
+    let judged = savepoint(open, record);
+    let back = judged.hold(open.site(), [&now, &wanted], &paths(&there)).await?;
+    open.view.drop_all();
+    if let Some(words) = back {
+        open.tell(format!(
+            "files that instruct agents cannot be put back as they were before the review: {words}"
+        ));
+    }
+    Ok(())
+}
+
 /// Keeps commits under refs named after the current attempt; returns the names.
 pub(super) async fn keep_commits(open: &mut Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
     let (state, change) = (&open.state, open.change());

@@ -254,6 +254,7 @@ async fn keep_judged(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(record) = judged::record(open).cloned() else {
         return judged::release(open).await;
     };
+    judged::put_files_back(open, &record).await?;
     if let Some(names) = changed_since(open, &record.tree).await? {
         let kept = judged::keep_commits(open, &[record.commit]).await?;
         let kept = kept.first().map_or("", |kept| kept.name.as_str());

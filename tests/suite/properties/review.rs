@@ -376,7 +376,7 @@ fn a_reviewer_sees_files_that_instruct_it_as_they_were_before() {
     sandbox
         .step("next", &sandbox.completing(attempt))
         .exits(0)
-        .says("the reviewer works with these files as they were at the last checkpoint: .claude/settings.json, .gitattributes, AGENTS.md, src/.cursor/rules");
+        .says("the reviewer works with these files as they were before the attempt: .claude/settings.json, .gitattributes, AGENTS.md, src/.cursor/rules");
     let seen = sandbox.noted("seen");
     assert!(seen.starts_with("Be strict.\nBe strict.\n"), "{seen}");
     assert!(

@@ -6,10 +6,9 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use super::asking::{Answer, Ground, Work, ask};
-use super::only_look;
 use super::opinion::Opinion;
 use super::reviewer::Reviewer;
-use super::wait_for_reviewer;
+use super::{instructions, only_look, template_at, template_path, wait_for_reviewer};
 use crate::engine::attempt::backoff::{Backoff, Waited};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::numbers::kept_range;
@@ -20,7 +19,7 @@ use crate::engine::{Loop, guard_rail, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log;
 use crate::names::Oid;
-use crate::prompt::neutral;
+use crate::prompt::{neutral, review as prompt};
 use crate::settings::Settings;
 use crate::state::Running;
 
@@ -71,7 +70,8 @@ pub async fn review(
 ) -> Result<Reviewed, Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    let reviewer = Reviewer::of(settings, &open.context.repo.top, None)?.ok_or(AttemptRefusal::NoReviewer)?;
+    let mut reviewer =
+        Reviewer::of(settings, &open.context.repo.top, None)?.ok_or(AttemptRefusal::NoReviewer)?;
     let last = open.state.progress().completed.last();
     let story = match (story, last) {
         (Some(story), _) => story.to_owned(),
@@ -85,9 +85,20 @@ pub async fn review(
     let (from, to) = (git.commit_of_name(&from).await?, git.commit_of_name(&to).await?);
     let (before, after) = (git.tree_of(&from).await?, git.tree_of(&to).await?);
     let changes = git.diff_trees(&before, &after).await?;
+    let is_changed = |path: &str| changes.iter().any(|(_, changed)| changed == path.as_bytes());
+    if let Some(path) = template_path(open, settings).filter(|path| is_changed(path)) {
+        let before = template_at(open, settings, &from).await?;
+        reviewer.template = match before {
+            Some(before) => before,
+            None => prompt::load(&open.context.repo.top, None)?,
+        };
+        open.tell(format!(
+            "the attempt changed the template of reviews: the review uses it as it was before: {path}"
+        ));
+    }
     let path = open.file(LOG);
     let log = open.store.door().begin_file(&path)?;
-    let work = Work {
+    let mut work = Work {
         story: &story,
         attempt: attempt.unwrap_or_default(),
         from: from.clone(),
@@ -104,7 +115,7 @@ pub async fn review(
     };
     let mut backoff = Backoff::default();
     let (accepted, answer) = loop {
-        let answer = ask_once(open, &reviewer, &work, &after, settings, &log).await?;
+        let answer = ask_once(open, &reviewer, &mut work, [&before, &after], settings, &log).await?;
         let unavailable = match &answer.opinion {
             Opinion::Accepted => break (Ok(true), answer),
             Opinion::Rejected => break (Ok(false), answer),
@@ -139,12 +150,13 @@ pub async fn review(
     })
 }
 
-/// Runs the reviewer once about work whose tree is `tree`, and puts back what it changes.
+/// Runs the reviewer once about work from the tree `before` to `tree`. Meanwhile, the files that instruct agents and that
+/// still are as the work left them are as before it.
 async fn ask_once(
     open: &mut Loop<'_>,
     reviewer: &Reviewer,
-    work: &Work<'_>,
-    tree: &Oid,
+    work: &mut Work<'_>,
+    [before, tree]: [&Oid; 2],
     settings: &Settings,
     log: &File,
 ) -> Result<Answer, Error> {
@@ -152,7 +164,14 @@ async fn ask_once(
     let run = run_name(Timestamp::now());
     open.state.begin_running(Running::gates(&run));
     open.save()?;
-    let seen = only_look::begin(open).await?;
+    let now = open.read_work_tree().await?.tree;
+    let since = open.context.repo.git.diff_trees(tree, &now).await?;
+    let mut left = work.changes.clone();
+    left.retain(|(_, path)| since.iter().all(|(_, changed)| changed != path));
+    let aside = instructions::changed(open, &now, before, &left).await?;
+    let seen = only_look::begin(open, now.clone(), aside.tree.as_ref()).await?;
+    let refused = aside.put(open, &now, &[]).await?;
+    work.aside = aside.paths;
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut job = plain_job(open, &run, guard);
     job.env.extend([
@@ -161,7 +180,10 @@ async fn ask_once(
         variable("RALPH_CHECKPOINT", work.from.as_str()),
         variable("RALPH_TREE", tree.as_str()),
     ]);
-    let answer = ask(open, reviewer, work, settings, job, Ground::Person(log)).await;
+    let answer = match refused {
+        Some(why) => Ok(Answer::none(why)),
+        None => ask(open, reviewer, work, settings, job, Ground::Person(log)).await,
+    };
     let kept = open.change().attempt_ref(&work.story.id, work.attempt);
     only_look::end_beside_person(open, seen, &kept).await?;
     open.state.end_running();

@@ -1,11 +1,12 @@
-//! Gives a reviewer the files that say how agents are to work, and how git shows differences, as they were at the last
-//! checkpoint: the attempt that it judges does not instruct it.
+//! Gives a reviewer the files that say how agents are to work, and how git shows differences, as they were before the
+//! attempt that it judges: that does not instruct it.
 //!
 //! Meanwhile `judged` keeps the tree that is judged, as for held tests.
 
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::names::Oid;
+use crate::paths::first_few;
 
 /// These files and directories, at any depth.
 const NAMES: &str = include_str!("instructions.txt");
@@ -23,10 +24,38 @@ pub(super) struct Aside {
     pub back: Vec<Vec<u8>>,
 }
 
-/// Finds what the attempt changed of these files: `changes` are the differences of the tree `judged` from the checkpoint.
+impl Aside {
+    /// Gives the work tree, which was just read as the tree `judged`, these files as they were; `exactly` those get the
+    /// bytes and permissions of the last checkpoint. Returns the reason if that cannot be.
+    pub async fn put(
+        &self,
+        open: &mut Loop<'_>,
+        judged: &Oid,
+        exactly: &[Vec<u8>],
+    ) -> Result<Option<String>, Error> {
+        let Some(shown) = &self.tree else {
+            return Ok(None);
+        };
+        let checkpoint = open.checkpoint();
+        let held = checkpoint.hold(open.site(), [judged, shown], exactly);
+        if let Some(words) = held.await? {
+            let why = format!("files that instruct it cannot be as they were: {words}");
+            return Ok(Some(why));
+        }
+        let names = first_few(&self.paths).join(", ");
+        open.tell(format!(
+            "the reviewer works with these files as they were before the attempt: {names}"
+        ));
+        Ok(None)
+    }
+}
+
+/// Finds what the attempt changed of these files: `changes` are its differences from the tree `before`, as the tree `judged`
+/// has them.
 pub(super) async fn changed(
     open: &Loop<'_>,
     judged: &Oid,
+    before: &Oid,
     changes: &[(u8, Vec<u8>)],
 ) -> Result<Aside, Error> {
     let paths = changes.iter().map(|(_, path)| path);
@@ -39,10 +68,7 @@ pub(super) async fn changed(
         });
     }
     let repo = &open.context.repo;
-    let mut was = repo
-        .git
-        .staged_between(judged, open.state.checkpoint_tree())
-        .await?;
+    let mut was = repo.git.staged_between(judged, before).await?;
     was.retain(|entry| entry.mode != NOTHING && paths.contains(&entry.path));
     let back: Vec<Vec<u8>> = was.iter().map(|entry| entry.path.clone()).collect();
     let away: Vec<Vec<u8>> = paths

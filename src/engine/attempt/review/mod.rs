@@ -15,6 +15,8 @@ mod only_look;
 mod opinion;
 mod reviewer;
 
+use std::path::Path;
+
 use self::asking::{Answer, Ground, Work, ask};
 use super::agent_run::{Begun, Outcome, Spent, job};
 use super::backoff::{Backoff, Unavailable, Waited, wait_for_service};
@@ -22,8 +24,8 @@ use super::gates::judged;
 use super::verdict::{Judgement, Unreviewed};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::names::OUTPUT;
-use crate::paths::{first_few, is_of_work_tree};
+use crate::names::{OUTPUT, Oid};
+use crate::paths::is_of_work_tree;
 use crate::prompt::{Template, review as prompt};
 use crate::settings::Settings;
 use crate::state::Verdict;
@@ -58,7 +60,7 @@ pub(super) async fn run(
 ) -> Result<Result<Option<String>, Judgement>, Error> {
     let known = match open.review_template.clone() {
         Some(known) => Some(known),
-        None => template_before(open, settings).await?,
+        None => template_at(open, settings, open.state.checkpoint()).await?,
     };
     let reviewer = match Reviewer::of(settings, &open.context.repo.top, known) {
         Ok(Some(reviewer)) => reviewer,
@@ -105,20 +107,23 @@ pub(super) async fn run(
     }
 }
 
-/// Returns the template of the last checkpoint, for an attempt that began before this process, if it is in there.
-async fn template_before(open: &Loop<'_>, settings: &Settings) -> Result<Option<Template>, Error> {
-    let path = settings.review_prompt.as_deref();
-    let Some(path) = path.filter(|path| is_of_work_tree(path.as_bytes())) else {
+/// Returns the template as it is in a commit from before the attempt, if it is in there.
+async fn template_at(open: &Loop<'_>, settings: &Settings, commit: &Oid) -> Result<Option<Template>, Error> {
+    let Some(path) = template_path(open, settings) else {
         return Ok(None);
     };
-    let bytes = open
-        .context
-        .repo
-        .git
-        .file_of(open.state.checkpoint(), path)
-        .await?;
+    let bytes = open.context.repo.git.file_of(commit, path).await?;
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(text.map(|text| Template::named(path, text)))
+}
+
+/// Returns the path of the template from the top of the work tree, if it is in there.
+fn template_path<'s>(open: &Loop<'_>, settings: &'s Settings) -> Option<&'s str> {
+    let path = settings.review_prompt.as_deref()?;
+    let below = Path::new(path).strip_prefix(&open.context.repo.top).ok();
+    let path = below.and_then(Path::to_str).unwrap_or(path);
+    let path = path.trim_start_matches("./");
+    is_of_work_tree(path.as_bytes()).then_some(path)
 }
 
 /// Runs the reviewer of an attempt once.
@@ -132,21 +137,12 @@ async fn ask_about_attempt(
     let tree = open.read_work_tree().await?.tree;
     let git = &open.context.repo.git;
     let changes = git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
-    let aside = instructions::changed(open, &tree, &changes).await?;
+    let aside = instructions::changed(open, &tree, open.state.checkpoint_tree(), &changes).await?;
     let kept = open.change().attempt_ref(&story.id, begun.number);
-    let before = only_look::begin_at(open, tree.clone(), aside.tree.as_ref()).await?;
-    if let Some(shown) = &aside.tree {
-        let checkpoint = open.checkpoint();
-        let held = checkpoint.hold(open.site(), [&tree, shown], &aside.back);
-        if let Some(words) = held.await? {
-            only_look::end(open, before, &kept).await?;
-            let why = format!("files that instruct it cannot be as they were: {words}");
-            return Ok(Answer::none(why));
-        }
-        let names = first_few(&aside.paths).join(", ");
-        open.tell(format!(
-            "the reviewer works with these files as they were at the last checkpoint: {names}"
-        ));
+    let before = only_look::begin(open, tree.clone(), aside.tree.as_ref()).await?;
+    if let Some(why) = aside.put(open, &tree, &aside.back).await? {
+        only_look::end(open, before, &kept).await?;
+        return Ok(Answer::none(why));
     }
     let guard = guard_rail::set_up(open, settings.guard).await;
     let mut job = job(open, story, begun, guard);

@@ -18,18 +18,9 @@ pub(super) struct Before {
     watch: Option<Watch>,
 }
 
-/// Records the state before a reviewer runs, and keeps the work tree by a ref. One scan of the work tree.
-pub(super) async fn begin(open: &mut Loop<'_>) -> Result<Before, Error> {
-    let tree = open.read_work_tree().await?.tree;
-    begin_at(open, tree, None).await
-}
-
-/// Does the same with the tree that was just read; `in_place` is the one that takes its place meanwhile.
-pub(super) async fn begin_at(
-    open: &mut Loop<'_>,
-    tree: Oid,
-    in_place: Option<&Oid>,
-) -> Result<Before, Error> {
+/// Records the state before a reviewer runs, and keeps the tree that was just read by a ref; `in_place` is the one that takes
+/// its place meanwhile.
+pub(super) async fn begin(open: &mut Loop<'_>, tree: Oid, in_place: Option<&Oid>) -> Result<Before, Error> {
     let record = judged::keep(open, &tree, in_place).await?;
     Ok(Before {
         tree,
@@ -47,9 +38,10 @@ pub(super) async fn end(open: &mut Loop<'_>, before: Before, name: &str) -> Resu
 }
 
 /// Compares the state after a reviewer that ran in the user's work tree: nothing of that is put back, because the user may
-/// have changed it meanwhile. If it differs, a ref keeps what was there before.
+/// have changed it meanwhile, but the files that instruct agents. If it differs, a ref keeps what was there before.
 pub(super) async fn end_beside_person(open: &mut Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
     watch::end_kept(open, before.watch, name).await?;
+    judged::put_files_back(open, &before.record).await?;
     if open.position().await? != before.position {
         open.tell("HEAD was moved during the review; nothing is put back");
     }
