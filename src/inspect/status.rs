@@ -28,7 +28,11 @@ use crate::stories::Listing;
 pub struct Status {
     /// The change.
     pub change: Change,
+    /// The phase as programs read it.
+    #[serde(rename = "phase")]
+    told_phase: Phase,
     /// The phase of the loop.
+    #[serde(skip)]
     pub phase: Phase,
     /// The way in which it was closed (cleanup, keep, abort or aside); null while it is open.
     pub closed: Option<String>,
@@ -431,13 +435,15 @@ impl Status {
         let has_own = state.has_own_work_tree() && state.is_live();
         let nothing_left =
             current.is_none() && next_up == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
+        let phase = if nothing_left {
+            Phase::Complete
+        } else {
+            progress.phase
+        };
         Self {
             change: state.change.clone(),
-            phase: if nothing_left {
-                Phase::Complete
-            } else {
-                progress.phase
-            },
+            told_phase: progress.told(phase),
+            phase,
             branch: state.common.branch.clone(),
             strategy: state.common.strategy,
             original_branch: state.begun_on().cloned(),

@@ -55,7 +55,7 @@ pub struct Report {
     /// Time when the report was made.
     #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub made: Timestamp,
-    /// The phase of the loop.
+    /// The phase of the loop; `exhausted` too if only skipped stories are left.
     #[cfg_attr(test, schemars(with = "String"))]
     pub phase: Phase,
     /// How the loop stands when the report is made.

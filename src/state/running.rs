@@ -82,4 +82,12 @@ impl Progress {
     pub fn current(&self) -> Option<&Current> {
         self.story.as_ref()
     }
+
+    /// Returns a phase of the loop as programs read it: with skipped stories, it is never complete.
+    pub fn told(&self, phase: Phase) -> Phase {
+        match phase {
+            Phase::Complete if !self.skipped.is_empty() => Phase::Exhausted,
+            _ => phase,
+        }
+    }
 }

@@ -163,7 +163,7 @@ fn the_line_for_cron_goes_on_each_time() {
     works("echo z >>f; complete");
     assert!(night(4).contains("3 of 4 stories are complete, 1 skipped (3)"));
     assert!(night(4).contains("nothing is left to do"));
-    assert_eq!(sandbox.status()["phase"], "complete");
+    assert_eq!(sandbox.status()["phase"], "exhausted");
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
 }
 

@@ -226,6 +226,13 @@ fn the_outcome_and_its_reason_are_on_top() {
         "stopped",
         "stopped: 2 of 3 stories, 1 skipped; no other story is left",
     );
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["phase"], &status["next"]),
+        (&"exhausted".into(), &"finish".into())
+    );
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    assert_eq!(report["phase"], "exhausted");
     let short = sandbox.ralph(&["status", "--short"]).exits(0).stdout;
     assert_eq!(short, "ralph: add-login 2/3 (1 skipped) no other story left\n");
     let junit = || sandbox.ralph(&["report", "--junit"]).exits(0).stdout;

@@ -291,7 +291,7 @@ fn a_story_that_fails_can_be_skipped_for_the_others() {
         .says("story 2 is skipped, because it failed")
         .says("2 of 3 stories are complete, 1 skipped (2)")
         .says("  2@1 failed: no (git ralph diff add-login 2@1)");
-    assert_eq!(sandbox.status()["phase"], "complete");
+    assert_eq!(sandbox.status()["phase"], "exhausted");
 }
 
 #[test]
