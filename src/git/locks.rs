@@ -187,7 +187,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::refs::Update;
 
     #[tokio::test]
     async fn a_lock_that_another_git_has_taken_since_is_not_stuck() {
@@ -228,30 +227,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lock_of_refs_that_another_git_releases_is_waited_for() {
+    async fn locks_of_refs_that_another_git_holds_are_waited_for() {
         let dir = tempfile::tempdir().unwrap();
         duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
         let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
-        let tree = repo.empty_tree().await.unwrap();
-        let name = "refs/ralph/c/x".to_owned();
-        let update = |new: Update| {
-            let git = repo.git.clone();
-            async move { git.update_refs(&[new], "test").await }
-        };
-        let set = Update::Set {
-            name: name.clone(),
-            new: tree.clone(),
-        };
-        update(set).await.unwrap();
-        let lock = repo.common_dir.join("packed-refs.lock");
-        fs::write(&lock, "").unwrap();
-        let released = std::thread::spawn(move || {
-            // Longer than git waits without a setting.
-            std::thread::sleep(std::time::Duration::from_millis(1500));
-            fs::remove_file(lock).unwrap();
-        });
-        update(Update::Delete { name, old: tree }).await.unwrap();
-        released.join().unwrap();
+        for (name, milliseconds) in [
+            ("core.packedRefsTimeout", "60000"),
+            ("core.filesRefLockTimeout", "10000"),
+        ] {
+            let set = repo.git.cmd("config", ["-z", name]).fields().await.unwrap();
+            assert_eq!(set, [milliseconds.as_bytes()], "{name}");
+        }
     }
 
     #[test]
