@@ -69,9 +69,9 @@ const PINNED: &[&str] = &[
     "core.fsync=committed,reference",
     "core.fsyncMethod=batch",
     "core.logAllRefUpdates=always",
-    // A git of another loop may hold these locks.
-    "core.packedRefsTimeout=60000",
-    "core.filesRefLockTimeout=10000",
+    // A git of another loop may hold these locks; a stale one delays a command by seconds only.
+    "core.packedRefsTimeout=5000",
+    "core.filesRefLockTimeout=1000",
     "i18n.commitEncoding=UTF-8",
     "color.diff=false",
     "core.quotePath=false",

@@ -232,8 +232,8 @@ mod tests {
         duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
         let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
         for (name, milliseconds) in [
-            ("core.packedRefsTimeout", "60000"),
-            ("core.filesRefLockTimeout", "10000"),
+            ("core.packedRefsTimeout", "5000"),
+            ("core.filesRefLockTimeout", "1000"),
         ] {
             let set = repo.git.cmd("config", ["-z", name]).fields().await.unwrap();
             assert_eq!(set, [milliseconds.as_bytes()], "{name}");
