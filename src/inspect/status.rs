@@ -132,11 +132,14 @@ pub struct RunningAttempt {
 }
 
 impl RunningAttempt {
-    /// Describes the attempt in progress, if it runs an agent.
+    /// Describes the attempt in progress, if it runs an agent and a process still holds the loop.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
         let running = state.running()?;
         let story = state.attempted()?;
         let store = Store::new(&repo.common_dir, &state.change);
+        if !store.is_held() {
+            return None;
+        }
         let written = seen(&store.attempt_log(&story.id, story.attempt))?
             .modified()
             .ok();

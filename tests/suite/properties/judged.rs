@@ -383,7 +383,11 @@ fn edits_after_a_cut_off_step_are_kept() {
         fs::remove_file(sandbox.outside("programs/git")).unwrap();
         sandbox.write("README.md", "edited since\n");
         let status = sandbox.ralph(&["status", CHANGE]).exits(0);
-        status.says("neither as before it nor as after it: README.md");
+        let status = status.says("neither as before it nor as after it: README.md");
+        // Nothing runs, and nothing says that it does.
+        assert!(!status.stdout.contains("is running"), "{}", status.stdout);
+        let json = sandbox.ralph(&["status", CHANGE, "--json"]).exits(0).json();
+        assert!(json["running"].is_null(), "{json}");
         assert_eq!(sandbox.read("README.md"), "edited since\n");
         sandbox
             .ralph(&["revert", CHANGE])
