@@ -230,6 +230,19 @@ impl Store {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
+    /// Returns whether a process holds the lock; gives what is left of a git-ralph that was killed a moment to end.
+    pub fn is_still_held(&self) -> bool {
+        let begun = Instant::now();
+        while self.is_held() {
+            let is_left = read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder));
+            if !is_left || begun.elapsed() >= RUNNER_WAIT {
+                return true;
+            }
+            sleep(OUTLIVED_POLL);
+        }
+        false
+    }
+
     /// Returns whether another process works on the loop; waits for what is left of one that was killed.
     pub fn is_worked_on(&self) -> bool {
         self.is_held() && self.lock().is_err()

@@ -168,7 +168,7 @@ async fn stale_locks(repo: &Repo, notes: &mut Notes) {
 
 async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: &mut Notes) -> FoundLoop {
     let store = Store::new(&repo.common_dir, change);
-    let busy = store.is_held();
+    let busy = store.is_still_held();
     let mut found = FoundLoop {
         change: change.clone(),
         phase: None,
