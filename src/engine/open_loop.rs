@@ -235,6 +235,7 @@ impl<'o> Loop<'o> {
     /// Borrows the record of the current attempt, or of one that begins, and the recorder of reports.
     pub(crate) fn attempt_record(&mut self) -> (AttemptRecord<'_>, Recorder<'_>) {
         let (checkpoint, name) = (self.checkpoint(), self.trash_name());
+        let is_alone = !self.store.may_another_be_held();
         let (site, state, recorder) = self.parts();
         let record = AttemptRecord {
             site,
@@ -244,7 +245,7 @@ impl<'o> Loop<'o> {
             source: state.source(),
             checkpoint,
             name,
-            is_alone: true,
+            is_alone,
         };
         (record, recorder)
     }

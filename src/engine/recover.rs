@@ -1,7 +1,7 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
-use super::attempt::{is_another_running, revert_own_refs};
+use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::numbers;
 use super::own_work_tree::go_to_own;
@@ -216,9 +216,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
 /// Restores git's own files and position, before any git runs that reads them. `is_attempt` if an attempt could write
 /// what is known of the work tree.
 async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), Error> {
-    let is_alone = !is_another_running(open)?;
     let (mut record, mut recorder) = open.attempt_record();
-    record.is_alone = is_alone;
     record.checkpoint.has_own_inventory &= is_attempt;
     if record.repair_after_crash(&mut recorder).await? {
         // If they were read before, they may have been planted.

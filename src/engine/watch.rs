@@ -137,20 +137,13 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     let inner = inner.put_back(record.site, who.time(), &trash, &mut recorder)?;
     // New rules hide nothing of a tree that was judged.
     let known = judged.as_ref().unwrap_or(&record.checkpoint);
-    let changed = if matches!(who, Who::Gates | Who::Reviewer) {
-        record
-            .repair_after(who.time(), &files, known, &mut recorder)
-            .await?
-    } else {
-        record
-            .put_files_back(&files, known, who.time(), &mut recorder)
-            .await?
-    };
-    if changed {
+    let repaired = record.repair_after(who.time(), &files, known, &mut recorder);
+    if repaired.await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
     }
     inner.settle(open.site()).await?;
+    ControlFiles::forget(open.site())?;
     remove_new_links(open, &links, who).await?;
     open.switch_off_foreign_filters().await?;
     open.position().await?;

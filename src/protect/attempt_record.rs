@@ -145,20 +145,24 @@ impl AttemptRecord<'_> {
         let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
         };
-        self.put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
-            .await
+        let changed = self
+            .put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
+            .await?;
+        ControlFiles::forget(self.site)?;
+        Ok(changed)
     }
 
-    /// Restores git's own files after gates or a reviewer, `who`, that judged the tree of `judged`; then HEAD and the loop's
-    /// branch if git cannot read them; and removes locks that no process holds. Returns whether git's own files had changed.
+    /// Restores git's own files after `who`, which ran outside of an attempt's agent; then HEAD and the loop's branch if git
+    /// cannot read them; and removes locks that no process holds. `known` has the files that no new rule hides. Returns
+    /// whether git's own files had changed.
     pub async fn repair_after(
         &self,
         who: &str,
         before: &ControlFiles,
-        judged: &Savepoint,
+        known: &Savepoint,
         notices: &mut dyn Notices,
     ) -> Result<bool, ProtectError> {
-        let changed = self.put_files_back(before, judged, who, notices).await?;
+        let changed = self.put_files_back(before, known, who, notices).await?;
         match locks::remove_stale(self.site, self.change).await {
             // What needs a lock that is held says so.
             Ok(0) | Err(ProtectError::Git(GitError::Locked(_))) => {}
@@ -172,7 +176,7 @@ impl AttemptRecord<'_> {
 
     /// Restores git's own files after `who`, and then HEAD and the loop's branch if git cannot read them; returns whether
     /// git's own files had changed.
-    pub async fn put_files_back(
+    async fn put_files_back(
         &self,
         before: &ControlFiles,
         known: &Savepoint,
@@ -185,7 +189,6 @@ impl AttemptRecord<'_> {
         self.repair_position(notices).await?;
         let known = self.is_alone.then_some(known);
         before.settle(self.site, known, &differed, who, notices).await?;
-        ControlFiles::forget(self.site)?;
         Ok(!differed.is_empty())
     }
 
@@ -217,6 +220,7 @@ impl AttemptRecord<'_> {
             .put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
             .await?;
         inner.settle(site).await?;
+        ControlFiles::forget(site)?;
         Ok(changed)
     }
 

@@ -230,6 +230,21 @@ impl Store {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
+    /// Returns whether a process may hold another loop of the repository. Takes no lock: the next command of that loop would
+    /// find it taken.
+    pub fn may_another_be_held(&self) -> bool {
+        let is_held = |change: &Change| {
+            Self {
+                change: change.clone(),
+                ..self.clone()
+            }
+            .is_held()
+        };
+        changes_in(&self.root).map_or(true, |all| {
+            all.iter().any(|change| *change != self.change && is_held(change))
+        })
+    }
+
     /// Returns whether a process holds the lock; gives what is left of a git-ralph that was killed a moment to end.
     pub fn is_still_held(&self) -> bool {
         let begun = Instant::now();
@@ -301,12 +316,15 @@ impl Store {
 
 /// Returns the changes that have a state file, sorted.
 pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
-    let root = common_dir.join("ralph");
+    changes_in(&common_dir.join("ralph"))
+}
+
+fn changes_in(root: &Path) -> Result<Vec<Change>, StateError> {
     // What hides the loops is not taken for none.
-    if target_of(&root)?.is_some_and(|found| !found.is_dir()) {
-        return Err(file_error("read", &root, io::ErrorKind::NotADirectory.into()).into());
+    if target_of(root)?.is_some_and(|found| !found.is_dir()) {
+        return Err(file_error("read", root, io::ErrorKind::NotADirectory.into()).into());
     }
-    let mut found: Vec<Change> = entries_of(&root)?
+    let mut found: Vec<Change> = entries_of(root)?
         .into_iter()
         .filter_map(|entry| {
             let name = entry.file_name();

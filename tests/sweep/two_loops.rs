@@ -39,18 +39,23 @@ const MISDEEDS: &[&str] = &[
 
 #[test]
 fn what_one_loop_does_during_an_attempt_is_no_verdict_about_another() {
-    all_misdeeds(false);
+    all_misdeeds("agent");
 }
 
 #[test]
 fn what_one_loop_does_while_gates_run_is_no_verdict_about_another() {
-    all_misdeeds(true);
+    all_misdeeds("gate");
 }
 
-fn all_misdeeds(in_gate: bool) {
+#[test]
+fn what_one_loop_does_during_a_hook_is_no_verdict_about_another() {
+    all_misdeeds("hook");
+}
+
+fn all_misdeeds(phase: &str) {
     let mut found = Vec::new();
     for misdeed in MISDEEDS.iter().step_by(stride(5, 1)) {
-        if let Err(why) = catch_unwind(|| two_loops(misdeed, in_gate)) {
+        if let Err(why) = catch_unwind(|| two_loops(misdeed, phase)) {
             let why = why.downcast_ref::<String>().cloned().unwrap_or_default();
             found.push(format!("{misdeed}: {why}"));
         }
@@ -58,7 +63,7 @@ fn all_misdeeds(in_gate: bool) {
     nothing_of(&found);
 }
 
-fn two_loops(misdeed: &str, in_gate: bool) {
+fn two_loops(misdeed: &str, phase: &str) {
     let sandbox = Sandbox::new();
     for name in ["a", "b"] {
         let list = "## 1. One\n- [ ] 1.1 a\n";
@@ -71,14 +76,21 @@ fn two_loops(misdeed: &str, in_gate: bool) {
     sandbox.write("README.md", "of the user's\n");
     sandbox.git(&["stash", "-q"]);
     let wait = "touch \"$notes/a\"; until test -e \"$notes/harmed\"; do sleep 0.01; done";
-    let agent = if in_gate {
-        let gate = sandbox.agent(&format!(
-            "test \"$RALPH_CHANGE\" = b || test ! -e a || {{ {wait}; }}"
-        ));
-        sandbox.configure("ralph.verify", &gate);
-        sandbox.completing("echo a >a")
-    } else {
-        sandbox.completing(&format!("echo a >a; {wait}"))
+    let agent = match phase {
+        "gate" => {
+            let gate = sandbox.agent(&format!(
+                "test \"$RALPH_CHANGE\" = b || test ! -e a || {{ {wait}; }}"
+            ));
+            sandbox.configure("ralph.verify", &gate);
+            sandbox.completing("echo a >a")
+        }
+        "hook" => {
+            let notes = sandbox.notes.display();
+            let hook = format!("notes='{notes}'; test \"$RALPH_CHANGE\" = b || {{ {wait}; }}");
+            sandbox.hook("ralph-pre-checkpoint", &hook);
+            sandbox.completing("echo a >a")
+        }
+        _ => sandbox.completing(&format!("echo a >a; {wait}")),
     };
     let first = sandbox
         .direct(&["run", "a", "--worktree", "--keep", "--", &agent])

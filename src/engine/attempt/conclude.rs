@@ -4,7 +4,7 @@ use super::accept::{Base, decide};
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::verdict::{Judgement, Unreviewed};
-use super::{left_to_person, limits, list, message, neighbours, unpromised};
+use super::{left_to_person, limits, list, message, unpromised};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::position::refuse_branch_in_the_way;
@@ -199,9 +199,8 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (held, is_alone) = (open.held.take(), !neighbours::is_another_running(open)?);
-    let (mut record, mut recorder) = open.attempt_record();
-    record.is_alone = is_alone;
+    let held = open.held.take();
+    let (record, mut recorder) = open.attempt_record();
     if record.repair(held, &mut recorder).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks = None;

@@ -59,7 +59,6 @@ use crate::stories::{Listing, Story};
 
 pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude, revert_own_refs};
-pub(crate) use neighbours::is_another_running;
 pub use prompting::{first_prompt, note_prompted, prompt_text};
 
 /// Options of a step on the command line.

@@ -6,13 +6,12 @@ use crate::error::Error;
 use crate::fs::read_if_there;
 use crate::names::{Oid, short_branch};
 use crate::refs::{KeptRef, Update};
-use crate::state::{Store, changes};
 
 /// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
 /// checkpoint while another loop runs. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
 pub(super) async fn put_branch_back(open: &mut Loop<'_>) -> Result<(), Error> {
     let tip = open.position().await?.tip;
-    if contains_checkpoint(open, tip.as_ref()).await? || !is_another_running(open)? {
+    if contains_checkpoint(open, tip.as_ref()).await? || !open.store.may_another_be_held() {
         return Ok(());
     }
     let Some(last) = last_of_head(open)? else {
@@ -63,14 +62,6 @@ async fn contains_checkpoint(open: &Loop<'_>, tip: Option<&Oid>) -> Result<bool,
         }
         None => false,
     })
-}
-
-/// Returns whether a command works on another loop of the repository.
-pub(crate) fn is_another_running(open: &Loop<'_>) -> Result<bool, Error> {
-    let common_dir = &open.context.repo.common_dir;
-    let mut others = changes(common_dir)?.into_iter();
-    // Without taking the lock: the other loop's next command would find it taken.
-    Ok(others.any(|change| change != *open.change() && Store::new(common_dir, &change).is_held()))
 }
 
 /// Returns the last value of HEAD in the reflog of this work tree.
