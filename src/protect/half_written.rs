@@ -11,18 +11,21 @@ pub(crate) async fn put_half_written_away(site: Site<'_>) -> Result<(), ProtectE
     let names = format!(":(top,glob)**/{TEMPORARY}????????");
     let listed = site.repo.git.cmd("ls-files", ["-z", "-o", "--", &names]);
     // Git cannot be asked where an index is damaged: what is left then is kept like any other file.
-    let mut found = listed.fields().await.unwrap_or_default();
-    found.retain(|path| is_half_written(path));
+    let found = listed.fields().await.unwrap_or_default();
     let trash = site.trash().join("half-written");
-    for path in found {
+    let name = |path: &[u8]| {
+        path.rsplit(|byte| *byte == b'/')
+            .next()
+            .is_some_and(is_name_of_half_written)
+    };
+    for path in found.into_iter().filter(|path| name(path)) {
         put_away(site, &[], &path, &trash)?;
     }
     Ok(())
 }
 
-/// Returns whether git-ralph writes to files of such names before it puts them in their place.
-fn is_half_written(path: &[u8]) -> bool {
-    let name = path.rsplit(|byte| *byte == b'/').next();
-    let digits = name.and_then(|name| name.strip_prefix(TEMPORARY.as_bytes()));
+/// Returns whether git-ralph writes to files of this name before it puts them in their place.
+pub(super) fn is_name_of_half_written(name: &[u8]) -> bool {
+    let digits = name.strip_prefix(TEMPORARY.as_bytes());
     digits.is_some_and(|digits| digits.len() == 8 && digits.iter().all(u8::is_ascii_hexdigit))
 }

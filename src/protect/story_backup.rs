@@ -4,12 +4,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::half_written::is_name_of_half_written;
 use super::stat_changes::tracked_paths;
 use super::{ProtectError, Savepoint, Site, trash};
 use crate::events::Notices;
 use crate::fs::{
-    Below, FileError, Links, TEMPORARY, file_error, is_no_such_file, is_there, leads_to_file, may_exist,
-    read, read_regular, seen, seen_in, seen_itself,
+    Below, FileError, Links, file_error, is_no_such_file, is_there, leads_to_file, may_exist, read,
+    read_regular, seen, seen_in, seen_itself,
 };
 use crate::paths::is_of_work_tree;
 use crate::stories::Source;
@@ -196,10 +197,7 @@ pub(super) fn remove_half_written(site: Site<'_>, source: &Source, list: &Path) 
         return Ok(());
     }
     for entry in list.parent().into_iter().flat_map(seen_in) {
-        let is_ours = entry
-            .file_name()
-            .as_encoded_bytes()
-            .starts_with(TEMPORARY.as_bytes());
+        let is_ours = is_name_of_half_written(entry.file_name().as_encoded_bytes());
         if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             door_to(site, &list).remove_file(&entry.path())?;
         }

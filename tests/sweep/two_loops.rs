@@ -112,6 +112,12 @@ fn two_loops(misdeed: &str, phase: &str) {
     let second = second.end();
     let told = format!("{}\n--- b:\n{}", output.stderr, second.stderr);
     assert!(output.code == 0, "a: {}\n{told}", output.code);
+    if misdeed.starts_with("git update-ref") && misdeed.contains(" refs/heads/ralph/a") {
+        assert!(
+            told.contains("of ralph/a while another loop was running is undone"),
+            "{told}"
+        );
+    }
     let log = sandbox.ralph(&["log", "a", "--json"]).exits(0).json();
     assert_eq!(log["attempts"].as_array().unwrap().len(), 1, "{told}");
     assert_eq!(sandbox.git(&["show", "ralph/a:a"]), "a", "{told}");

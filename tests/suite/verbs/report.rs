@@ -227,10 +227,7 @@ fn the_outcome_and_its_reason_are_on_top() {
         "stopped: 2 of 3 stories, 1 skipped; no other story is left",
     );
     let status = sandbox.status();
-    assert_eq!(
-        (&status["phase"], &status["next"]),
-        (&"exhausted".into(), &"finish".into())
-    );
+    assert_eq!([&status["phase"], &status["next"]], ["exhausted", "finish"]);
     let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
     assert_eq!(report["phase"], "exhausted");
     let short = sandbox.ralph(&["status", "--short"]).exits(0).stdout;

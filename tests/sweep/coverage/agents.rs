@@ -250,7 +250,7 @@ pub const ROWS: &[Row] = &[
         "D29",
         "moves the branch of a neighbouring loop",
         &[Test(
-            "side_by_side::a_neighbour_that_moves_the_branch_fails_no_attempt",
+            "two_loops::what_one_loop_does_during_an_attempt_is_no_verdict_about_another",
         )],
     ),
 ];
