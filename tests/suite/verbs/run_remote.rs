@@ -299,8 +299,11 @@ fn is_killed_at_work(clone: &Clone<'_>) {
 fn a_runner_that_ends_late_keeps_no_run_away_from_its_loop() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
+    // The end of git-ralph wakes a runner that was stopped once.
     let agent = remote.sandbox.completing(
-        "if mkdir \"$notes/once\" 2>/dev/null; then kill -STOP $PPID; touch \"$notes/there\"; sleep 1000; fi; echo x >>f",
+        "if mkdir \"$notes/once\" 2>/dev/null; then
+            touch \"$notes/there\"; while [ -d \"$notes\" ]; do kill -STOP $PPID; done
+        fi; echo x >>f",
     );
     let run = ["ralph", "run", CHANGE, "--keep", "--", &agent];
     let running = clone.cmd(&run).start();
