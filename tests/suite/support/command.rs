@@ -138,7 +138,7 @@ impl Cmd {
 
     /// Allows for a program that takes much longer than others.
     pub fn patiently(mut self) -> Self {
-        self.deadline = 15 * DEADLINE;
+        self.deadline = 3 * DEADLINE;
         self
     }
 
