@@ -66,7 +66,7 @@ pub async fn answer(
     event: Event,
     call: &HookInput,
     here: &LoopHere,
-    observer: &mut dyn Observer,
+    observer: &dyn Observer,
 ) -> Result<Answer, Error> {
     let context = Context::open(&here.top, observer).await?;
     let change = match &here.change {

@@ -9,8 +9,8 @@ use crate::state::Effect;
 use crate::ui::{Narrator, Screen};
 
 pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let narrator = Narrator::new(screen);
+    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
     // An abort that was cut off is complete once the loop is open.
     if open.completed != Some(Effect::Aborted) {
         engine::abort(&mut open).await?;

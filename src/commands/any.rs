@@ -213,8 +213,8 @@ fn is_about_one(error: &Error) -> bool {
 /// Makes room for another change in this work tree: a loop that is active here is set aside if the remote has all of it.
 /// Returns false if it has not.
 async fn make_room(screen: Screen, args: &Args, change: &Change) -> Result<bool, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     match live_here(&context)? {
         None => return Ok(true),
         Some(live) if live != *change => return Ok(false),
@@ -241,8 +241,8 @@ async fn next(
     passed: &mut Passed,
     base: &mut Option<Head>,
 ) -> Result<Turn, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let settings = context.configuration.settings.clone();
     require_choice(args, &settings)?;
     let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
@@ -254,7 +254,7 @@ async fn next(
         return Ok(Turn::Work(change.clone()));
     }
     let context = match live {
-        Some(change) => leave(context, &change).await?,
+        Some(change) => Box::pin(leave(context, &change)).await?,
         None => context,
     };
     return_to(&context, &base).await?;
@@ -351,7 +351,7 @@ async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>,
     if open.state.is_live() {
         engine::set_aside(&mut open).await?;
     }
-    Ok(open.context)
+    open.close().await
 }
 
 /// Goes back to where HEAD was before the first change.

@@ -13,15 +13,15 @@ use crate::ui::{self, Narrator, Screen};
 /// Makes one attempt, and returns its exit code.
 pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    let mut narrator = Narrator::new(screen);
+    let narrator = Narrator::new(screen);
     if args.dry_run {
-        let context = context(&mut narrator).await?;
+        let context = context(&narrator).await?;
         let change = resolve(&context, args.change.as_deref())?;
         let given = (&args.settings, args.agent.as_slice());
         return Box::pin(dry_run::of_loop(screen, context, &change, Some(step), given)).await;
     }
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
-    tell_fixed(&mut open);
+    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
+    tell_fixed(&open);
     let mut settings = step_settings(&open, &args.settings);
     args.tests.apply(&mut settings);
     let options = AttemptOptions {

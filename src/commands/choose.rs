@@ -68,7 +68,7 @@ pub(super) struct Question {
 
 impl Question {
     /// Makes the question of a loop at its end.
-    pub(super) async fn of(open: &mut Loop<'_>, possible: &[Choice], summary: String) -> Result<Self, Error> {
+    pub(super) async fn of(open: &Loop<'_>, possible: &[Choice], summary: String) -> Result<Self, Error> {
         let offers = offers(open).await?;
         Self::with(open, possible, summary, &offers)
     }
@@ -168,7 +168,7 @@ struct Offers {
 }
 
 /// Describes the effects of the two ways to close the loop.
-async fn offers(open: &mut Loop<'_>) -> Result<Offers, Error> {
+async fn offers(open: &Loop<'_>) -> Result<Offers, Error> {
     if !open.state.has_branch() {
         return Ok(Offers {
             cleanup: "all changes stay in the work tree, uncommitted; the loop's stash entries are dropped"

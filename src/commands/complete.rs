@@ -9,8 +9,8 @@ use crate::state::Effect;
 use crate::ui::{Narrator, Screen};
 
 pub(super) async fn run(screen: Screen, args: cli::CompleteArgs) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let narrator = Narrator::new(screen);
+    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
     // The same command was cut off, and opening the loop has completed it: it does not mean the next story.
     if open.completed == Some(Effect::Completed) {
         return Ok(step_exit(&open, StepEnd::Checkpointed));

@@ -70,8 +70,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen,
         &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
     );
-    let mut narrator = Narrator::new(screen);
-    let context = Context::open(&top, &mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = Context::open(&top, &narrator).await?;
     let program = env::current_exe().map_err(demo_error)?;
     let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
     let options = StartOptions {

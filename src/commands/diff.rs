@@ -33,8 +33,8 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let (change, attempt) = change_and_word(&context, &args.words)?;
     let (context, state) = look(context, &change).await?;
     let (from, to) = match attempt {

@@ -38,8 +38,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 
 /// Tries out what a remote accepts.
 async fn try_out(screen: Screen, args: &Args, remote: &str) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let settings = &context.configuration.settings;
     let server = Server::new(&context.repo, settings, Some(remote))?;
     let findings = probe(&context.repo, &server).await?;

@@ -47,8 +47,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if choice.is_some() && change.is_some_and(|change| CHOICES.contains(&change)) && args.words.len() == 2 {
         return Err(FinishRefusal::TwoChoices.into());
     }
-    let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, change).await?;
+    let narrator = Narrator::new(screen);
+    let mut open = open_loop(&narrator, change).await?;
     if !open.state.is_live() {
         let asked = choice.map(|choice| match choice {
             Finish::Cleanup { .. } => Effect::CleanedUp,
@@ -56,7 +56,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         });
         if asked.is_some() && open.completed == asked {
             // The same command was cut off; opening the loop has completed it.
-            summarise(&mut open).await;
+            summarise(&open).await;
             return Ok(Exit::Done);
         }
         let other_way = choice
@@ -101,7 +101,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         None => None,
     };
     engine::finish_into(&mut open, choice, into.as_deref()).await?;
-    summarise(&mut open).await;
+    summarise(&open).await;
     Ok(Exit::Done)
 }
 

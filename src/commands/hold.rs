@@ -56,11 +56,9 @@ async fn take<'o>(
         return Err(RemoteRefusal::OwnWorkTree { change }.into());
     }
     match Box::pin(adopt(context, change, portable, settings)).await {
-        Ok(mut open) => {
+        Ok(open) => {
             open.emit(What::HandedOver { from, remote });
-            let mut context = open.context;
-            context.head = context.repo.head().await?;
-            Ok((context, tenure, was_complete))
+            Ok((open.close().await?, tenure, was_complete))
         }
         Err(error) => {
             tenure.give_back().await?;
@@ -83,17 +81,15 @@ async fn tell_of_its_end<'o>(
     if !may_be_closed {
         return Ok(Some((context, tenure)));
     }
-    let mut open = engine::open(context, change).await?;
+    let open = engine::open(context, change).await?;
     if !open.state.is_live() {
-        tenure.release(&mut open).await?;
+        tenure.release(&open).await?;
         open.tell(format!(
             "{change} is closed here already; its end is on the remote now"
         ));
         return Ok(None);
     }
-    let mut context = open.context;
-    context.head = context.repo.head().await?;
-    Ok(Some((context, tenure)))
+    Ok(Some((open.close().await?, tenure)))
 }
 
 /// Refuses a loop that is active here while HEAD is elsewhere: the list of another commit says less than is done.

@@ -57,8 +57,8 @@ pub fn look(event: &OsString) -> Result<Work, Exit> {
 pub async fn run(work: Work) -> Exit {
     match work {
         Work::Session(event, call, place) => {
-            let mut narrator = Narrator::new(SILENT);
-            let answer = Box::pin(agent_sessions::answer(event, &call, &place, &mut narrator)).await;
+            let narrator = Narrator::new(SILENT);
+            let answer = Box::pin(agent_sessions::answer(event, &call, &place, &narrator)).await;
             let answer = answer.unwrap_or_else(|error| told(&error));
             give(&answer, call.event.as_deref());
             // Any other code would be an answer too, with a different meaning for each agent.

@@ -86,8 +86,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 }
 
 async fn repository() -> Result<Repo, Error> {
-    let mut narrator = Narrator::new(Screen::default());
-    Ok(context(&mut narrator).await?.repo)
+    let narrator = Narrator::new(Screen::default());
+    Ok(context(&narrator).await?.repo)
 }
 
 /// Prints the changes, and reports what was not changed.

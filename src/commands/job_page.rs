@@ -7,7 +7,7 @@ use crate::ui::report::{JOB_PAGE, Progress, markdown};
 use crate::ui::{Screen, github};
 
 /// Adds the loop's report to the summary page of the CI job, if there is one.
-pub(super) async fn summarise(open: &mut Loop<'_>) {
+pub(super) async fn summarise(open: &Loop<'_>) {
     if !github::has_page() {
         return;
     }

@@ -44,8 +44,8 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let (change, word) = change_and_word(&context, &args.words)?;
     let (context, state) = look(context, &change).await?;
     let store = Store::new(&context.repo.common_dir, &change);

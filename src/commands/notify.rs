@@ -11,7 +11,7 @@ use crate::ui::Screen;
 const LONG: Duration = Duration::from_secs(60);
 
 /// Rings the bell or runs the configured command, if the run that began at `begun` was long. `what` is the message.
-pub(super) async fn notify(screen: Screen, open: &mut Loop<'_>, begun: Instant, what: &str) {
+pub(super) async fn notify(screen: Screen, open: &Loop<'_>, begun: Instant, what: &str) {
     if begun.elapsed() < LONG {
         return;
     }

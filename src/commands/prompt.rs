@@ -40,8 +40,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen.answer(prompt::DEFAULT);
         return Ok(Exit::Done);
     }
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) => change,
         (Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. })), Some(name)) => {

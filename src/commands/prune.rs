@@ -31,8 +31,8 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let mut context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     if let Some(remote) = &args.remote {
         let name = Some(remote.as_str()).filter(|name| !name.is_empty());
         return Box::pin(on_remote(screen, &context, &args, name)).await;
@@ -41,7 +41,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some(name) => Some(resolve(&context, Some(name))?),
         None => None,
     };
-    let removed = engine::prune(&mut context, change.as_ref()).await?;
+    let removed = engine::prune(&context, change.as_ref()).await?;
     if args.json {
         screen.document(&json!({ "removed": removed }));
     } else if removed == 0 {

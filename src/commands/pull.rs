@@ -71,8 +71,8 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    let mut narrator = Narrator::new(screen);
-    let mut context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let settings = context.configuration.settings.clone();
     let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
     let change = match args.change.as_deref() {
@@ -80,7 +80,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         None => only_one(&context, &server, args.remote.is_some()).await?,
     };
     ui::set_subject(&change);
-    tell_ignored(&mut context, &change);
+    tell_ignored(&context, &change);
     if args.take && !args.force {
         return Err(RemoteRefusal::TakeUnconfirmed(change.to_string()).into());
     }
@@ -98,7 +98,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     };
     require_same(&context, &portable)?;
-    let mut open = Box::pin(adopt(context, &change, portable, &settings)).await?;
+    let open = Box::pin(adopt(context, &change, portable, &settings)).await?;
     note(&open.context, &server, &found.there)?;
     if args.take {
         open.emit(What::HandedOver {

@@ -28,10 +28,10 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let narrator = Narrator::new(screen);
+    let open = open_loop(&narrator, args.change.as_deref()).await?;
     let server = Server::new(&open.context.repo, &open.settings(), args.remote.as_deref())?;
-    let pushed = push(&mut open, &server).await?;
+    let pushed = push(&open, &server).await?;
     if args.json {
         let uncommitted = match pushed {
             Pushed::Already => Vec::new(),

@@ -44,8 +44,8 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let settings = context.configuration.settings.clone();
     let named = args.remote.is_some() || settings.remote.is_some();
     let server = if named {

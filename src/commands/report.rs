@@ -101,8 +101,8 @@ fn since(text: &str) -> Result<Timestamp, String> {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let mut context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let mut context = context(&narrator).await?;
     let changes = if args.remote.is_some() {
         Vec::new()
     } else if args.all {

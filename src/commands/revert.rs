@@ -8,8 +8,8 @@ use crate::exit::Exit;
 use crate::ui::{Narrator, Screen};
 
 pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let mut open = open_loop(&mut narrator, args.change.as_deref()).await?;
+    let narrator = Narrator::new(screen);
+    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
     if !engine::revert(&mut open).await? {
         screen.say("the work tree is at the checkpoint already\n");
     }

@@ -37,8 +37,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen.answer(prompt::review::DEFAULT);
         return Ok(Exit::Done);
     }
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let (change, word) = change_and_word(&context, &args.words)?;
     let (story, attempt) = match word.as_deref().map(story_and_attempt).transpose()? {
         Some((story, attempt)) => (Some(story), attempt),

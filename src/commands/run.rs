@@ -117,8 +117,8 @@ pub(super) async fn one(
     change: Option<&str>,
     watch: &mut Watch,
 ) -> Result<Ended, Error> {
-    let mut narrator = Narrator::new(screen);
-    let (context, change, options) = prepare(screen, &mut narrator, args, change).await?;
+    let narrator = Narrator::new(screen);
+    let (context, change, options) = prepare(screen, &narrator, args, change).await?;
     if args.dry_run {
         Box::pin(show(screen, context, &change, args, &options)).await?;
         return Ok(Ended::NOTHING_DONE);
@@ -141,8 +141,8 @@ pub(super) async fn one(
         tenure.keep(&open.context.stop);
     }
     if started.already {
-        tell_fixed(&mut open);
-        tell_strategy(&mut open, args.strategy);
+        tell_fixed(&open);
+        tell_strategy(&open, args.strategy);
     }
     let step = step_options(&open, args);
     let exit = work(screen, &mut open, &step, args, tenure.as_ref()).await;
@@ -155,14 +155,14 @@ pub(super) async fn one(
     }
     let code = exit.as_ref().map_or_else(Error::exit, |exit| *exit).code();
     open.emit(What::RunEnded { exit: code });
-    summarise(&mut open).await;
+    summarise(&open).await;
     let was_faster = matches!(exit, Err(Error::Remote(RemoteRefusal::Lost { .. })));
     let released = match tenure {
         // Another run was faster, before any work was done here.
         Some(tenure) if !started.already && was_faster && !tenure.has_published().await => {
             engine::abort(&mut open).await
         }
-        Some(tenure) => tenure.release(&mut open).await,
+        Some(tenure) => tenure.release(&open).await,
         None => Ok(()),
     };
     let exit = exit?;
@@ -177,11 +177,11 @@ pub(super) async fn one(
 /// Opens the repository, and finds the change and how its loop would start. Refuses a run that could not begin.
 async fn prepare<'o>(
     screen: Screen,
-    narrator: &'o mut Narrator,
+    narrator: &'o Narrator,
     args: &Args,
     change: Option<&str>,
 ) -> Result<(Context<'o>, Change, StartOptions), Error> {
-    let mut context = context(narrator).await?;
+    let context = context(narrator).await?;
     let mut settings = context.configuration.settings.clone();
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
@@ -192,7 +192,7 @@ async fn prepare<'o>(
         None => change_to_run(screen, &context, &settings).await?,
     };
     ui::set_subject(&change);
-    tell_ignored(&mut context, &change);
+    tell_ignored(&context, &change);
     if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
         // The hint does not repeat a mistyped name.
         stories::resolve(

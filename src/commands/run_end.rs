@@ -97,7 +97,7 @@ impl RunEnd {
 
     /// Says where the loop stands, and sends a notification. Returns the text; the next commands are part of it unless
     /// it is decided what happens.
-    async fn tell(&self, screen: Screen, open: &mut Loop<'_>, summary: &Summary, is_decided: bool) -> String {
+    async fn tell(&self, screen: Screen, open: &Loop<'_>, summary: &Summary, is_decided: bool) -> String {
         let mut shown = summary.clone();
         if is_decided {
             shown.next.clear();

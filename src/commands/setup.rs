@@ -7,7 +7,7 @@ use crate::cli;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
-use crate::events::{Event, What};
+use crate::events::{Event, News, What};
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::names::Change;
@@ -34,7 +34,7 @@ pub(super) fn here() -> Result<PathBuf, Error> {
 }
 
 /// Opens the repository around the current directory.
-pub(super) async fn context(narrator: &mut Narrator) -> Result<Context<'_>, Error> {
+pub(super) async fn context(narrator: &Narrator) -> Result<Context<'_>, Error> {
     let screen = narrator.screen();
     let context = Context::open(&here()?, narrator).await?;
     screen.settle_colours(context.configuration.colour);
@@ -49,10 +49,7 @@ pub(super) fn resolve(context: &Context<'_>, name: Option<&str>) -> Result<Chang
 }
 
 /// Opens the loop of a step.
-pub(super) async fn open_loop<'o>(
-    narrator: &'o mut Narrator,
-    change: Option<&str>,
-) -> Result<Loop<'o>, Error> {
+pub(super) async fn open_loop<'o>(narrator: &'o Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
     let context = context(narrator).await?;
     let change = resolve(&context, change)?;
     engine::open(context, &change).await
@@ -123,7 +120,7 @@ pub(super) fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Err
 }
 
 /// Reports settings of `git -c` that an active loop does not follow: it keeps the list that it began with.
-pub(super) fn tell_fixed(open: &mut Loop<'_>) {
+pub(super) fn tell_fixed(open: &Loop<'_>) {
     for key in ["ralph.adapter", "ralph.stories"] {
         if open.context.configuration.given(key).is_some() {
             open.tell(format!(
@@ -134,7 +131,7 @@ pub(super) fn tell_fixed(open: &mut Loop<'_>) {
 }
 
 /// Reports that an active loop keeps its strategy.
-pub(super) fn tell_strategy(open: &mut Loop<'_>, typed: Option<Strategy>) {
+pub(super) fn tell_strategy(open: &Loop<'_>, typed: Option<Strategy>) {
     let kept = open.state.common.strategy;
     if typed.is_some_and(|typed| typed != kept) {
         open.tell(format!(
@@ -145,10 +142,11 @@ pub(super) fn tell_strategy(open: &mut Loop<'_>, typed: Option<Strategy>) {
 }
 
 /// Reports settings that have no effect.
-pub(super) fn tell_ignored(context: &mut Context<'_>, change: &Change) {
+pub(super) fn tell_ignored(context: &Context<'_>, change: &Change) {
     for message in context.configuration.ignored.clone() {
-        context
-            .observer
-            .event(&Event::now(change.as_str(), What::Notice { message }));
+        context.observer.hear(News::Event(&Event::now(
+            change.as_str(),
+            What::Notice { message },
+        )));
     }
 }

@@ -51,8 +51,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 /// any work if a later change could not begin.
 async fn in_order(screen: Screen, args: &Args) -> Result<Vec<String>, Error> {
     let changes = &args.changes;
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, &context, &args.stories)?;
     if by_flag(args.choice).is_none() && settings.finish == FinishChoice::Ask {

@@ -28,8 +28,8 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let (change, story) = change_and_word(&context, &args.words)?;
     let mut open = engine::open(context, &change).await?;
     let id = engine::skip(&mut open, story.as_deref(), args.undo).await?;

@@ -67,8 +67,8 @@ fn shell_line(words: &[OsString]) -> String {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let (mut context, refs) = Context::open_with_refs(&here()?, &mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let (context, refs) = Context::open_with_refs(&here()?, &narrator).await?;
     screen.settle_colours(context.configuration.colour);
     let mut settings = context.configuration.settings.clone();
     let mut typed = Options::from(&args.settings);
@@ -83,7 +83,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         None => change_to_run(screen, &context, &settings).await?,
     };
     ui::set_subject(&change);
-    tell_ignored(&mut context, &change);
+    tell_ignored(&context, &change);
     let options = StartOptions {
         settings,
         typed,
@@ -107,9 +107,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let started = Box::pin(start(context, &change, &options, refs)).await?;
         (started.open, started.already)
     };
-    let mut open = open;
+    let open = open;
     if already {
-        tell_strategy(&mut open, args.strategy);
+        tell_strategy(&open, args.strategy);
         let message = "the loop is already active; nothing was changed".to_owned();
         screen.say(&format!("{message}\n"));
         if screen.json {

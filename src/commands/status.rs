@@ -37,8 +37,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         return Ok(Exit::Done);
     }
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     if let Some(name) = &args.change {
         let change = resolve(&context, Some(name))?;
         let (context, state) = look(context, &change).await?;

@@ -28,8 +28,8 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let change = resolve(&context, args.change.as_deref())?;
     let store = Store::new(&context.repo.common_dir, &change);
     let question = asked(&store).filter(|_| !is_driven(&store));

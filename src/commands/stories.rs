@@ -31,8 +31,8 @@ pub struct Args {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     let is_named = args.from.path.is_some() || args.from.adapter.is_some();
     let stories = match (resolve(&context, args.change.as_deref()), &args.change) {
         (Ok(change), _) if is_named => as_start_would(&context, &change, &args.from).await?,

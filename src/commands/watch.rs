@@ -61,8 +61,8 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let mut narrator = Narrator::new(screen);
-    let context = context(&mut narrator).await?;
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
     if let Some(remote) = &args.remote {
         return watch_remote::run(screen, &context, remote, args.interval, args.json).await;
     }
@@ -99,7 +99,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             if choice == Choice::Quit {
                 screen.say(&ui::summary::next(&summary.next));
             } else {
-                Box::pin(act(screen, &mut narrator, change, choice)).await?;
+                Box::pin(act(screen, &narrator, change, choice)).await?;
             }
             Ok(Exit::Done)
         }
@@ -130,7 +130,7 @@ const AFTER_A_FAILURE: [Choice; 6] = [
 /// Asks how to finish a loop that has come to its end. The loop is held only to look at it: meanwhile others may go on.
 async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(Choice, Summary), Error> {
     ui::set_subject(change);
-    let mut open = engine::open(context, change).await?;
+    let open = engine::open(context, change).await?;
     let summary = Summary::of(&open, Driver::Run).await?;
     let possible: &[Choice] = match open.state.phase() {
         Phase::Exhausted => &AFTER_A_FAILURE,
@@ -142,7 +142,7 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
     };
     let text = ui::summary::of(&asked, None);
     screen.say(&text);
-    let question = Question::of(&mut open, possible, text).await?;
+    let question = Question::of(&open, possible, text).await?;
     let stop = open.context.stop.clone();
     drop(open);
     let chosen = question.ask(&stop, &Over::default()).await?;
@@ -150,7 +150,7 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
 }
 
 /// Does what was chosen for a loop, as git ralph finish and git ralph skip do.
-async fn act(screen: Screen, narrator: &mut Narrator, change: &Change, choice: Choice) -> Result<(), Error> {
+async fn act(screen: Screen, narrator: &Narrator, change: &Change, choice: Choice) -> Result<(), Error> {
     let mut open = open_loop(narrator, Some(change.as_str())).await?;
     match closes(choice) {
         Some(close) => engine::finish(&mut open, close).await,

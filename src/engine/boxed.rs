@@ -51,7 +51,7 @@ impl Confinement {
 /// # Errors
 /// [`AttemptRefusal::NoBox`] if one is required and cannot be made.
 pub(crate) async fn of_loop(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     settings: &Settings,
     inside: Inside<'_>,
 ) -> Result<Confinement, Error> {

@@ -8,7 +8,7 @@ use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
-use crate::events::{Event, Observer, What};
+use crate::events::{Event, News, Observer, What};
 use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
@@ -43,7 +43,7 @@ pub struct Context<'o> {
     /// The configuration.
     pub configuration: Configuration,
     /// The observer of events.
-    pub observer: &'o mut dyn Observer,
+    pub observer: &'o dyn Observer,
     /// Signals that ask git-ralph to stop.
     pub stop: Stop,
     /// The form of `git hook run`, once git has been asked.
@@ -52,7 +52,7 @@ pub struct Context<'o> {
 
 impl<'o> Context<'o> {
     /// Finds the repository around `dir` and reads the configuration, with one git process in an ordinary repository.
-    pub async fn open(dir: &Path, observer: &'o mut dyn Observer) -> Result<Self, Error> {
+    pub async fn open(dir: &Path, observer: &'o dyn Observer) -> Result<Self, Error> {
         let (context, _) = Self::open_beside(dir, observer, &[]).await?;
         Ok(context)
     }
@@ -61,14 +61,14 @@ impl<'o> Context<'o> {
     /// are `None` in any other repository, or if git cannot list them.
     pub async fn open_with_refs(
         dir: &Path,
-        observer: &'o mut dyn Observer,
+        observer: &'o dyn Observer,
     ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
         Self::open_beside(dir, observer, &ALL_REFS).await
     }
 
     async fn open_beside(
         dir: &Path,
-        observer: &'o mut dyn Observer,
+        observer: &'o dyn Observer,
         patterns: &[&str],
     ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
         if let Some(device) = endless_file(dir) {
@@ -152,9 +152,9 @@ impl<'o> Context<'o> {
     }
 
     /// Shows a message about a change that has no open loop.
-    pub(super) fn tell(&mut self, change: &Change, message: String) {
+    pub(super) fn tell(&self, change: &Change, message: String) {
         let event = Event::now(change.as_str(), What::Notice { message });
-        self.observer.event(&event);
+        self.observer.hear(News::Event(&event));
     }
 
     /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose branch

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
-use crate::events::{Event, Observer, What};
+use crate::events::{Event, News, Observer, What};
 use crate::git::{Repo, git_directories};
 use crate::protect::{OwnPosition, Site};
 use crate::state::{self, Phase, State, Store};
@@ -15,7 +15,7 @@ use crate::state::{self, Phase, State, Store};
 /// # Errors
 /// If there is nothing to restore: [`OpenRefusal::Damaged`] if there is a repository around `dir`, else
 /// [`OpenRefusal::NoWorkTree`].
-pub(super) async fn repair(dir: &Path, words: &str, observer: &mut dyn Observer) -> Result<(), Error> {
+pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> Result<(), Error> {
     let not_here = || OpenRefusal::NoWorkTree(words.trim().to_owned());
     let (top, layout) = git_directories(dir).ok_or_else(not_here)?;
     let live = live_loops(&top, &layout.common_dir);
@@ -39,7 +39,10 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &mut dyn Observer)
         let mut told: Vec<String> = Vec::new();
         let repaired = own.repair(site, &site.trash().join("damaged"), &mut told).await?;
         for message in told {
-            observer.event(&Event::now(state.change.as_str(), What::Notice { message }));
+            observer.hear(News::Event(&Event::now(
+                state.change.as_str(),
+                What::Notice { message },
+            )));
         }
         if repaired {
             return Ok(());

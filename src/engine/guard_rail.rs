@@ -15,7 +15,7 @@ pub(crate) const AGENT: &str = "the agent";
 
 /// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they
 /// cannot be created, this is reported, and the attempt goes on without a guard.
-pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings {
+pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool) -> GitSettings {
     if !is_wanted {
         guard::remove_files(open.site().slot);
         return Vec::new();
@@ -29,7 +29,7 @@ pub(super) async fn set_up(open: &mut Loop<'_>, is_wanted: bool) -> GitSettings 
     }
 }
 
-async fn make(open: &mut Loop<'_>) -> Result<GitSettings, Error> {
+async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
     let refs = open.user_refs().await?;
     let repo = &open.context.repo;
     let stashes: Vec<Oid> = if refs.has_stash() {

@@ -206,7 +206,7 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Keeps the files that gates made by a ref, on top of those from before.
-async fn keep_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let entries: Vec<StagedEntry> = open.state.here.gate_files.iter().map(GateFile::entry).collect();
     let name = open.change().ralph_ref("gate-files");
     let (repo, scratch) = (&open.context.repo, open.site().file("gate-files.index"));
@@ -258,7 +258,7 @@ pub(super) async fn late(open: &Loop<'_>, now: &Reading, tree: &Oid) -> Result<V
 /// Puts these entries of the judged tree into a reading, and into the index that was just read: a later change stays in
 /// the work tree, uncommitted, and is reported.
 pub(super) async fn limit(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     mut now: Reading,
     entries: &[StagedEntry],
 ) -> Result<Reading, Error> {
@@ -324,7 +324,7 @@ pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Res
 
 /// Puts back the files of the judged tree in whose place others are, unless these have changed since: a person may have
 /// edited them.
-pub(super) async fn put_files_back(open: &mut Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let Some(shown) = &record.in_place else {
         return Ok(());
     };
@@ -350,7 +350,7 @@ pub(super) async fn put_files_back(open: &mut Loop<'_>, record: &HeldTests) -> R
 }
 
 /// Keeps commits under refs named after the current attempt; returns the names.
-pub(super) async fn keep_commits(open: &mut Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
+pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
     let (state, change) = (&open.state, open.change());
     let is_start = state.gate_before_work().is_some();
     let name = match state.attempted() {
@@ -379,7 +379,7 @@ pub(super) async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Removes the ref and the file of a judged tree, of which a git-ralph that was cut off may have left one without a record.
-pub(super) async fn release(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(super) async fn release(open: &Loop<'_>) -> Result<(), Error> {
     let name = ref_name(open);
     let git = &open.context.repo.git;
     let found = git.refs(&[&name]).await?.into_iter();

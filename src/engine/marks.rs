@@ -51,7 +51,7 @@ fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listi
 }
 
 /// Ticks the boxes that the agent unticked.
-fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) -> Result<(), String> {
+fn tick_again(open: &Loop<'_>, story: &Story, before: &Listing, now: &Listing) -> Result<(), String> {
     let mut again = Vec::new();
     for unticked in unticked(before, now, story) {
         let source = open.state.source();
@@ -70,7 +70,7 @@ fn tick_again(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listin
 
 /// Marks a story in its source, or runs the command for it; `now` is the list.
 pub(super) async fn mark_in_source(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     story: &Story,
     now: &Listing,
     attempt: u32,
@@ -99,7 +99,7 @@ pub(super) async fn mark_in_source(
     Ok(())
 }
 
-fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
+fn tell_vanished(open: &Loop<'_>, story: &Story) {
     let path = &open.state.source().path;
     open.tell(format!(
         "the story {} is no longer in {path}; it counts as done",
@@ -108,7 +108,7 @@ fn tell_vanished(open: &mut Loop<'_>, story: &Story) {
 }
 
 /// Runs the user's command after the checkpoint of a story; if it fails, the loop continues.
-pub(super) async fn tell_closed(open: &mut Loop<'_>, story: &str, title: &str, attempt: u32) {
+pub(super) async fn tell_closed(open: &Loop<'_>, story: &str, title: &str, attempt: u32) {
     let story = Story {
         id: story.to_owned(),
         title: title.to_owned(),

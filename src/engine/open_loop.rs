@@ -1,6 +1,7 @@
 //! An open loop: its state, its lock, its events, and the known facts of the repository. The operations on it are in
 //! `steps` and `attempt`.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
-use crate::events::{Event, Notices, Observer, What};
+use crate::events::{Event, News, Notices, Observer, What};
 use crate::fs::{Below, Durability};
 use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Head, operations_in_progress};
@@ -44,7 +45,7 @@ pub struct Loop<'o> {
     /// The known facts of the repository.
     pub(super) view: View,
     /// Events of this step, for hooks that run once nothing is in progress.
-    pub(super) due: Vec<Event>,
+    pub(super) due: RefCell<Vec<Event>>,
     /// The user's refs before the attempt that this process runs, in case its record is deleted.
     pub(super) refs_before: Option<UserRefs>,
     /// The stash before that attempt, for the same reason.
@@ -89,7 +90,7 @@ impl<'o> Loop<'o> {
             store,
             completed: None,
             view: View::default(),
-            due: Vec::new(),
+            due: RefCell::default(),
             refs_before: None,
             stash_before: None,
             held: None,
@@ -148,7 +149,7 @@ impl<'o> Loop<'o> {
 
     /// Borrows the parts that lower modules need: repository and slot, the state to read, and the recorder of
     /// their reports.
-    pub(crate) fn parts(&mut self) -> (Site<'_>, &State, Recorder<'_>) {
+    pub(crate) fn parts(&self) -> (Site<'_>, &State, Recorder<'_>) {
         let site = Site {
             repo: &self.context.repo,
             slot: &self.slot,
@@ -156,19 +157,19 @@ impl<'o> Loop<'o> {
         let recorder = Recorder {
             change: &self.state.change,
             dir: self.slot.loop_dir(),
-            observer: &mut *self.context.observer,
-            due: &mut self.due,
+            observer: self.context.observer,
+            due: &self.due,
         };
         (site, &self.state, recorder)
     }
 
     /// Records an event and shows it.
-    pub fn emit(&mut self, what: What) {
+    pub fn emit(&self, what: What) {
         self.parts().2.emit(what);
     }
 
     /// Shows a message that does not stop the loop.
-    pub fn tell(&mut self, message: impl Into<String>) {
+    pub fn tell(&self, message: impl Into<String>) {
         self.parts().2.tell(message.into());
     }
 
@@ -233,7 +234,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Borrows the record of the current attempt, or of one that begins, and the recorder of reports.
-    pub(crate) fn attempt_record(&mut self) -> (AttemptRecord<'_>, Recorder<'_>) {
+    pub(crate) fn attempt_record(&self) -> (AttemptRecord<'_>, Recorder<'_>) {
         let (checkpoint, name) = (self.checkpoint(), self.trash_name());
         let is_alone = !self.store.may_another_be_held();
         let (site, state, recorder) = self.parts();
@@ -262,16 +263,16 @@ impl<'o> Loop<'o> {
     }
 
     /// Reads the work tree as it is now, compared with the checkpoint. One scan.
-    pub(crate) async fn read_work_tree(&mut self) -> Result<Reading, Error> {
+    pub(crate) async fn read_work_tree(&self) -> Result<Reading, Error> {
         self.read(Count::Nothing).await
     }
 
     /// Reads the work tree as it is now, and counts its differences from the checkpoint. One scan.
-    pub(crate) async fn read_and_count(&mut self) -> Result<Reading, Error> {
+    pub(crate) async fn read_and_count(&self) -> Result<Reading, Error> {
         self.read(Count::Lines).await
     }
 
-    async fn read(&mut self, count: Count) -> Result<Reading, Error> {
+    async fn read(&self, count: Count) -> Result<Reading, Error> {
         let checkpoint = self.checkpoint();
         let (site, _, mut recorder) = self.parts();
         Ok(checkpoint.read(site, count, &mut recorder).await?)
@@ -289,44 +290,55 @@ impl<'o> Loop<'o> {
     }
 
     /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.
-    pub(super) async fn is_at_checkpoint(&mut self) -> Result<bool, Error> {
+    pub(super) async fn is_at_checkpoint(&self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
         let same = self.checkpoint().is_state_of(self.site(), &reading)?;
         Ok(same && operations_in_progress(&self.context.repo).await?.is_empty())
     }
 
     /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.
-    pub(crate) async fn position(&mut self) -> Result<Position, Error> {
+    pub(crate) async fn position(&self) -> Result<Position, Error> {
         let repo = &self.context.repo;
-        if let (Some(head), Some(refs), false) = (&self.view.head, &self.view.refs, self.state.has_branch()) {
-            return Ok(Position {
-                head: head.clone(),
-                tip: refs.at(&self.state.tip_ref()),
-            });
+        if let Some(head) = self.view.head() {
+            let tip = match self.view.refs() {
+                _ if self.state.has_branch() => position::branch_tip(&repo.git, &self.state, &head).await?,
+                Some(refs) => refs.at(&self.state.tip_ref()),
+                None => return self.read_position().await,
+            };
+            return Ok(Position { head, tip });
         }
-        if let (Some(head), true) = (&self.view.head, self.state.has_branch()) {
-            let tip = position::branch_tip(&repo.git, &self.state, head).await?;
-            return Ok(Position {
-                head: head.clone(),
-                tip,
-            });
-        }
-        let own = self.state.tip_ref();
-        let (refs, head) = repo.ref_values_and_head().await?;
-        let tip = refs.get(&own).cloned();
-        self.view.refs = Some(UserRefs::of(refs, &self.state.change, self.state.has_branch()));
-        self.view.head = Some(head.clone());
-        self.context.head = head.clone();
+        self.read_position().await
+    }
+
+    async fn read_position(&self) -> Result<Position, Error> {
+        let (refs, head) = self.context.repo.ref_values_and_head().await?;
+        let tip = refs.get(&self.state.tip_ref()).cloned();
+        let refs = UserRefs::of(refs, &self.state.change, self.state.has_branch());
+        self.view.note_refs(refs);
+        self.view.note_head(head.clone());
         Ok(Position { head, tip })
     }
 
+    /// Ends the work on the loop; returns the repository, with HEAD as it is now.
+    pub fn close(self) -> impl Future<Output = Result<Context<'o>, Error>> {
+        let known = self.view.head();
+        let mut context = self.context;
+        async move {
+            context.head = match known {
+                Some(head) => head,
+                None => context.repo.head().await?,
+            };
+            Ok(context)
+        }
+    }
+
     /// Returns the user's refs, from memory if nothing can have changed them since they were read.
-    pub(crate) async fn user_refs(&mut self) -> Result<UserRefs, Error> {
-        if let Some(known) = &self.view.refs {
-            return Ok(known.clone());
+    pub(crate) async fn user_refs(&self) -> Result<UserRefs, Error> {
+        if let Some(known) = self.view.refs() {
+            return Ok(known);
         }
         let refs = self.read_user_refs().await?;
-        self.view.refs = Some(refs.clone());
+        self.view.note_refs(refs.clone());
         Ok(refs)
     }
 
@@ -338,7 +350,7 @@ impl<'o> Loop<'o> {
 
     /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.
     pub(super) async fn move_refs(
-        &mut self,
+        &self,
         updates: &[Update],
         from: &Head,
         to: &Head,
@@ -350,7 +362,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Keeps commits under these names, or free ones that follow them; returns the names.
-    pub(crate) async fn keep_refs(&mut self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, Error> {
+    pub(crate) async fn keep_refs(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, Error> {
         let refs = self.read_user_refs().await?;
         let (updates, found) = free_names(wanted, |name| refs.at(name));
         self.context.repo.git.update_refs(&updates, why).await?;
@@ -375,20 +387,20 @@ impl<'o> Loop<'o> {
 pub(crate) struct Recorder<'a> {
     change: &'a Change,
     dir: &'a Path,
-    observer: &'a mut dyn Observer,
-    due: &'a mut Vec<Event>,
+    observer: &'a dyn Observer,
+    due: &'a RefCell<Vec<Event>>,
 }
 
 impl Recorder<'_> {
     /// Records an event and shows it.
-    pub fn emit(&mut self, what: What) {
+    pub fn emit(&self, what: What) {
         let event = Event::now(self.change.as_str(), what);
         if let Err(error) = append(self.dir, &event.line()) {
             tracing::warn!("cannot record an event: {error}");
         }
-        self.observer.event(&event);
+        self.observer.hear(News::Event(&event));
         if Hook::after(&event.what).is_some() {
-            self.due.push(event);
+            self.due.borrow_mut().push(event);
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
+use crate::events::News;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there,
     read_regular_text, target_of,
@@ -118,7 +119,7 @@ fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
 /// # Errors
 /// If something else is there, git cannot make it, or the command fails; no work tree is left then.
 pub async fn make(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     change: &Change,
     place: &Place,
     begins_at: BeginsAt<'_>,
@@ -152,7 +153,7 @@ pub async fn make(
 
 /// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
 async fn clear_away(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     change: &Change,
     top: &Path,
     settings: &Settings,
@@ -191,7 +192,7 @@ async fn clear_away(
 /// # Errors
 /// If something else is there, HEAD has no commit, or it cannot be made; nothing is changed then.
 pub(super) async fn prepare(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     change: &Change,
     place: &Place,
     settings: &Settings,
@@ -238,7 +239,7 @@ pub(super) async fn prepare(
 }
 
 /// Says that uncommitted changes do not come along, if there are any.
-async fn tell_left_behind(context: &mut Context<'_>, change: &Change, at: &str) -> Result<(), Error> {
+async fn tell_left_behind(context: &Context<'_>, change: &Change, at: &str) -> Result<(), Error> {
     let args = ["--porcelain", "-z", "--no-renames"];
     let changed = context.repo.git.cmd("status", args).fields().await?.len();
     if changed > 0 {
@@ -287,7 +288,7 @@ async fn reuse(
 
 /// Makes the work tree of a live loop again, if it is gone: at the loop's branch.
 pub(super) async fn make_again(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     state: &State,
     settings: &Settings,
 ) -> Result<(), Error> {
@@ -367,7 +368,7 @@ pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>,
 
 /// Goes to the work tree that has the branch of a change checked out, and makes one for it if there is none.
 pub(super) async fn go_to_branch<'o>(
-    mut context: Context<'o>,
+    context: Context<'o>,
     change: &Change,
     place: &Place,
     settings: &Settings,
@@ -381,14 +382,14 @@ pub(super) async fn go_to_branch<'o>(
         if !is_half_made(change, &found.top) {
             return context.at(&found.top).await;
         }
-        clear_away(&mut context, change, &found.top, settings).await?;
+        clear_away(&context, change, &found.top, settings).await?;
     }
     let refs = context.repo.git.refs(&[&branch]).await?;
     if refs.iter().all(|found| found.name != branch) {
         return Err(StartRefusal::NothingToResume(change.to_string()).into());
     }
     let top = make(
-        &mut context,
+        &context,
         change,
         place,
         BeginsAt::Branch(&change.branch()),
@@ -400,7 +401,7 @@ pub(super) async fn go_to_branch<'o>(
 
 /// Runs the command that prepares a new work tree.
 async fn set_up(
-    context: &mut Context<'_>,
+    context: &Context<'_>,
     change: &Change,
     top: &Path,
     settings: &Settings,
@@ -440,11 +441,11 @@ async fn set_up(
     };
     context
         .observer
-        .doing(&format!("setting up the work tree: {command}"));
+        .hear(News::Doing(&format!("setting up the work tree: {command}")));
     let mut stop = context.stop.clone();
     let mut listener = CommandListener {
         change: change.to_string(),
-        observer: &mut *context.observer,
+        observer: context.observer,
         tail: OutputTail::default(),
     };
     let ended = process::run(job, &log, &mut stop, &mut listener).await?;

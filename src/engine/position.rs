@@ -1,6 +1,8 @@
 //! The position of HEAD and the loop's branch, and other facts of the repository that stay known until another process
 //! may have changed it.
 
+use std::cell::{Cell, RefCell};
+
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
@@ -19,33 +21,67 @@ pub(crate) struct Position {
 }
 
 /// The known facts of the repository; forgotten after any process that is not git-ralph's own.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct View {
-    /// HEAD.
-    pub head: Option<Head>,
-    /// The user's refs.
-    pub refs: Option<UserRefs>,
-    /// True if the work tree certainly is at the checkpoint.
-    pub at_checkpoint: bool,
+    head: RefCell<Option<Head>>,
+    refs: RefCell<Option<UserRefs>>,
+    is_at_checkpoint: Cell<bool>,
 }
 
 impl View {
     /// Returns the view of a repository whose HEAD was just read.
-    pub fn of_head(head: &Head) -> Self {
+    pub fn of_head(head: Head) -> Self {
         Self {
-            head: Some(head.clone()),
+            head: RefCell::new(Some(head)),
             ..Self::default()
         }
     }
 
+    /// Returns HEAD, if it is known.
+    pub fn head(&self) -> Option<Head> {
+        self.head.borrow().clone()
+    }
+
+    /// Returns the user's refs, if they are known.
+    pub fn refs(&self) -> Option<UserRefs> {
+        self.refs.borrow().clone()
+    }
+
+    /// Returns whether the work tree certainly is at the checkpoint.
+    pub fn is_at_checkpoint(&self) -> bool {
+        self.is_at_checkpoint.get()
+    }
+
+    /// Notes HEAD, which was just read.
+    pub fn note_head(&self, head: Head) {
+        self.head.replace(Some(head));
+    }
+
+    /// Notes the user's refs, which were just read.
+    pub fn note_refs(&self, refs: UserRefs) {
+        self.refs.replace(Some(refs));
+    }
+
+    /// Notes whether the work tree certainly is at the checkpoint.
+    pub fn note_at_checkpoint(&self, is_there: bool) {
+        self.is_at_checkpoint.set(is_there);
+    }
+
     /// Drops everything, after another process had access to the repository.
-    pub fn drop_all(&mut self) {
-        *self = Self::default();
+    pub fn drop_all(&self) {
+        self.drop_refs();
+        self.note_at_checkpoint(false);
     }
 
     /// Drops the facts about HEAD and the refs, which git-ralph itself has moved.
-    pub fn drop_refs(&mut self) {
-        (self.head, self.refs) = (None, None);
+    pub fn drop_refs(&self) {
+        self.head.replace(None);
+        self.refs.replace(None);
+    }
+
+    /// Drops the user's refs, of which git-ralph itself has moved some, but not HEAD.
+    pub fn drop_users_refs(&self) {
+        self.refs.replace(None);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::agent::orphans::Orphaned;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
-use crate::events::{Attempt, Event, What, seconds_between};
+use crate::events::{Attempt, Event, News, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
 use crate::protect::{OwnPosition, Site, is_locked, put_half_written_away, remove_stale_locks, story_backup};
@@ -88,7 +88,8 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         if removed > 0 {
             open.tell("a git that was cut off left locks in the repository; they are removed");
         }
-        open.view = View::of_head(&open.context.head);
+        let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
+        open.view = View::of_head(head);
     }
     allow_retries(&open.context, &mut open.state);
     Box::pin(leave::take_away(open)).await?;
@@ -162,7 +163,8 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     }
     let mut open = open_for(context, change, Purpose::Look).await?;
     open.context.repo = open.context.repo.with_users_index();
-    Ok((open.context, open.state))
+    let state = open.state.clone();
+    Ok((open.close().await?, state))
 }
 
 /// Completes the unfinished work of a git-ralph that died. Returns `false` if that waits for a command that takes a step:
@@ -181,7 +183,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
                     edits.names
                 );
                 let event = Event::now(open.change().as_str(), What::Notice { message });
-                open.context.observer.event(&event);
+                open.context.observer.hear(News::Event(&event));
                 return Ok(false);
             }
             Some(edits) => transition::keep_edits(open, edits).await?,
@@ -209,7 +211,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         open.save()?;
     }
     // Hooks run in the command whose step they belong to, or not at all.
-    open.due.clear();
+    open.due.borrow_mut().clear();
     Ok(true)
 }
 
@@ -392,7 +394,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn end_orphans(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn end_orphans(open: &Loop<'_>) -> Result<(), Error> {
     let Some(running) = open.state.running().cloned() else {
         return Ok(open.site().slot.make()?);
     };

@@ -12,7 +12,7 @@ use super::output_tail::OutputTail;
 use crate::agent::job::Job;
 use crate::agent::process::{self, Ending, Listener};
 use crate::error::Error;
-use crate::events::{Observer, Stream};
+use crate::events::{News, Observer, Stream};
 use crate::git::REPOSITORY_VARIABLES;
 use crate::guard::GitSettings;
 use crate::protect::RepoLink;
@@ -45,7 +45,7 @@ pub(crate) struct Failure {
 
 /// Runs a command to its end.
 pub(crate) async fn run_command(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     job: Job,
     log: File,
     mut stop: Stop,
@@ -53,7 +53,7 @@ pub(crate) async fn run_command(
     let link = RepoLink::of(&open.context.repo)?;
     let mut listener = CommandListener {
         change: open.state.change.to_string(),
-        observer: &mut *open.context.observer,
+        observer: open.context.observer,
         tail: OutputTail::default(),
     };
     let ended = process::run(job, &log, &mut stop, &mut listener).await?;
@@ -149,7 +149,7 @@ pub(super) fn git_settings(
 /// Listens to a command.
 pub(super) struct CommandListener<'a> {
     pub change: String,
-    pub observer: &'a mut dyn Observer,
+    pub observer: &'a dyn Observer,
     pub tail: OutputTail,
 }
 
@@ -158,14 +158,18 @@ impl Listener for CommandListener<'_> {
 
     fn output(&mut self, stream: Stream, bytes: &[u8]) {
         self.tail.push(bytes);
-        self.observer.output(&self.change, stream, bytes);
+        self.observer.hear(News::Output {
+            change: &self.change,
+            stream,
+            bytes,
+        });
     }
 
     fn tick(&mut self) {
-        self.observer.tick();
+        self.observer.hear(News::Tick);
     }
 
     fn stopping(&mut self) {
-        self.observer.stopping();
+        self.observer.hear(News::Stopping);
     }
 }

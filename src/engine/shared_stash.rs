@@ -48,7 +48,7 @@ pub(crate) async fn record(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Returns the reason why an attempt that promised COMPLETE did not complete its story: it put work into the stash.
-pub(crate) async fn hidden_work(open: &mut Loop<'_>) -> Result<Option<String>, Error> {
+pub(crate) async fn hidden_work(open: &Loop<'_>) -> Result<Option<String>, Error> {
     let Some(new) = new_entries(open).await? else {
         return Ok(None);
     };
@@ -157,7 +157,7 @@ pub(crate) async fn keep_refused(open: &mut Loop<'_>, story: &str, attempt: u32)
     Ok(())
 }
 
-async fn store_again(open: &mut Loop<'_>, gone: Vec<StashEntry>) -> Result<(), Error> {
+async fn store_again(open: &Loop<'_>, gone: Vec<StashEntry>) -> Result<(), Error> {
     // The newest comes last, on top of the others.
     for entry in gone.into_iter().rev() {
         open.view.drop_refs();

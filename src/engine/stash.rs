@@ -61,7 +61,7 @@ pub(crate) async fn drop_all(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Stores dropped entries of the loop again, and reports them.
-pub(crate) async fn keep_listed(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(crate) async fn keep_listed(open: &Loop<'_>) -> Result<(), Error> {
     if open.state.here.save_points.is_empty() {
         return Ok(());
     }
@@ -81,7 +81,7 @@ pub(crate) async fn keep_listed(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-async fn drop_entry(open: &mut Loop<'_>, oid: &Oid) -> Result<(), Error> {
+async fn drop_entry(open: &Loop<'_>, oid: &Oid) -> Result<(), Error> {
     open.view.drop_refs();
     for other in open.context.repo.git.stash_drop(oid).await? {
         open.tell(format!(

@@ -87,7 +87,7 @@ fn is_skipped(state: &State, done: &Completed) -> bool {
 }
 
 /// Marks the open ones once more; returns those that it tried to mark. The list shows whether that helped.
-async fn tell_again(open: &mut Loop<'_>, listing: &Listing) -> Result<Vec<Completed>, FileError> {
+async fn tell_again(open: &Loop<'_>, listing: &Listing) -> Result<Vec<Completed>, FileError> {
     let unmarked = open.state.common.unmarked.clone().into_iter();
     let told: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
     for done in &told {

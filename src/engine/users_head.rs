@@ -52,7 +52,7 @@ pub(crate) fn is_persons(state: &State) -> bool {
 /// Returns the moves that put the branch of HEAD back after an attempt, and the refs that keep its commits, named after
 /// `name`. HEAD itself is put back by the step.
 pub(crate) async fn put_back(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     position: &Position,
     name: &str,
 ) -> Result<(Vec<Update>, Vec<KeptRef>), Error> {

@@ -171,7 +171,7 @@ fn gitlinks(open: &Loop<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
 
 /// Takes repositories out of the index that were added to it: the user's next `git status` would run what their
 /// configuration names.
-async fn remove_new_links(open: &mut Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) -> Result<(), Error> {
+async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) -> Result<(), Error> {
     let new: Vec<Vec<u8>> = gitlinks(open)?.difference(known).cloned().collect();
     if new.is_empty() {
         return Ok(());
@@ -189,7 +189,7 @@ async fn remove_new_links(open: &mut Loop<'_>, known: &BTreeSet<Vec<u8>>, who: W
 
 /// Puts back refs that do not keep the loop's work, and keeps their values.
 async fn put_others_back(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     changes: Vec<user_refs::RefChange>,
     name: &str,
     who: &str,
@@ -211,7 +211,7 @@ async fn put_others_back(
 /// Undoes the changes by `who` to the refs that keep the loop's work, to replacements, and those after which git cannot
 /// use a ref; values of replacements are kept under names that begin with `attempt`.
 pub(crate) async fn put_own_refs_back(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     changes: &[user_refs::RefChange],
     attempt: Option<&str>,
     who: &str,
@@ -219,7 +219,7 @@ pub(crate) async fn put_own_refs_back(
     if changes.is_empty() {
         return Ok(());
     }
-    open.view.refs = None;
+    open.view.drop_users_refs();
     let (site, _, mut recorder) = open.parts();
     for change in changes {
         change.clear_damaged(site.repo)?;
@@ -233,7 +233,7 @@ pub(crate) async fn put_own_refs_back(
 }
 
 /// Returns the names of the files that differ from this tree, as a text; `None` if none does.
-pub(crate) async fn changed_since(open: &mut Loop<'_>, before: &Oid) -> Result<Option<String>, Error> {
+pub(crate) async fn changed_since(open: &Loop<'_>, before: &Oid) -> Result<Option<String>, Error> {
     let after = open.read_work_tree().await?.tree;
     let changes = open.context.repo.git.diff_trees(before, &after).await?;
     if changes.is_empty() {

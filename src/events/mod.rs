@@ -374,38 +374,40 @@ pub struct Watching {
     pub max_cost: Option<f64>,
 }
 
-/// Watches a loop: the only way from the engine to a screen.
+/// News of a loop while a command works on it.
+#[derive(Clone, Debug)]
+pub enum News<'a> {
+    /// Something has happened.
+    Event(&'a Event),
+    /// The agent or a gate printed these bytes.
+    Output {
+        /// The change.
+        change: &'a str,
+        /// The stream that they came from.
+        stream: Stream,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// A readable line about the agent's work, from an agent whose raw output is not made for people.
+    Activity(&'a str),
+    /// The limits of the attempts that follow.
+    Limits(Watching),
+    /// What is done now, before it prints anything.
+    Doing(&'a str),
+    /// Something begins that takes its time and is no attempt; its end is an event.
+    Begins(&'a str),
+    /// The running process is asked to end, because git-ralph was asked to stop.
+    Stopping,
+    /// Another second of an attempt has passed.
+    Tick,
+    /// How much longer the loop waits; nothing is left at the end of the wait.
+    Countdown(Duration),
+}
+
+/// Watches a loop: the only way from the engine to a screen. Whoever works for the loop can tell it.
 pub trait Observer {
-    /// Takes an event.
-    fn event(&mut self, event: &Event);
-
-    /// Takes bytes that the agent or a gate printed.
-    fn output(&mut self, change: &str, stream: Stream, bytes: &[u8]);
-
-    /// Takes a readable line about the agent's work; for agents whose raw output is not made for people.
-    fn activity(&mut self, line: &str);
-
-    /// Learns the limits of the attempts that follow.
-    fn watch(&mut self, _watching: Watching) {}
-
-    /// Learns what is done now, before it prints anything.
-    fn doing(&mut self, what: &str) {
-        self.activity(what);
-    }
-
-    /// Learns that something begins that takes its time and is no attempt; its end is an event.
-    fn begins(&mut self, heading: &str) {
-        self.activity(heading);
-    }
-
-    /// Learns that the running process is asked to end, because git-ralph was asked to stop.
-    fn stopping(&mut self) {}
-
-    /// Learns that another second of an attempt has passed.
-    fn tick(&mut self) {}
-
-    /// Learns how much longer the loop waits; nothing is left at the end of the wait.
-    fn countdown(&mut self, left: Duration);
+    /// Takes the news.
+    fn hear(&self, news: News<'_>);
 }
 
 impl Event {

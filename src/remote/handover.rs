@@ -33,7 +33,7 @@ pub enum Pushed {
 ///
 /// # Errors
 /// If another run holds it (exit 75), or it has gone on elsewhere or the host refuses it (exit 7).
-pub async fn push(open: &mut Loop<'_>, server: &Server) -> Result<Pushed, Error> {
+pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     require_branch(open.change(), open.state.common.strategy)?;
     let change = open.change().clone();
     let repo = open.context.repo.clone();

@@ -113,14 +113,14 @@ impl HeldLoop {
 
     /// Publishes the loop as it is now, and holds it: the state, which only moves from what this run has put there, with the
     /// branch; on a remote that does not move both or none, first the state, then the branch.
-    pub(super) async fn publish(&mut self, open: &mut Loop<'_>) -> Result<(), Error> {
+    pub(super) async fn publish(&mut self, open: &Loop<'_>) -> Result<(), Error> {
         let record = portable::record_of(open, Some(self.holder.clone()), Tells::NoEnd).await?;
         self.put(open, record, Tells::NoEnd).await
     }
 
     /// Publishes the loop as it is now, and lets others have it. The remote does not say that all of it is done before the
     /// branch there has its last checkpoint.
-    pub(super) async fn publish_end(&mut self, open: &mut Loop<'_>) -> Result<(), Error> {
+    pub(super) async fn publish_end(&mut self, open: &Loop<'_>) -> Result<(), Error> {
         let checkpoint = open.state.checkpoint().clone();
         let stand = async |held: &Self| held.branch.stand(&held.server, &held.change, &checkpoint).await;
         if stand(self).await? == Stand::Behind {
@@ -154,7 +154,7 @@ impl HeldLoop {
         .into())
     }
 
-    async fn put(&mut self, open: &mut Loop<'_>, record: Record, tells: Tells) -> Result<(), Error> {
+    async fn put(&mut self, open: &Loop<'_>, record: Record, tells: Tells) -> Result<(), Error> {
         let packed = portable::pack(open, tells).await?;
         let is_first = self.last.is_none();
         let (begun, patience) = (Instant::now(), self.patience());
@@ -190,7 +190,7 @@ impl HeldLoop {
     }
 
     /// Puts the end of the loop on the remote and moves the branch, both or none; returns whether the remote has both.
-    async fn put_end_along(&mut self, open: &mut Loop<'_>) -> Result<bool, Error> {
+    async fn put_end_along(&mut self, open: &Loop<'_>) -> Result<bool, Error> {
         if !self.branch.goes_along(open.state.checkpoint()) {
             return Ok(false);
         }
@@ -205,7 +205,7 @@ impl HeldLoop {
     }
 
     /// Notes that the remote has the loop as it is here. The first time, says what it has of the user's.
-    async fn is_put(&mut self, open: &mut Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
+    async fn is_put(&mut self, open: &Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
         if is_first {
             let mine = taken_along(open).await?;
             if !mine.is_empty() {

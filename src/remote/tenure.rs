@@ -125,7 +125,7 @@ impl Tenure {
     ///
     /// # Errors
     /// If this run no longer holds the loop (exit 75), or the host refuses the work (exit 7).
-    pub async fn publish(&self, open: &mut Loop<'_>) -> Result<(), Error> {
+    pub async fn publish(&self, open: &Loop<'_>) -> Result<(), Error> {
         let mut held = self.held.lock().await;
         held.require()?;
         held.publish(open).await
@@ -133,7 +133,7 @@ impl Tenure {
 
     /// Puts the last state on the remote, and lets other runs have the loop. An end that was told before is not told
     /// again.
-    pub async fn release(mut self, open: &mut Loop<'_>) -> Result<(), Error> {
+    pub async fn release(mut self, open: &Loop<'_>) -> Result<(), Error> {
         // A renewal that is on its way ends first: what it pushes is what this push goes on top of.
         let mut held = self.held.lock().await;
         if let Some(renewals) = self.renewals.take() {

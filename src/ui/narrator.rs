@@ -1,16 +1,60 @@
 //! Narrates a loop while it runs: words on standard error, events on standard output with `--json`.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
 
 use super::margin::{self, Margin};
 use super::shown::{AgentOutput, shown};
 use super::{Screen, amounts, github, hold, live::Live, narration, styles};
-use crate::events::{Event, Observer, Stream, Watching, What};
+use crate::events::{Event, News, Observer, Stream, Watching, What};
 
 /// Watches a loop for a [`Screen`].
 #[derive(Debug)]
 pub struct Narrator {
+    screen: Screen,
+    tale: RefCell<Tale>,
+}
+
+impl Narrator {
+    /// Makes a narrator for a screen.
+    pub fn new(screen: Screen) -> Self {
+        Self {
+            screen,
+            tale: RefCell::new(Tale::new(screen)),
+        }
+    }
+
+    /// Returns the screen that the words go to.
+    pub fn screen(&self) -> Screen {
+        self.screen
+    }
+}
+
+impl Observer for Narrator {
+    fn hear(&self, news: News<'_>) {
+        let mut tale = self.tale.borrow_mut();
+        match news {
+            News::Event(event) => tale.event(event),
+            News::Output {
+                change,
+                stream,
+                bytes,
+            } => tale.output(change, stream, bytes),
+            News::Activity(line) => tale.activity(line),
+            News::Limits(limits) => tale.watch(limits),
+            News::Doing(what) => tale.doing(what),
+            News::Begins(heading) => tale.begins(heading),
+            News::Stopping => tale.say("  stopping it; press Ctrl-C again to kill it\n"),
+            News::Tick => tale.tick(),
+            // Elsewhere than on a terminal the event has said it all.
+            News::Countdown(left) => tale.live.draw(&amounts::countdown(left)),
+        }
+    }
+}
+
+/// What has been told so far.
+#[derive(Debug)]
+struct Tale {
     screen: Screen,
     live: Live,
     /// The filter for the agent's output.
@@ -29,9 +73,8 @@ pub struct Narrator {
     folds: bool,
 }
 
-impl Narrator {
-    /// Makes a narrator for a screen.
-    pub fn new(screen: Screen) -> Self {
+impl Tale {
+    fn new(screen: Screen) -> Self {
         Self {
             screen,
             live: Live::new(!screen.quiet && !screen.verbose),
@@ -43,11 +86,6 @@ impl Narrator {
             gate_failed: false,
             folds: github::is_there() && !screen.quiet,
         }
-    }
-
-    /// Returns the screen that the words go to.
-    pub fn screen(&self) -> Screen {
-        self.screen
     }
 
     fn say(&mut self, text: &str) {
@@ -104,9 +142,7 @@ impl Narrator {
             let _ = io::stderr().lock().write_all(settled);
         }
     }
-}
 
-impl Observer for Narrator {
     fn event(&mut self, event: &Event) {
         if self.screen.json {
             self.screen.json(&event.line());
@@ -213,10 +249,6 @@ impl Observer for Narrator {
         self.live.again();
     }
 
-    fn stopping(&mut self) {
-        self.say("  stopping it; press Ctrl-C again to kill it\n");
-    }
-
     fn tick(&mut self) {
         if !self.live.is_wanted() {
             self.settle_colours();
@@ -225,14 +257,9 @@ impl Observer for Narrator {
             self.say(&format!("{words}\n"));
         }
     }
-
-    fn countdown(&mut self, left: Duration) {
-        // Elsewhere than on a terminal the event has said it all.
-        self.live.draw(&amounts::countdown(left));
-    }
 }
 
-impl Drop for Narrator {
+impl Drop for Tale {
     fn drop(&mut self) {
         // What is said next is no agent's.
         self.begin_words();

@@ -71,7 +71,7 @@ impl Claude {
         }
     }
 
-    fn result(&mut self, result: &Object, report: &mut ReportBuilder) {
+    fn result(&self, result: &Object, report: &mut ReportBuilder) {
         let text: Option<String> = result.get("result");
         report.message(text.as_deref().unwrap_or_default());
         report.ended = true;

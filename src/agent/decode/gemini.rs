@@ -73,7 +73,7 @@ impl Gemini {
         self.speaking = speaks;
     }
 
-    fn document(&mut self, report: &mut ReportBuilder) {
+    fn document(&self, report: &mut ReportBuilder) {
         let Some(document) = parse::<Object>(&self.document) else {
             return;
         };

@@ -108,7 +108,7 @@ pub(super) async fn decide(
 }
 
 /// Returns why a checkpoint of this reading would leave work out, if it would.
-async fn left_out(open: &mut Loop<'_>, left: &Result<Reading, Error>) -> Result<Option<String>, Error> {
+async fn left_out(open: &Loop<'_>, left: &Result<Reading, Error>) -> Result<Option<String>, Error> {
     let Ok(reading) = left else {
         return Ok(None);
     };
@@ -122,7 +122,7 @@ async fn left_out(open: &mut Loop<'_>, left: &Result<Reading, Error>) -> Result<
 }
 
 /// Reads the work tree of an attempt that is not accepted. A person's is not touched: it stays.
-async fn read_refused(open: &mut Loop<'_>, is_persons: bool) -> Result<Reading, Error> {
+async fn read_refused(open: &Loop<'_>, is_persons: bool) -> Result<Reading, Error> {
     if is_persons {
         open.read_work_tree().await
     } else {
@@ -234,11 +234,7 @@ async fn accept(
 }
 
 /// Refuses an agent's promise without a change, if it was not allowed to use its tools or `ralph.emptyStory` says so.
-async fn refuse_empty_work(
-    open: &mut Loop<'_>,
-    outcome: &Outcome,
-    settings: &Settings,
-) -> Result<(), Refused> {
+async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settings) -> Result<(), Refused> {
     let tools = outcome.denied().join(", ");
     let reason = if !tools.is_empty() {
         format!("git sees no change outside the story list; the agent was not allowed to use {tools}")
@@ -291,7 +287,7 @@ async fn look_again(
 }
 
 /// Moves the files that an agent left for its own use in the top directory to the trash.
-async fn clear_agent_files(open: &mut Loop<'_>, prefix: &str) -> Result<(), Error> {
+async fn clear_agent_files(open: &Loop<'_>, prefix: &str) -> Result<(), Error> {
     let (checkpoint, trash) = (open.checkpoint(), open.site().trash().join(open.trash_name()));
     let site = open.site();
     if checkpoint.clear_agent_files(site, prefix, &trash).await? {

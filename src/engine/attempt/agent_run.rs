@@ -19,7 +19,7 @@ use crate::engine::output_tail::{OutputTail, printed};
 use crate::engine::run_command::{plain_job, variable};
 use crate::engine::{Loop, guard_rail, numbers};
 use crate::error::Error;
-use crate::events::{Attempt, Observer, Stream, Stretch, seconds_between};
+use crate::events::{Attempt, News, Observer, Stream, Stretch, seconds_between};
 use crate::fs::Durability;
 use crate::guard::GitSettings;
 use crate::processes;
@@ -149,7 +149,7 @@ pub(super) async fn run_job(
     let link = RepoLink::of(&open.context.repo)?;
     let mut listener = AgentListener {
         change: open.state.change.to_string(),
-        observer: &mut *open.context.observer,
+        observer: open.context.observer,
         store: &open.store,
         state: &mut open.state,
         decoder,
@@ -328,7 +328,7 @@ impl Outcome {
 /// Listens to the agent: decodes it, shows it, and records its process.
 struct AgentListener<'a> {
     change: String,
-    observer: &'a mut dyn Observer,
+    observer: &'a dyn Observer,
     store: &'a Store,
     state: &'a mut State,
     decoder: &'a mut Decoder,
@@ -359,21 +359,25 @@ impl Listener for AgentListener<'_> {
             self.tail.push(bytes);
         }
         if for_people || stream == Stream::Stderr {
-            self.observer.output(&self.change, stream, bytes);
+            self.observer.hear(News::Output {
+                change: &self.change,
+                stream,
+                bytes,
+            });
         }
         for line in decoder.take_activity() {
             self.tail.push(line.as_bytes());
             self.tail.push(b"\n");
-            self.observer.activity(&line);
+            self.observer.hear(News::Activity(&line));
         }
     }
 
     fn tick(&mut self) {
-        self.observer.tick();
+        self.observer.hear(News::Tick);
     }
 
     fn stopping(&mut self) {
-        self.observer.stopping();
+        self.observer.hear(News::Stopping);
     }
 
     fn made_progress(&mut self) -> bool {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use crate::engine::Loop;
-use crate::events::What;
+use crate::events::{News, What};
 use crate::settings::{Settings, to_std};
 
 /// The first delay if the service names no time; each further delay is twice as long.
@@ -94,25 +94,25 @@ pub(crate) async fn wait_for_service(
 }
 
 /// Counts down until a time, which is this long from now.
-async fn count_down(open: &mut Loop<'_>, until: Timestamp, delay: Duration) -> Waited {
+async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Waited {
     let begun = Instant::now();
     let mut stop = open.context.stop.clone();
     loop {
         let left = left(until.duration_since(Timestamp::now()), delay, begun.elapsed());
-        open.context.observer.countdown(left);
+        open.context.observer.hear(News::Countdown(left));
         if left.is_zero() {
             // Meanwhile anybody may have changed the work tree.
             open.view.drop_all();
             return Waited::Over;
         }
         if open.store.is_asked_to_stop() {
-            open.context.observer.countdown(Duration::ZERO);
+            open.context.observer.hear(News::Countdown(Duration::ZERO));
             return Waited::Asked;
         }
         tokio::select! {
             biased;
             signal = stop.asked(1) => {
-                open.context.observer.countdown(Duration::ZERO);
+                open.context.observer.hear(News::Countdown(Duration::ZERO));
                 return Waited::Interrupted(signal);
             }
             () = sleep(left.min(TICK)) => {}

@@ -171,11 +171,11 @@ async fn save(
 
 /// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not blamed
 /// for it.
-async fn look_at_submodules(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if let Some(path) = checkpoint.dirty_submodule(site, &mut recorder).await? {
-        open.view.at_checkpoint = false;
+        open.view.note_at_checkpoint(false);
         open.tell(format!(
             "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
         ));
@@ -210,7 +210,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Takes out the linked work trees that the attempt left inside the work tree, before anything judges what is there.
-async fn take_out_work_trees(open: &mut Loop<'_>, story: &Story, attempt: u32) -> Result<(), Error> {
+async fn take_out_work_trees(open: &Loop<'_>, story: &Story, attempt: u32) -> Result<(), Error> {
     let refs = match open.refs_before.clone() {
         Some(known) => Some(known),
         None => UserRefs::recorded(open.site().slot)?,
@@ -228,7 +228,7 @@ async fn take_out_work_trees(open: &mut Loop<'_>, story: &Story, attempt: u32) -
 }
 
 /// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
-pub(crate) async fn revert_own_refs(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(crate) async fn revert_own_refs(open: &Loop<'_>) -> Result<(), Error> {
     let changes = revert::ref_changes(open).await?;
     let name = open.state.attempt_ref();
     watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
@@ -271,7 +271,7 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
     Ok(StepEnd::Checkpointed)
 }
 
-fn after_failure(open: &mut Loop<'_>, judgement: Judgement) -> Result<Concluded, Error> {
+fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Error> {
     let Some(current) = open.state.current().cloned() else {
         return Err(StepRefusal::WrongPhase(open.change().to_string()).into());
     };

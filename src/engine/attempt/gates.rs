@@ -15,7 +15,7 @@ use crate::engine::run_command::{Passed, run_command, variable};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{News, What};
 use crate::fs::Durability;
 use crate::names::{OUTPUT, Oid};
 use crate::settings::{Settings, to_std};
@@ -185,7 +185,9 @@ pub(crate) async fn run_gate(
         } else {
             ""
         };
-        open.context.observer.doing(&format!("gate{when}: {gate}"));
+        open.context
+            .observer
+            .hear(News::Doing(&format!("gate{when}: {gate}")));
         if let Some(running) = open.state.running_mut() {
             running.judging = Some(RunningGate::begins(gate));
         }

@@ -40,7 +40,7 @@ pub(super) fn newest_in(path: &Path) -> String {
 }
 
 /// Appends the notes of an agent's final message, with the attempt that they come from. If that fails, the loop goes on.
-pub(crate) fn learn(open: &mut Loop<'_>, story: &str, attempt: u32, learned: &[String]) {
+pub(crate) fn learn(open: &Loop<'_>, story: &str, attempt: u32, learned: &[String]) {
     if learned.is_empty() {
         return;
     }

@@ -12,7 +12,7 @@ use crate::state::Verdict;
 
 /// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost: before its first
 /// attempt if that is known, otherwise after it.
-pub(super) fn tell_unknown_cost(open: &mut Loop<'_>, settings: &Settings, started: u32, is_unknown: bool) {
+pub(super) fn tell_unknown_cost(open: &Loop<'_>, settings: &Settings, started: u32, is_unknown: bool) {
     if settings.max_cost.is_some() && is_unknown && started == 0 {
         open.tell(
             "the agent reports no cost, so ralph.maxCost cannot limit it; use ralph.maxAttempts or ralph.maxDuration",

@@ -113,7 +113,7 @@ async fn put_back(
     let (updates, found) = free_names(&[wish], |name| refs.at(name));
     let why = "ralph: what an attempt made of the story list";
     open.context.repo.git.update_refs(&updates, why).await?;
-    open.view.refs = None;
+    open.view.drop_users_refs();
     before.write(open.site(), &source, wanted)?;
     let is_first = open.list_left.is_none();
     let name = found.first().map_or_else(String::new, |kept| kept.name.clone());

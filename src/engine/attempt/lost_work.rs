@@ -10,7 +10,7 @@ use crate::paths::first_few;
 /// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt is
 /// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, which take the work of earlier
 /// stories along. A single such file is only reported: the story may have been to undo its change.
-pub(super) async fn lost_work(open: &mut Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
+pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
     let state = &open.state;
     if state.has_branch() || *now == state.common.checkpoint_tree {
         return Ok(None);

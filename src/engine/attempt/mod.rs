@@ -48,7 +48,7 @@ use super::{Loop, Step, numbers, refuse_inside_attempt, shared_stash, stories, u
 use crate::agent::Agent;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
-use crate::events::{InForce, Watching, What};
+use crate::events::{InForce, News, Watching, What};
 use crate::fs::{Durability, file_error};
 use crate::paths::first_few;
 use crate::protect::{StoryList, record_excludes};
@@ -100,18 +100,18 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
         tell_own_output(open)?;
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
-    open.context.observer.watch(Watching {
+    open.context.observer.hear(News::Limits(Watching {
         top: open.context.repo.top.clone(),
         idle: options.settings.idle_timeout.map(to_std),
         max_cost: options.settings.max_cost,
-    });
+    }));
     let end = Box::pin(attempt_until_answered(open, step, options)).await;
     note_stopped(open, stopped_by(&end));
     end
 }
 
 /// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
-fn tell_own_output(open: &mut Loop<'_>) -> Result<(), Error> {
+fn tell_own_output(open: &Loop<'_>) -> Result<(), Error> {
     let repo = &open.context.repo;
     let index = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
     let is_tracked = |path: &&Vec<u8>| index.index().is_some_and(|index| index.find(path).is_some());
@@ -183,7 +183,7 @@ enum Which {
     Fallback,
 }
 
-fn tell_fallback(open: &mut Loop<'_>, why: &str) {
+fn tell_fallback(open: &Loop<'_>, why: &str) {
     open.tell(format!("{why}; ralph.fallbackAgent takes the attempt"));
 }
 
@@ -289,7 +289,7 @@ async fn attempt_once(
     if lifecycle_hooks::tell_hooks(open, None).await? {
         // Changes by such a hook are not the attempt's work either; no hook runs for that checkpoint.
         commit_manual_edits(open, &story.id).await?;
-        open.due.clear();
+        open.due.borrow_mut().clear();
     }
     // All that can fail comes before the attempt is recorded as running.
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
@@ -318,12 +318,12 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
         StoryList::read(site, state.source())?
     };
     (open.list_before, open.list_left) = (list, None);
-    open.view.at_checkpoint = false;
-    let known = open.view.refs.clone();
+    open.view.note_at_checkpoint(false);
+    let known = open.view.refs();
     let (record, _) = open.attempt_record();
     let (held, refs) = record.take(known).await?;
     open.held = Some(held);
-    open.view.refs = Some(refs.clone());
+    open.view.note_refs(refs.clone());
     open.refs_before = Some(refs);
     Ok(())
 }

@@ -124,7 +124,7 @@ pub(super) async fn before_checkpoint(
 
 /// Keeps the work as it was before a hook that changed it: the hook's changes go into the checkpoint, or are undone
 /// with the attempt.
-async fn keep_before_hook(open: &mut Loop<'_>, before: &Oid, about: About<'_>) -> Result<(), Error> {
+async fn keep_before_hook(open: &Loop<'_>, before: &Oid, about: About<'_>) -> Result<(), Error> {
     let Some(names) = changed_since(open, before).await? else {
         return Ok(());
     };
@@ -175,7 +175,7 @@ pub(super) async fn before_finish(
 /// Runs the hooks for the events of this step; returns whether any ran. Nothing is in progress then.
 pub(super) async fn tell_hooks(open: &mut Loop<'_>, about: Option<About<'_>>) -> Result<bool, Error> {
     let mut ran = false;
-    for event in std::mem::take(&mut open.due) {
+    for event in open.due.take() {
         let Some(hook) = Hook::after(&event.what) else {
             continue;
         };

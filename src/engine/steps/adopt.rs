@@ -110,7 +110,7 @@ pub async fn adopt<'o>(
     store.save(&state)?;
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
-    open.view = View::of_head(&head);
+    open.view = View::of_head(head.clone());
     transition::apply(&mut open, Intent::Adopt(plan), Known::fresh()).await?;
     for gate in dropped {
         open.tell(format!(

@@ -60,7 +60,7 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
     // The loop is closed; anything that could not be pruned now is pruned with a later loop.
-    if let Err(error) = prune(&mut open.context, None).await {
+    if let Err(error) = prune(&open.context, None).await {
         open.tell(format!("what older loops left could not be removed: {error}"));
     }
     Box::pin(leave::take_away(open)).await
@@ -113,7 +113,7 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.
-pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
+pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     if open.state.has_own_work_tree() {
         Box::pin(leave::can_bring(open)).await?;
@@ -124,7 +124,7 @@ pub async fn can_clean_up(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Makes the plan of `finish --cleanup`, and returns the tree that the working index was read from, if it was.
-async fn plan_cleanup(open: &mut Loop<'_>, index: bool) -> Result<(CleanupPlan, Option<Oid>), Error> {
+async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(CleanupPlan, Option<Oid>), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {

@@ -12,6 +12,7 @@ use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail, judged, transition};
 use crate::error::Error;
+use crate::events::News;
 use crate::fs::{Durability, file_error};
 use crate::refs::Update;
 use crate::settings::Settings;
@@ -65,7 +66,7 @@ async fn undo_changes(open: &mut Loop<'_>) -> Result<bool, Error> {
 }
 
 /// Removes what `start` has made of a loop that did not begin. Everything that it kept is where it was.
-async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn forget(open: &Loop<'_>) -> Result<(), Error> {
     let change = &open.state.change;
     let git = &open.context.repo.git;
     let refs = git.refs(&[&change.ralph_ref("")]).await?;
@@ -99,7 +100,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     let mut red = Ok(None);
     for gate in &settings.verify {
         let begins = RunningGate::begins(gate);
-        open.context.observer.begins(&begins.heading());
+        open.context.observer.hear(News::Begins(&begins.heading()));
         if let Some(running) = open.state.running_mut() {
             running.gate = Some(begins);
         }

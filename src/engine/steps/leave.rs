@@ -33,7 +33,7 @@ pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<()
 }
 
 /// Checks whether the work can be brought to where it belongs; changes nothing.
-pub(super) async fn can_bring(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(super) async fn can_bring(open: &Loop<'_>) -> Result<(), Error> {
     let target = target(open, None).await?;
     plan(open, Some(&target)).await?;
     Ok(())
@@ -68,7 +68,7 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
 }
 
 /// Makes the plan; everything that can fail comes before it.
-async fn plan(open: &mut Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, Error> {
+async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     refuse_operation(&open.context.repo).await?;
@@ -89,7 +89,7 @@ async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
 }
 
 /// Merges the work of the loop with the HEAD of the target, in the object database.
-async fn plan_into(open: &mut Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPlan, Error> {
+async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPlan, Error> {
     refuse_operation(target).await?;
     for other in state::changes(&target.common_dir)? {
         let state = Store::new(&target.common_dir, &other).load_live()?;

@@ -38,7 +38,7 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
 }
 
 /// Refuses a state whose checkpoint is not in the repository, before the story is marked.
-async fn refuse_unfit(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
     let (repo, state) = (&open.context.repo, &open.state);
     let held = repo.held_tree(&open.checkpoint().index(open.site()));
@@ -118,7 +118,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
 }
 
 /// Forgets the record of an attempt that never began: a person's work is not compared with it.
-pub(crate) fn forget_record(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(crate) fn forget_record(open: &Loop<'_>) -> Result<(), Error> {
     let (record, _) = open.attempt_record();
     Ok(record.forget()?)
 }

@@ -11,7 +11,7 @@ use crate::git::operations_in_progress;
 /// Brings the loop to its checkpoint before an attempt: its branch is checked out, and the work tree matches it. One
 /// scan of the work tree, none if this process has just made the checkpoint or gone back to it.
 pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
-    if open.view.at_checkpoint {
+    if open.view.is_at_checkpoint() {
         return Ok(());
     }
     // It may have detached HEAD, and goes on from there.
@@ -56,7 +56,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     };
     // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.
     let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.read_user_refs());
-    open.view.refs = Some(refs?);
+    open.view.note_refs(refs?);
     if tip == checkpoint.commit && is_as_left? {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use crate::engine::Context;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
-use crate::events::{Event, What};
+use crate::events::{Event, News, What};
 use crate::fs::{Below, entries_of, seen_itself};
 use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
@@ -22,7 +22,7 @@ const AGING: [&str; 3] = ["attempts", "trash", SLOTS];
 const ANCHORED: u64 = 0;
 
 /// Prunes one finished loop, or all of them; returns how many refs and files were removed.
-pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result<usize, Error> {
+pub async fn prune(context: &Context<'_>, change: Option<&Change>) -> Result<usize, Error> {
     let Some(age) = context.configuration.settings.keep_attempts.map(to_std) else {
         return Ok(0);
     };
@@ -57,7 +57,7 @@ pub async fn prune(context: &mut Context<'_>, change: Option<&Change>) -> Result
     Ok(removed)
 }
 
-async fn prune_refs(context: &mut Context<'_>, change: &Change, age: Duration) -> Result<usize, Error> {
+async fn prune_refs(context: &Context<'_>, change: &Change, age: Duration) -> Result<usize, Error> {
     let mut old = Vec::new();
     for found in outdated(&context.repo.git, change, age).await? {
         tell_removed(context, change, &format!("{} {}", found.name, found.oid));
@@ -71,12 +71,7 @@ async fn prune_refs(context: &mut Context<'_>, change: &Change, age: Duration) -
     Ok(old.len())
 }
 
-fn prune_files(
-    context: &mut Context<'_>,
-    change: &Change,
-    dir: &Path,
-    age: Duration,
-) -> Result<usize, Error> {
+fn prune_files(context: &Context<'_>, change: &Change, dir: &Path, age: Duration) -> Result<usize, Error> {
     let (mut removed, door) = (0, Below::new(&context.repo.common_dir));
     for entry in entries_of(dir)? {
         let path = entry.path();
@@ -92,11 +87,12 @@ fn prune_files(
     Ok(removed)
 }
 
-fn tell_removed(context: &mut Context<'_>, change: &Change, what: &str) {
+fn tell_removed(context: &Context<'_>, change: &Change, what: &str) {
     let message = format!("removed {}", what.trim());
-    context
-        .observer
-        .event(&Event::now(change.as_str(), What::Notice { message }));
+    context.observer.hear(News::Event(&Event::now(
+        change.as_str(),
+        What::Notice { message },
+    )));
 }
 
 /// Lists the refs of a finished loop that are older than `age`.

@@ -105,7 +105,7 @@ pub async fn resume<'o>(
     };
     let state = State::new(change.clone(), common, here);
     store.save(&state)?;
-    let mut open = Loop::new(context, state, store, lock);
+    let open = Loop::new(context, state, store, lock);
     open.tell("the loop's state is rebuilt from its branch and refs");
     Ok(open)
 }

@@ -33,7 +33,7 @@ pub(crate) struct Undoing {
 }
 
 /// Reads the work tree that is to be undone. Scans it once.
-pub(crate) async fn read_what_is_left(open: &mut Loop<'_>) -> Result<Reading, Error> {
+pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error> {
     // Files that the user's git ignores are no work of the attempt, wherever they were moved.
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
@@ -145,7 +145,7 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
 }
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
-pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, Error> {
+pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
     let before = open.refs_before.clone().filter(|_| open.state.is_running());
     let before = match before {
         Some(before) => Some(before),
@@ -167,12 +167,7 @@ pub(crate) async fn ref_changes(open: &mut Loop<'_>) -> Result<Vec<RefChange>, E
 }
 
 /// Makes the commit that keeps what gates or a reviewer made of the judged tree, and reports what they removed of it.
-async fn keep_beside(
-    open: &mut Loop<'_>,
-    undoing: &Undoing,
-    judged: &Oid,
-    now: &Oid,
-) -> Result<KeptRef, Error> {
+async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid) -> Result<KeptRef, Error> {
     let repo = &open.context.repo;
     let changes = repo.git.diff_trees(judged, now).await?;
     let message = format!(

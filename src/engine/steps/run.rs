@@ -117,7 +117,7 @@ impl Driver {
     }
 
     /// Ends a loop without a story left.
-    async fn complete(&mut self, open: &mut Loop<'_>) -> Result<Stopped, Error> {
+    async fn complete(&mut self, open: &Loop<'_>) -> Result<Stopped, Error> {
         let listing = listing_of(&open.state, &open.context.repo.top).await?;
         let (done, total) = progress_of(&listing);
         open.save()?;

@@ -17,7 +17,7 @@ use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, own_output, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::{Event, What};
+use crate::events::{Event, News, What};
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
@@ -49,7 +49,7 @@ pub(super) async fn begin<'o>(
     store.save(&state)?;
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
-    open.view = View::of_head(&head);
+    open.view = View::of_head(head.clone());
     // A new loop has just looked at the branch, and has chosen free names.
     let known = Known {
         position: Some(Position {
@@ -60,16 +60,16 @@ pub(super) async fn begin<'o>(
         ..Known::fresh()
     };
     transition::apply(&mut open, Intent::Start(plan), known).await?;
-    open.view.at_checkpoint = true;
-    tell(&mut open, options, &found, &saved);
-    held::tell_unmatched(&mut open, &options.settings).await?;
+    open.view.note_at_checkpoint(true);
+    tell(&open, options, &found, &saved);
+    held::tell_unmatched(&open, &options.settings).await?;
     let is_first = found.earlier.is_empty() && !had_loop;
     gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)
 }
 
 /// Tells what begins, what was saved, and what a person should know before the first attempt.
-fn tell(open: &mut Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
+fn tell(open: &Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     let (done, total) = progress_of(&found.listing);
     open.emit(What::StoryProgress {
         done,
@@ -211,7 +211,7 @@ async fn compute(
 }
 
 /// Reports the repositories inside the work tree that are no part of the loop.
-fn tell_nested(open: &mut Loop<'_>) {
+fn tell_nested(open: &Loop<'_>) {
     let nested = open.state.here.before.nested.iter();
     let names: Vec<_> = nested.map(|path| shown(&percent_decode(path))).collect();
     if !names.is_empty() {
@@ -223,7 +223,7 @@ fn tell_nested(open: &mut Loop<'_>) {
 }
 
 /// Reports the agent and its permissions, unless it was just typed.
-fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
+fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
     let Some(agent) = agent_of(&options.agent, &options.settings, &open.context.repo.top) else {
         return;
     };
@@ -231,7 +231,7 @@ fn tell_agent(open: &mut Loop<'_>, options: &StartOptions) {
         // This is not recorded: a command line can contain keys.
         let message = format!("agent: {}", agent.described());
         let event = Event::now(open.state.change.as_str(), What::Notice { message });
-        open.context.observer.event(&event);
+        open.context.observer.hear(News::Event(&event));
     }
     if let Some(argument) = agent.unasked {
         open.tell(format!(

@@ -43,7 +43,7 @@ pub async fn start<'o>(
     if let Some(state) = state.filter(|state| state.is_live() || is_leaving(state)) {
         if place.is_some() {
             let _alone = store.lock_making()?;
-            Box::pin(make_again(&mut context, &state, &options.settings)).await?;
+            Box::pin(make_again(&context, &state, &options.settings)).await?;
         }
         let typed_in = context.repo.top.clone();
         let open = open(context, change).await?;
@@ -69,7 +69,7 @@ pub async fn start<'o>(
 
 /// Begins a loop in a work tree of its own. A start that is refused leaves none behind.
 async fn begin_in_own<'o>(
-    mut context: Context<'o>,
+    context: Context<'o>,
     change: &Change,
     options: &StartOptions,
     place: &Place,
@@ -81,7 +81,7 @@ async fn begin_in_own<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     let _alone = store.lock_making()?;
     let repo = context.repo.clone();
-    let prepared = prepare(&mut context, change, place, &options.settings).await?;
+    let prepared = prepare(&context, change, place, &options.settings).await?;
     let top = prepared.top;
     let options = StartOptions {
         linked: Some(prepared.linked),
@@ -121,9 +121,7 @@ async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
     if open.state.is_live() {
         abort(&mut open).await?;
     }
-    let mut context = open.context;
     // The loop may have worked with an index of its own.
-    context.repo = context.repo.with_users_index();
-    context.head = context.repo.head().await?;
-    Ok(context)
+    open.context.repo = open.context.repo.with_users_index();
+    open.close().await
 }

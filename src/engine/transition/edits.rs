@@ -24,7 +24,7 @@ pub(crate) struct Edits {
 }
 
 /// Finds the files that are neither as before a step that was cut off, nor as after it. One scan of the work tree.
-pub(crate) async fn since_cut_off(open: &mut Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
+pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
     let Some([from, to]) = trees(open, intent).await? else {
         return Ok(None);
     };
@@ -68,7 +68,7 @@ fn has_changed(path: &Path, since: Timestamp) -> bool {
 }
 
 /// Keeps edits by a ref, and names them.
-pub(crate) async fn keep(open: &mut Loop<'_>, edits: Edits) -> Result<(), Error> {
+pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     let message = "files as they were when a step that was cut off was completed";
     let repo = &open.context.repo;
     let oid = repo

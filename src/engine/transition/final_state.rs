@@ -8,7 +8,7 @@ use crate::names::Oid;
 use crate::state::State;
 
 /// Reads the present work tree into a tree; the working index then describes it. One scan.
-pub(crate) async fn work_tree_now(open: &mut Loop<'_>) -> Result<Oid, Error> {
+pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
     let (site, _, mut recorder) = open.parts();
     if checkpoint.is_as_left(site).await? {

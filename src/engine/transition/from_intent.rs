@@ -40,7 +40,7 @@ struct End {
 impl Transition {
     /// Reads the transition; scans the work tree if the step needs to know it and the command does not.
     pub async fn of(
-        open: &mut Loop<'_>,
+        open: &Loop<'_>,
         intent: Intent,
         position: &Position,
         known: &mut Known,
@@ -179,11 +179,12 @@ fn save(open: &Loop<'_>, plan: SavePlan) -> Transition {
     }
 }
 
-fn revert(open: &mut Loop<'_>, plan: RevertPlan, position: &Position, known: &Known) -> Transition {
+fn revert(open: &Loop<'_>, plan: RevertPlan, position: &Position, known: &Known) -> Transition {
     let checkpoint = open.state.checkpoint().clone();
     let update = tip_to(open, &checkpoint, position, position.tip.clone());
     // If the refs are unknown, no existing name is expected.
-    let refs = open.view.refs.take();
+    let refs = open.view.refs();
+    open.view.drop_users_refs();
     let refs = refs.or_else(|| known.is_fresh.then(UserRefs::default));
     Transition {
         why: format!("ralph: revert {}@{}", plan.story, plan.attempt),
@@ -201,8 +202,8 @@ fn revert(open: &mut Loop<'_>, plan: RevertPlan, position: &Position, known: &Kn
     }
 }
 
-fn restore(open: &mut Loop<'_>, plan: RestorePlan) -> Transition {
-    open.view.at_checkpoint = false;
+fn restore(open: &Loop<'_>, plan: RestorePlan) -> Transition {
+    open.view.note_at_checkpoint(false);
     Transition {
         why: String::new(),
         refs: Refs::default(),
@@ -216,7 +217,7 @@ fn restore(open: &mut Loop<'_>, plan: RestorePlan) -> Transition {
 
 /// After a crash, what the work tree has become since is kept first.
 async fn adopt(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     plan: AdoptPlan,
     position: &Position,
     known: &mut Known,

@@ -90,7 +90,7 @@ pub(crate) async fn restore_original_index(
 }
 
 /// Installs the user's index, byte for byte.
-pub(crate) async fn install_original_index(open: &mut Loop<'_>) -> Result<(), Error> {
+pub(crate) async fn install_original_index(open: &Loop<'_>) -> Result<(), Error> {
     let copy = open.file(ORIGINAL_INDEX);
     users_index::forget(open.site())?;
     let repo = &open.context.repo.with_users_index();

@@ -101,7 +101,7 @@ impl Told {
 
 /// Tells that the loop has begun. The state does not say so yet: after a crash it is told twice, but never not at all, and
 /// what is in the events before it is of an earlier loop.
-fn begin(open: &mut Loop<'_>) {
+fn begin(open: &Loop<'_>) {
     open.emit(What::Started {
         branch: open.state.common.branch.clone(),
         original_branch: open.state.begun_on().cloned(),
@@ -146,7 +146,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error
         }
     }
     judged::settle_gate_files(open)?;
-    open.view.at_checkpoint = true;
+    open.view.note_at_checkpoint(true);
     Ok(What::Checkpoint {
         story: plan.story,
         attempt: plan.attempt,
@@ -185,7 +185,7 @@ async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<W
         }
         None => Outlook::Uncounted,
     };
-    open.view.at_checkpoint = true;
+    open.view.note_at_checkpoint(true);
     let mut events = vec![What::Reverted {
         story: Some(plan.story.clone()),
         attempt: Some(plan.attempt),

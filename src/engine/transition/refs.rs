@@ -24,7 +24,7 @@ impl Refs {
     /// Makes the moves, with HEAD at the loop's own place; returns the names under which commits are kept.
     pub async fn move_with_loop(
         self,
-        open: &mut Loop<'_>,
+        open: &Loop<'_>,
         from: &Head,
         why: &str,
     ) -> Result<Vec<KeptRef>, Error> {
@@ -59,7 +59,7 @@ impl Refs {
     }
 }
 
-fn tell_other_names(open: &mut Loop<'_>, wanted: &[KeptRef], kept: &[KeptRef]) {
+fn tell_other_names(open: &Loop<'_>, wanted: &[KeptRef], kept: &[KeptRef]) {
     for (wanted, kept) in wanted.iter().zip(kept) {
         if wanted.name != kept.name {
             open.tell(format!(

@@ -39,7 +39,7 @@ pub(super) struct Proof {
 }
 
 /// Names those of `ralph.tests` that no file matches: with them nothing is held. One process for each.
-pub(crate) async fn tell_unmatched(open: &mut Loop<'_>, settings: &Settings) -> Result<(), Error> {
+pub(crate) async fn tell_unmatched(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
     for pathspec in &settings.tests.pathspecs {
         if !open.context.repo.git.is_any_file(pathspec).await? {
             open.tell(format!(
@@ -181,7 +181,7 @@ fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
 }
 
 /// Tells a person how a story may change tests. The agent need not know.
-fn tell_leave(open: &mut Loop<'_>) {
+fn tell_leave(open: &Loop<'_>) {
     open.tell("if the story is to change tests, let it: --allow-test-changes (run, next, retry, complete)");
 }
 

@@ -13,7 +13,7 @@ use crate::engine::attempt::agent_run::{agent_job, run_job};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{length, printed};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{News, What};
 use crate::fs::Durability;
 use crate::names::Oid;
 use crate::prompt::{self, review};
@@ -95,7 +95,9 @@ pub(crate) async fn ask(
     } else {
         open.store.door().remove_file(&prompt_file)?;
     }
-    open.context.observer.doing(&format!("review: {name}"));
+    open.context
+        .observer
+        .hear(News::Doing(&format!("review: {name}")));
     if let (Ground::Attempt(_), Some(running)) = (ground, open.state.running_mut()) {
         running.judging = Some(RunningGate::reviewer(&name));
         // For those who look: nothing relies on it.

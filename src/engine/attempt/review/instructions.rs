@@ -29,7 +29,7 @@ impl Aside {
     /// bytes and permissions of the last checkpoint. Returns the reason if that cannot be.
     pub async fn put(
         &self,
-        open: &mut Loop<'_>,
+        open: &Loop<'_>,
         judged: &Oid,
         exactly: &[Vec<u8>],
     ) -> Result<Option<String>, Error> {

@@ -9,7 +9,7 @@ use crate::protect::Savepoint;
 
 /// Goes to the checkpoint, and records it. `now` is the work tree that the working index was just read from.
 pub(super) async fn go_to(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     way: Way<'_>,
     now: Option<Reading>,
     [trash, kept]: [&str; 2],

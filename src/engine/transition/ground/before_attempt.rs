@@ -12,7 +12,7 @@ use crate::protect::{Return, restore_gate_files, story_backup, user_refs, users_
 /// Goes back to the checkpoint, and puts back what the attempt changed outside the work tree. What it left goes into
 /// the directory `trash` of the loop; submodules are kept under the name of the first kept commit, else `name`.
 pub(super) async fn go_back(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     way: Way<'_>,
     known: Known,
     trash: &str,

@@ -13,7 +13,7 @@ use crate::protect::{Moment, Savepoint};
 const ABORTED: &str = "abort";
 
 /// Goes back to the savepoint of the beginning. `now` is the work tree, if the working index was just read from it.
-pub(super) async fn go_to(open: &mut Loop<'_>, way: &Way<'_>, now: Option<Reading>) -> Result<Left, Error> {
+pub(super) async fn go_to(open: &Loop<'_>, way: &Way<'_>, now: Option<Reading>) -> Result<Left, Error> {
     let git = &open.context.repo.git;
     git.update_refs(&way.refs.updates, way.why).await?;
     let initial = open.state.initial().clone();

@@ -7,7 +7,7 @@ use crate::names::Oid;
 use crate::protect::{restore_from_trash, tell_links_as_files};
 
 /// Gives the files the tree, and puts back what the directory `trash` of the loop has. Scans the work tree once.
-pub(super) async fn switch(open: &mut Loop<'_>, tree: &Oid, trash: &str) -> Result<Left, Error> {
+pub(super) async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Left, Error> {
     let now = open.read_work_tree().await?.tree;
     let (site, _, mut recorder) = open.parts();
     let work = site.work_index();

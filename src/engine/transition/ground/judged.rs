@@ -24,7 +24,7 @@ pub(super) async fn put_back(open: &mut Loop<'_>, way: &Way<'_>, held: HeldTests
 }
 
 /// Moves HEAD and the tip back, and keeps the commits that were made.
-async fn put_position_back(open: &mut Loop<'_>, way: &Way<'_>, held: &HeldTests) -> Result<(), Error> {
+async fn put_position_back(open: &Loop<'_>, way: &Way<'_>, held: &HeldTests) -> Result<(), Error> {
     let (now, head) = (way.position, held.head());
     let moved = held.tip.clone().filter(|tip| now.tip.as_ref() != Some(tip));
     if moved.is_none() && now.head == head {

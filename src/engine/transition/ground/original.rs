@@ -17,7 +17,7 @@ pub(super) const REPLACED: &str = "finish";
 /// Moves HEAD to `head`; the files get the tree `merged`, and the index the tree `staged`, if there are such. `tree` is
 /// the work tree, if the working index was just read from it.
 pub(super) async fn go_to(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     way: &Way<'_>,
     head: Option<Oid>,
     [merged, staged]: [Option<Oid>; 2],
@@ -43,12 +43,7 @@ fn is_there(way: &Way<'_>, place: &Head) -> bool {
 }
 
 /// Moves HEAD to its place; touches no file. The working index gets `content`.
-async fn go_back(
-    open: &mut Loop<'_>,
-    way: &Way<'_>,
-    place: &Head,
-    content: Option<&Oid>,
-) -> Result<(), Error> {
+async fn go_back(open: &Loop<'_>, way: &Way<'_>, place: &Head, content: Option<&Oid>) -> Result<(), Error> {
     if is_there(way, place) {
         open.context
             .repo
@@ -72,7 +67,7 @@ async fn go_back(
 /// Gives the files the merged content, and moves HEAD to its place; the working index gets `content`. `tree` is the work
 /// tree, if the working index was just read from it.
 async fn merge(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     way: &Way<'_>,
     place: &Head,
     [merged, content]: [Option<&Oid>; 2],
@@ -109,7 +104,7 @@ async fn merge(
 
 /// Installs the working index in the place of the user's, with the flags that the user's had; `has_staged` if what was
 /// staged before the loop is in it.
-async fn to_original_index(open: &mut Loop<'_>, has_staged: bool) -> Result<(), Error> {
+async fn to_original_index(open: &Loop<'_>, has_staged: bool) -> Result<(), Error> {
     open.view.drop_all();
     let (repo, work) = (&open.context.repo, open.site().work_index());
     if has_staged {

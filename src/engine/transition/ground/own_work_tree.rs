@@ -56,7 +56,7 @@ pub(super) async fn leave(
 }
 
 /// Gives the files of another work tree the work of the loop.
-async fn bring(open: &mut Loop<'_>, into: &IntoPlan, target: Option<Repo>) -> Result<(), Error> {
+async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<Repo>) -> Result<(), Error> {
     if let Some(target) = target {
         return write_files(open, into, &target).await;
     }
@@ -67,7 +67,7 @@ async fn bring(open: &mut Loop<'_>, into: &IntoPlan, target: Option<Repo>) -> Re
 
 /// Gives the files of the target the merged content. A file that is neither as in its HEAD nor as merged already stops
 /// this; it is not overwritten.
-async fn write_files(open: &mut Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
+async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
     let index = target_index(open);
     let made = target
         .private_index(&target.index(), &index, Some(&into.from))

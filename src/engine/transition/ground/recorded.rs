@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::protect::{Savepoint, users_index};
 
 /// Moves refs and HEAD, installs the working index, and records what git does not store.
-pub(super) async fn record(open: &mut Loop<'_>, way: Way<'_>, records: Records) -> Result<Left, Error> {
+pub(super) async fn record(open: &Loop<'_>, way: Way<'_>, records: Records) -> Result<Left, Error> {
     let kept = way.refs.move_with_loop(open, &way.position.head, way.why).await?;
     let site = open.site();
     if records == Records::Again {

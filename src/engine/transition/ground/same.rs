@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::names::short_branch;
 use crate::paths::WorkTreePath;
 
-pub(super) async fn stay(open: &mut Loop<'_>, way: &Way<'_>) -> Result<Left, Error> {
+pub(super) async fn stay(open: &Loop<'_>, way: &Way<'_>) -> Result<Left, Error> {
     let git = &open.context.repo.git;
     git.update_refs(&way.refs.updates, way.why).await?;
     let own = open.state.own_work_tree();
