@@ -206,7 +206,7 @@ async fn judge_session(
     settings: &Settings,
     call: &HookInput,
 ) -> Result<StepEnd, Error> {
-    let (site, state, _) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     story_backup::take_judged(site, state.source())?;
     let since = since.unwrap_or_else(Timestamp::now);
     let mut begun = begin_at(open, since, Step::Manual, story, listing, None, settings)?;
@@ -274,11 +274,11 @@ async fn give_next(
 
 /// Restores git's own files: an agent's changes to them must not decide how it is judged.
 async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (record, mut recorder) = open.attempt_record();
-    if !record.repair_control_files(&mut recorder).await? {
+    let record = open.attempt_record();
+    if !record.repair_control_files(open).await? {
         return Ok(());
     }
-    record.repair_index(&mut recorder).await?;
+    record.repair_index(open).await?;
     open.context.configuration = Configuration::read(&open.context.repo.git).await?;
     open.context.configuration.describe(&mut open.context.repo);
     Ok(())

@@ -1,5 +1,6 @@
 //! Repairs a repository that git cannot read: restores HEAD and the loop's branch from the loop's state.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::engine::open_refusal::OpenRefusal;
@@ -36,9 +37,9 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
             checkpoint: state.checkpoint(),
             in_attempt: state.phase() == Phase::Running,
         };
-        let mut told: Vec<String> = Vec::new();
-        let repaired = own.repair(site, &site.trash().join("damaged"), &mut told).await?;
-        for message in told {
+        let told: RefCell<Vec<String>> = RefCell::default();
+        let repaired = own.repair(site, &site.trash().join("damaged"), &told).await?;
+        for message in told.take() {
             observer.hear(News::Event(&Event::now(
                 state.change.as_str(),
                 What::Notice { message },

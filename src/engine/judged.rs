@@ -100,11 +100,9 @@ pub(super) async fn settle(open: &mut Loop<'_>, record: &HeldTests) -> Result<Re
             "the gates removed, reverted, replaced or hid files, which are put back: {names}"
         ));
         let judged = savepoint(open, record);
-        let (site, _, mut recorder) = open.parts();
+        let site = open.site();
         let trash = site.trash().join(TRASH);
-        now.tree = judged
-            .bring_back(site, &now.tree, &missing, &trash, &mut recorder)
-            .await?;
+        now.tree = judged.bring_back(site, &now.tree, &missing, &trash, open).await?;
         now.changes = None;
         changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
     }

@@ -16,7 +16,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
-use crate::events::{Event, News, Notices, Observer, What};
+use crate::events::{Event, News, Notices, What};
 use crate::fs::{Below, Durability};
 use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Head, operations_in_progress};
@@ -147,30 +147,23 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Borrows the parts that lower modules need: repository and slot, the state to read, and the recorder of
-    /// their reports.
-    pub(crate) fn parts(&self) -> (Site<'_>, &State, Recorder<'_>) {
-        let site = Site {
-            repo: &self.context.repo,
-            slot: &self.slot,
-        };
-        let recorder = Recorder {
-            change: &self.state.change,
-            dir: self.slot.loop_dir(),
-            observer: self.context.observer,
-            due: &self.due,
-        };
-        (site, &self.state, recorder)
-    }
-
     /// Records an event and shows it.
     pub fn emit(&self, what: What) {
-        self.parts().2.emit(what);
+        let event = Event::now(self.change().as_str(), what);
+        if let Err(error) = append(self.slot.loop_dir(), &event.line()) {
+            tracing::warn!("cannot record an event: {error}");
+        }
+        self.context.observer.hear(News::Event(&event));
+        if Hook::after(&event.what).is_some() {
+            self.due.borrow_mut().push(event);
+        }
     }
 
     /// Shows a message that does not stop the loop.
     pub fn tell(&self, message: impl Into<String>) {
-        self.parts().2.tell(message.into());
+        self.emit(What::Notice {
+            message: message.into(),
+        });
     }
 
     /// Saves the state before anything that relies on it.
@@ -233,28 +226,25 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Borrows the record of the current attempt, or of one that begins, and the recorder of reports.
-    pub(crate) fn attempt_record(&self) -> (AttemptRecord<'_>, Recorder<'_>) {
-        let (checkpoint, name) = (self.checkpoint(), self.trash_name());
-        let is_alone = !self.store.may_another_be_held();
-        let (site, state, recorder) = self.parts();
-        let record = AttemptRecord {
-            site,
+    /// Returns the record of the current attempt, or of one that begins.
+    pub(crate) fn attempt_record(&self) -> AttemptRecord<'_> {
+        let state = &self.state;
+        AttemptRecord {
+            site: self.site(),
             change: &state.change,
             head: state.loop_head(),
             tip: state.tip_ref(),
             source: state.source(),
-            checkpoint,
-            name,
-            is_alone,
-        };
-        (record, recorder)
+            checkpoint: self.checkpoint(),
+            name: self.trash_name(),
+            is_alone: !self.store.may_another_be_held(),
+        }
     }
 
     /// Prevents git from running filters that were added to the configuration of a submodule since the loop began.
     pub(crate) async fn switch_off_foreign_filters(&mut self) -> Result<(), Error> {
-        let (site, _, mut recorder) = self.parts();
-        let settings = switched_off_filters(site, &mut recorder).await?;
+        let site = self.site();
+        let settings = switched_off_filters(site, self).await?;
         if settings != self.context.repo.git.settings() {
             let git = self.context.repo.git.clone();
             self.context.repo.git = git.with_settings(settings);
@@ -274,8 +264,8 @@ impl<'o> Loop<'o> {
 
     async fn read(&self, count: Count) -> Result<Reading, Error> {
         let checkpoint = self.checkpoint();
-        let (site, _, mut recorder) = self.parts();
-        Ok(checkpoint.read(site, count, &mut recorder).await?)
+        let site = self.site();
+        Ok(checkpoint.read(site, count, self).await?)
     }
 
     /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.
@@ -383,35 +373,13 @@ impl<'o> Loop<'o> {
     }
 }
 
-/// Records events of a loop, and shows them.
-pub(crate) struct Recorder<'a> {
-    change: &'a Change,
-    dir: &'a Path,
-    observer: &'a dyn Observer,
-    due: &'a RefCell<Vec<Event>>,
-}
-
-impl Recorder<'_> {
-    /// Records an event and shows it.
-    pub fn emit(&self, what: What) {
-        let event = Event::now(self.change.as_str(), what);
-        if let Err(error) = append(self.dir, &event.line()) {
-            tracing::warn!("cannot record an event: {error}");
-        }
-        self.observer.hear(News::Event(&event));
-        if Hook::after(&event.what).is_some() {
-            self.due.borrow_mut().push(event);
-        }
-    }
-}
-
 /// Appends to the events of the loop in `dir`; a link in the place of `dir`, or above it in git's directory, leads nowhere.
 fn append(dir: &Path, line: &str) -> io::Result<()> {
     Below::of_loop(dir).append(&dir.join("events.jsonl"), line.as_bytes())
 }
 
-impl Notices for Recorder<'_> {
-    fn tell(&mut self, message: String) {
+impl Notices for Loop<'_> {
+    fn tell(&self, message: String) {
         self.emit(What::Notice { message });
     }
 }

@@ -105,7 +105,7 @@ fn allow_retries(context: &Context<'_>, state: &mut State) {
 
 /// Restores the loop's branch if it is damaged or points to another branch.
 async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (site, state, mut recorder) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     if !state.is_live() {
         return Ok(());
     }
@@ -117,10 +117,7 @@ async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
         checkpoint: state.checkpoint(),
         in_attempt: state.phase() == Phase::Running,
     };
-    if own
-        .repair(site, &site.trash().join("damaged"), &mut recorder)
-        .await?
-    {
+    if own.repair(site, &site.trash().join("damaged"), open).await? {
         open.context.head = open.context.repo.head().await?;
     }
     refuse_branch_in_the_way(&open.context.repo, &open.state)
@@ -218,9 +215,9 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
 /// Restores git's own files and position, before any git runs that reads them. `is_attempt` if an attempt could write
 /// what is known of the work tree.
 async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), Error> {
-    let (mut record, mut recorder) = open.attempt_record();
+    let mut record = open.attempt_record();
     record.checkpoint.has_own_inventory &= is_attempt;
-    if record.repair_after_crash(&mut recorder).await? {
+    if record.repair_after_crash(open).await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
     }
@@ -384,8 +381,8 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
         let ended = cut_off(open, &story)?;
         open.emit(What::AttemptEnded(Box::new(ended)));
     }
-    let (site, state, mut recorder) = open.parts();
-    story_backup::put_back_cut_off(site, state.source(), &mut recorder)?;
+    let (site, state) = (open.site(), &open.state);
+    story_backup::put_back_cut_off(site, state.source(), open)?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.end_running();

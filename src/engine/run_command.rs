@@ -58,8 +58,8 @@ pub(crate) async fn run_command(
     };
     let ended = process::run(job, &log, &mut stop, &mut listener).await?;
     let tail = listener.tail;
-    let (site, _, mut recorder) = open.parts();
-    link.restore(site, &mut recorder)?;
+    let site = open.site();
+    link.restore(site, open)?;
     open.view.drop_all();
     let cannot_be_run = match ended.ending {
         Ending::Exited(code) => NOT_RUN.contains(&code),

@@ -131,13 +131,13 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     }
     open.view.drop_refs();
     let judged = judged::record(open).map(|record| judged::savepoint(open, record));
-    let (record, mut recorder) = open.attempt_record();
-    link.restore(record.site, &mut recorder)?;
+    let record = open.attempt_record();
+    link.restore(record.site, open)?;
     let trash = record.control_trash();
-    let inner = inner.put_back(record.site, who.time(), &trash, &mut recorder)?;
+    let inner = inner.put_back(record.site, who.time(), &trash, open)?;
     // New rules hide nothing of a tree that was judged.
     let known = judged.as_ref().unwrap_or(&record.checkpoint);
-    let repaired = record.repair_after(who.time(), &files, known, &mut recorder);
+    let repaired = record.repair_after(who.time(), &files, known, open);
     if repaired.await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks = None;
@@ -157,7 +157,7 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         return put_others_back(open, changes, name, who.time()).await;
     }
     let own = open.own_moves.clone();
-    user_refs::tell_others(&changes, &own, who.time(), &mut open.parts().2);
+    user_refs::tell_others(&changes, &own, who.time(), open);
     Ok(())
 }
 
@@ -195,8 +195,8 @@ async fn put_others_back(
     who: &str,
 ) -> Result<(), Error> {
     let mut kept = Vec::new();
-    let (site, _, mut recorder) = open.parts();
-    let moves = user_refs::put_back(site, changes, &[], name, who, &mut kept, &mut recorder).await?;
+    let site = open.site();
+    let moves = user_refs::put_back(site, changes, &[], name, who, &mut kept, open).await?;
     if moves.is_empty() {
         return Ok(());
     }
@@ -220,11 +220,11 @@ pub(crate) async fn put_own_refs_back(
         return Ok(());
     }
     open.view.drop_users_refs();
-    let (site, _, mut recorder) = open.parts();
+    let site = open.site();
     for change in changes {
         change.clear_damaged(site.repo)?;
     }
-    let updates = user_refs::own_refs_back(changes, attempt, who, &mut recorder);
+    let updates = user_refs::own_refs_back(changes, attempt, who, open);
     if !updates.is_empty() {
         let why = "ralph: what keeps the work of loops is put back";
         site.repo.git.update_refs(&updates, why).await?;

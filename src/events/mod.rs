@@ -4,6 +4,7 @@
 mod attempt;
 pub mod log;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,12 +18,12 @@ pub use attempt::{Attempt, Basis, InForce, Stretch, seconds_between};
 /// Takes notices for a person while a step is running.
 pub trait Notices {
     /// Reports a notice; the step does not wait for an answer.
-    fn tell(&mut self, message: String);
+    fn tell(&self, message: String);
 }
 
-impl Notices for Vec<String> {
-    fn tell(&mut self, message: String) {
-        self.push(message);
+impl Notices for RefCell<Vec<String>> {
+    fn tell(&self, message: String) {
+        self.borrow_mut().push(message);
     }
 }
 

@@ -81,7 +81,7 @@ impl AttemptRecord<'_> {
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
     /// index. Returns whether control files had changed: values read from them before may have been the attempt's. `held`
     /// is missing if another process took the record.
-    pub async fn repair(&self, held: Option<Held>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair(&self, held: Option<Held>, notices: &dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         let top = &self.site.repo.top;
         if !may_exist(top) {
@@ -104,12 +104,12 @@ impl AttemptRecord<'_> {
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.
-    pub fn tell_deleted(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    pub fn tell_deleted(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
         ignored_files::tell_deleted(self.site, notices)
     }
 
     /// Restores HEAD and the loop's branch if git cannot read them.
-    async fn repair_position(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    async fn repair_position(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
         let own = OwnPosition {
             head: &self.head,
             tip: &self.tip,
@@ -121,7 +121,7 @@ impl AttemptRecord<'_> {
 
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
     /// had changed.
-    pub async fn repair_after_crash(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair_after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
         permissions::take_back(self.site, notices);
         pipes::clear(self.site, self.checkpoint.since.into(), notices)?;
         let changed = self.repair_gits_files(None, notices).await?;
@@ -141,7 +141,7 @@ impl AttemptRecord<'_> {
 
     /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
     /// to them must not influence its own verdict.
-    pub async fn repair_control_files(&self, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair_control_files(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
         let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
         };
@@ -160,7 +160,7 @@ impl AttemptRecord<'_> {
         who: &str,
         before: &ControlFiles,
         known: &Savepoint,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let changed = self.put_files_back(before, known, who, notices).await?;
         match locks::remove_stale(self.site, self.change).await {
@@ -181,7 +181,7 @@ impl AttemptRecord<'_> {
         before: &ControlFiles,
         known: &Savepoint,
         who: &str,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let differed = before
             .put_back(self.site, who, &self.control_trash(), notices)
@@ -198,7 +198,7 @@ impl AttemptRecord<'_> {
     async fn repair_gits_files(
         &self,
         held: Option<Held>,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let (site, trash) = (self.site, self.control_trash());
         let (before, inner) = match held {
@@ -225,7 +225,7 @@ impl AttemptRecord<'_> {
     }
 
     /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.
-    pub async fn repair_index(&self, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    pub async fn repair_index(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
         control_files::mend_index(self.site, &self.checkpoint, notices).await?;
         index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
     }

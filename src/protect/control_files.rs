@@ -73,7 +73,7 @@ impl ControlFiles {
         site: Site<'_>,
         who: &str,
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Vec<PutBack>, ProtectError> {
         let unproven = self.unproven(site).await?;
         let names = unproven.iter().map(|runs| runs.name.clone()).collect();
@@ -111,7 +111,7 @@ impl ControlFiles {
         checkpoint: Option<&Savepoint>,
         differed: &[PutBack],
         who: &str,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         let repo = site.repo;
         let (config, rules) = (
@@ -164,7 +164,7 @@ impl ControlFiles {
 pub(super) async fn mend_index(
     site: Site<'_>,
     checkpoint: &Savepoint,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let (real, saved) = (site.repo.index(), checkpoint.index(site));
     let is_file = leads_to_file(&real)?;

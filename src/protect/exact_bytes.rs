@@ -224,7 +224,7 @@ pub(super) async fn keep_in_trash(
     work: &Path,
     touched: &[Vec<u8>],
     trash: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let top = &site.repo.top;
     let touched = regular(top, touched.iter().cloned())?;
@@ -260,7 +260,7 @@ pub(crate) async fn keep_before_switch(
     work: &Path,
     [now, target]: [&Oid; 2],
     trash: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let file = site.repo.read_index_if_there(work)?;
     if now == target || !may_convert(site, work, &file, file.paths()).await? {
@@ -277,7 +277,7 @@ pub(crate) async fn keep_before_switch(
 pub(crate) async fn keep_before_removal(
     site: Site<'_>,
     trash: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let index = site.repo.index();
     let file = site.repo.read_index_if_there(&index)?;

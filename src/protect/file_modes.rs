@@ -186,7 +186,7 @@ impl Records {
 pub(crate) async fn tell_links_as_files(
     site: Site<'_>,
     [was, now]: [&Oid; 2],
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let repo = site.repo;
     if !repo.ignores_links {

@@ -61,10 +61,7 @@ pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 
 /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
 /// repository without submodules.
-pub(crate) async fn switched_off(
-    site: Site<'_>,
-    notices: &mut dyn Notices,
-) -> Result<Vec<String>, ProtectError> {
+pub(crate) async fn switched_off(site: Site<'_>, notices: &dyn Notices) -> Result<Vec<String>, ProtectError> {
     let repositories = repositories(site).await?;
     let mut settings = BTreeMap::new();
     let mut told = BTreeSet::new();

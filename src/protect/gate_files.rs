@@ -59,7 +59,7 @@ pub(crate) async fn restore(
     site: Site<'_>,
     savepoint: &Savepoint,
     trash: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let repo = site.repo;
     let real = repo.read_index_or_none(&repo.index())?;

@@ -57,7 +57,7 @@ pub(super) async fn leave_out(
     site: Site<'_>,
     checkpoint: &Savepoint,
     rules: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let covered = site.repo.covered_by(&checkpoint.index(site), rules).await?;
     let records = Records::of(site);

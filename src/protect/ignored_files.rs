@@ -309,7 +309,7 @@ pub(super) struct Gone {
 
 impl Gone {
     /// Reports paths that could not be restored; returns them. Files that were moved along may be in `trash`.
-    pub fn tell(&self, trash: &Path, notices: &mut dyn Notices) -> Vec<Vec<u8>> {
+    pub fn tell(&self, trash: &Path, notices: &dyn Notices) -> Vec<Vec<u8>> {
         if !self.for_good.is_empty() {
             let mut told = format!(
                 "what git does not track is gone from its place, and there is no copy to put back: {}",
@@ -348,7 +348,7 @@ pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
 
 /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
 /// build makes again are left out.
-pub(super) fn tell_deleted(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+pub(super) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let Some(before) = records.inventory_before_attempt()? else {
         return Ok(());
@@ -384,7 +384,7 @@ pub(super) async fn leave_out(
     site: Site<'_>,
     work: &Path,
     mut reading: Reading,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<Reading, ProtectError> {
     let records = Records::of(site);
     let taken = records.ignored_at_start(reading.added())?;

@@ -72,7 +72,7 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
 pub(super) async fn widen_sparse(
     site: Site<'_>,
     checkpoint: &Savepoint,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let work = site.work_index();
     let repo = site.repo;

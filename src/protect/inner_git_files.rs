@@ -54,7 +54,7 @@ impl InnerGitFiles {
         site: Site<'_>,
         who: &str,
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<PutBackIn, ProtectError> {
         let mut differed = Vec::new();
         for inner in &self.0 {
@@ -101,7 +101,7 @@ impl Inner {
         site: Site<'_>,
         who: &str,
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Vec<PutBack>, ProtectError> {
         let shown = shown(&self.path);
         let trash = trash.join("inner").join(OsStr::from_bytes(&self.path));
@@ -155,7 +155,7 @@ impl Inner {
         site: Site<'_>,
         (who, shown): (&str, &str),
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Option<RepoLayout>, ProtectError> {
         let dot_git = [&self.path[..], b"/.git"].concat();
         let path = site.repo.top.join(OsStr::from_bytes(&dot_git));
@@ -252,7 +252,7 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
 /// their places are right again.
-pub(super) async fn tell_unproven(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+pub(super) async fn tell_unproven(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let paths = known(site).await?;
     for path in &paths {
         let dir = site.repo.top.join(OsStr::from_bytes(path));

@@ -40,7 +40,7 @@ pub(super) fn clear(
     site: Site<'_>,
     moment: Moment,
     trash: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<Vec<Vec<u8>>, ProtectError> {
     let records = Records::of(site);
     // Earlier versions have no record of the start.

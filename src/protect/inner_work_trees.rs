@@ -41,7 +41,7 @@ pub(crate) async fn take_out(
     refs: Option<&UserRefs>,
     kept: &str,
     trash: &Path,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     for inner in find(site)? {
         inner.take_out(site, refs, kept, trash, notices).await?;
@@ -97,7 +97,7 @@ impl Inner {
         refs: Option<&UserRefs>,
         kept: &str,
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         let registrations = trash.join("registrations");
         // It can name filters, which git would run.

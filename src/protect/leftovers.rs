@@ -94,7 +94,7 @@ impl Savepoint {
         index: &Path,
         undone: &[Vec<u8>],
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         if untracked.is_empty() {
             return Ok(());
@@ -146,7 +146,7 @@ impl Savepoint {
         site: Site<'_>,
         changes: &[(u8, Vec<u8>)],
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         let goes = |path: &[u8]| {
             changes
@@ -170,7 +170,7 @@ impl Savepoint {
         site: Site<'_>,
         path: &[u8],
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         let is_known = !self.has_own_inventory || self.known_before(site)?.touches(path);
         put_away(site, &self.nested, path, trash)?;

@@ -26,7 +26,7 @@ pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
 }
 
 /// Reports those that are gone since.
-pub(super) fn tell_gone(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), FileError> {
+pub(super) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Result<(), FileError> {
     let records = Records::of(site);
     if !records.knows(NAME) {
         return Ok(());

@@ -9,7 +9,7 @@ use crate::events::Notices;
 use crate::fs::{Below, is_special, may_exist, seen, target_of};
 
 /// Restores the directory before anything is written to it. What links led to is not touched.
-pub(super) fn restore(site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+pub(super) fn restore(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let (door, mut removed) = (site.own_door(), Vec::new());
     let mut made = false;
     let root = site.repo.common_dir.join("ralph");

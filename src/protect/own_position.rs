@@ -31,7 +31,7 @@ impl OwnPosition<'_> {
         self,
         site: Site<'_>,
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let repo = site.repo;
         // Refs in tables have no such files.

@@ -31,7 +31,7 @@ const GITS: &[&str] = &[
 
 /// Restores access to the top directory and to the paths that git has to write. Checks only a few paths if nothing is
 /// wrong.
-pub(crate) fn take_back(site: Site<'_>, notices: &mut dyn Notices) {
+pub(crate) fn take_back(site: Site<'_>, notices: &dyn Notices) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
     // In a linked work tree `.git` is a file.

@@ -23,11 +23,7 @@ const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Moves what git would wait for to the trash, if it is in git's directory, or in a directory of the work tree that has
 /// changed since then.
-pub(super) fn clear(
-    site: Site<'_>,
-    since: SystemTime,
-    notices: &mut dyn Notices,
-) -> Result<(), ProtectError> {
+pub(super) fn clear(site: Site<'_>, since: SystemTime, notices: &dyn Notices) -> Result<(), ProtectError> {
     let repo = site.repo;
     let mut found = Vec::new();
     let mut open = vec![repo.common_dir.clone()];

@@ -17,7 +17,7 @@ use crate::paths::first_few;
 impl Savepoint {
     /// Renames ignored paths and nested repositories back that are now elsewhere in the work tree; returns whether
     /// there were any. One `lstat` for each ignored path, and a walk of the work tree if one is gone.
-    pub fn rename_back(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<bool, ProtectError> {
+    pub fn rename_back(&self, site: Site<'_>, notices: &dyn Notices) -> Result<bool, ProtectError> {
         let records = Records::of(site);
         let known = match self.moment {
             Moment::Start => records.inventory_of_start()?,

@@ -47,7 +47,7 @@ impl GitDir {
     }
 
     /// Moves it back if it is not in its place; what is there instead goes to its own trash.
-    fn put_back(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    fn put_back(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
         if identity(&self.path)? == self.identity {
             return Ok(());
         }
@@ -103,12 +103,12 @@ impl RepoLink {
     ///
     /// # Errors
     /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
-    pub fn restore(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    pub fn restore(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
         self.restore_link(site, notices)?;
         pipes::clear(site, self.since, notices)
     }
 
-    fn restore_link(&self, site: Site<'_>, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+    fn restore_link(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
         // Nothing can be seen behind a directory without permissions.
         permissions::take_back(site, notices);
         for dir in &self.dirs {

@@ -72,7 +72,7 @@ pub(crate) fn put_back(
     checkpoint: &Savepoint,
     source: &Source,
     origin: Origin,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     if origin == Origin::Files && !is_of_work_tree(source.path.as_bytes()) {
         return leave(site, source, notices);
@@ -87,7 +87,7 @@ pub(crate) fn put_back(
 }
 
 /// Leaves the list as it is, and keeps the copies in the trash.
-fn leave(site: Site<'_>, source: &Source, notices: &mut dyn Notices) -> Result<(), ProtectError> {
+fn leave(site: Site<'_>, source: &Source, notices: &dyn Notices) -> Result<(), ProtectError> {
     for name in [BEFORE, JUDGED] {
         let copy = site.file(name);
         if source.is_by_command() || !is_there(&copy)? {
@@ -109,7 +109,7 @@ fn leave(site: Site<'_>, source: &Source, notices: &mut dyn Notices) -> Result<(
 pub(crate) fn put_back_cut_off(
     site: Site<'_>,
     source: &Source,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     if !is_of_work_tree(source.path.as_bytes()) {
         return leave(site, source, notices);

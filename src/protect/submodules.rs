@@ -102,7 +102,7 @@ impl Savepoint {
         site: Site<'_>,
         kept: &str,
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let mut changed = false;
         for was in load(site, self.moment)?.submodule {

@@ -1,5 +1,6 @@
 //! Tests a savepoint without a loop: a repository, a directory and a receiver of notices are enough.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -129,23 +130,17 @@ fn comes_back(spoil: impl FnOnce(&Place)) {
         let before = place.print();
         spoil(&place);
         assert_ne!(place.print(), before);
-        let mut told: Vec<String> = Vec::new();
+        let told: RefCell<Vec<String>> = RefCell::default();
         let trash = place.site().trash().join("attempt");
-        let now = savepoint
-            .read(place.site(), Count::Nothing, &mut told)
-            .await
-            .unwrap();
+        let now = savepoint.read(place.site(), Count::Nothing, &told).await.unwrap();
         let kept = "refs/ralph/change/attempts/1/1";
         let back = savepoint
-            .go_to(place.site(), Some(now), &trash, kept, &mut told)
+            .go_to(place.site(), Some(now), &trash, kept, &told)
             .await
             .unwrap();
         assert_eq!(place.print(), before, "{told:?}");
         assert!(back.lost.is_empty(), "{:?}", back.lost);
-        let again = savepoint
-            .read(place.site(), Count::Nothing, &mut told)
-            .await
-            .unwrap();
+        let again = savepoint.read(place.site(), Count::Nothing, &told).await.unwrap();
         assert_eq!(again.tree, savepoint.tree);
     });
 }

@@ -144,7 +144,7 @@ pub(crate) fn own_refs_back(
     changes: &[RefChange],
     attempt: Option<&str>,
     who: &str,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Vec<Update> {
     let mut updates = Vec::new();
     for change in changes.iter().filter(|change| change.is_put_back()) {
@@ -171,7 +171,7 @@ pub(crate) fn own_refs_back(
 }
 
 /// Reports the changes by `who` to refs that are not restored.
-pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &mut dyn Notices) {
+pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &dyn Notices) {
     let others = changes.iter().filter(|change| !change.is_put_back());
     for change in others.filter(|change| !change.is_of_other_loop(own)) {
         notices.tell(change.told(who));
@@ -191,7 +191,7 @@ pub(crate) async fn put_back(
     name: &str,
     who: &str,
     kept: &mut Vec<KeptRef>,
-    notices: &mut dyn Notices,
+    notices: &dyn Notices,
 ) -> Result<Vec<Update>, ProtectError> {
     let mut updates = Vec::new();
     if changes.is_empty() {
@@ -327,6 +327,8 @@ impl RefChange {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     fn oid(digit: char) -> Oid {
@@ -372,16 +374,11 @@ mod tests {
     #[test]
     fn a_loops_own_refs_go_back_and_nobody_elses_do() {
         let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
-        let mut told = Vec::new();
-        let updates = own_refs_back(
-            &UserRefs::default().changes_since(&before),
-            None,
-            ATTEMPT,
-            &mut told,
-        );
+        let told: RefCell<Vec<String>> = RefCell::default();
+        let updates = own_refs_back(&UserRefs::default().changes_since(&before), None, ATTEMPT, &told);
         let names: Vec<String> = updates.iter().map(Update::line).collect();
         let (zero, one) = ("0".repeat(40), "1".repeat(40));
         assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);
-        assert_eq!(told.len(), 1);
+        assert_eq!(told.borrow().len(), 1);
     }
 }

@@ -160,10 +160,10 @@ async fn accept(
     }
     let changes = revert::ref_changes(open).await?;
     let own = open.own_moves.clone();
-    user_refs::tell_others(&changes, &own, user_refs::ATTEMPT, &mut open.parts().2);
+    user_refs::tell_others(&changes, &own, user_refs::ATTEMPT, open);
     let checkpoint = open.checkpoint();
-    let (site, _, mut recorder) = open.parts();
-    if let Some(path) = checkpoint.dirty_submodule(site, &mut recorder).await? {
+    let site = open.site();
+    if let Some(path) = checkpoint.dirty_submodule(site, open).await? {
         let advice = match outcome.confined.walls {
             None => "commit them in it",
             Some(_) => "in a box nothing can be committed in it (docs/sandbox.md)",

@@ -3,30 +3,33 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
+use std::pin::pin;
 
 use jiff::Timestamp;
+use tokio::sync::oneshot;
 
+use super::agent_process::AgentProcess;
 use super::learnings;
 use super::verdict::{Judgement, judge};
 use crate::agent::Agent;
-use crate::agent::decode::{Decoder, Format, Report};
+use crate::agent::decode::{Decoder, Report};
 use crate::agent::job::Job;
-use crate::agent::process::{self, Ended, Ending, Listener};
+use crate::agent::process::{Ended, Ending};
 use crate::agent::promise::{Heard, may_be_blocked};
 use crate::engine::boxed::Confinement;
 use crate::engine::lifecycle_hooks::About;
-use crate::engine::output_tail::{OutputTail, printed};
+use crate::engine::output_tail::printed;
 use crate::engine::run_command::{plain_job, variable};
 use crate::engine::{Loop, guard_rail, numbers};
 use crate::error::Error;
-use crate::events::{Attempt, News, Observer, Stream, Stretch, seconds_between};
+use crate::events::{Attempt, Stretch, seconds_between};
 use crate::fs::Durability;
 use crate::guard::GitSettings;
 use crate::processes;
 use crate::prompt::neutral;
 use crate::protect::RepoLink;
 use crate::settings::{Settings, to_std};
-use crate::state::{State, Store, Verdict};
+use crate::state::Verdict;
 use crate::stories::Story;
 
 /// Runs the agent on a story to its end; returns the outcome.
@@ -145,21 +148,39 @@ pub(super) async fn run_job(
     decoder: &mut Decoder,
 ) -> Result<(Ended, String), Error> {
     open.view.drop_all();
-    let mut stop = open.context.stop.clone();
     let link = RepoLink::of(&open.context.repo)?;
-    let mut listener = AgentListener {
-        change: open.state.change.to_string(),
-        observer: open.context.observer,
-        store: &open.store,
-        state: &mut open.state,
+    let (starts, started) = oneshot::channel();
+    let agent = AgentProcess {
+        change: open.change().to_string(),
+        job,
+        log,
         decoder,
-        tail: OutputTail::default(),
+        observer: open.context.observer,
     };
-    let ended = process::run(job, log, &mut stop, &mut listener).await?;
-    let tail = listener.tail.text();
-    let (site, _, mut recorder) = open.parts();
-    link.restore(site, &mut recorder)?;
+    let mut running = pin!(agent.run(open.context.stop.clone(), starts));
+    let (ended, tail) = tokio::select! {
+        biased;
+        Ok(pid) = started => {
+            note_process(open, pid);
+            running.await
+        }
+        ended = &mut running => ended,
+    }?;
+    let site = open.site();
+    link.restore(site, open)?;
     Ok((ended, tail))
+}
+
+/// Notes the agent's process in the state. Even if this fails, the mark in the environment finds the process; after a power
+/// cut there is none.
+fn note_process(open: &mut Loop<'_>, pid: i32) {
+    if let Some(running) = open.state.running_mut() {
+        running.pid = Some(pid);
+        running.started = processes::started_at(pid);
+    }
+    if let Err(error) = open.save_for(Durability::Atomic) {
+        tracing::warn!("cannot record the agent's process: {error}");
+    }
 }
 
 /// Returns an amount of dollars, rounded to millionths.
@@ -322,65 +343,5 @@ impl Outcome {
             litter: None,
             review: None,
         }
-    }
-}
-
-/// Listens to the agent: decodes it, shows it, and records its process.
-struct AgentListener<'a> {
-    change: String,
-    observer: &'a dyn Observer,
-    store: &'a Store,
-    state: &'a mut State,
-    decoder: &'a mut Decoder,
-    /// The end of its readable output.
-    tail: OutputTail,
-}
-
-impl Listener for AgentListener<'_> {
-    fn started(&mut self, pid: i32) {
-        if let Some(running) = self.state.running_mut() {
-            running.pid = Some(pid);
-            running.started = processes::started_at(pid);
-        }
-        // Even if this fails, the mark in the environment finds the process; after a power cut there is none.
-        if let Err(error) = self.store.save_for(self.state, Durability::Atomic) {
-            tracing::warn!("cannot record the agent's process: {error}");
-        }
-    }
-
-    fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let decoder = &mut *self.decoder;
-        match stream {
-            Stream::Stdout => decoder.push(bytes),
-            Stream::Stderr => decoder.push_stderr(bytes),
-        }
-        let for_people = matches!(decoder.format(), Format::Text | Format::Auto);
-        if for_people && stream == Stream::Stdout {
-            self.tail.push(bytes);
-        }
-        if for_people || stream == Stream::Stderr {
-            self.observer.hear(News::Output {
-                change: &self.change,
-                stream,
-                bytes,
-            });
-        }
-        for line in decoder.take_activity() {
-            self.tail.push(line.as_bytes());
-            self.tail.push(b"\n");
-            self.observer.hear(News::Activity(&line));
-        }
-    }
-
-    fn tick(&mut self) {
-        self.observer.hear(News::Tick);
-    }
-
-    fn stopping(&mut self) {
-        self.observer.hear(News::Stopping);
-    }
-
-    fn made_progress(&mut self) -> bool {
-        self.decoder.made_progress()
     }
 }

@@ -152,8 +152,8 @@ async fn save(
         open.tell(told);
     }
     if outcome.is_of_agent() {
-        let (record, mut recorder) = open.attempt_record();
-        record.tell_deleted(&mut recorder)?;
+        let record = open.attempt_record();
+        record.tell_deleted(open)?;
     }
     let beside = list::take_left(open, &story.id, begun.number);
     let new = NewCheckpoint {
@@ -173,8 +173,8 @@ async fn save(
 /// for it.
 async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
     let checkpoint = open.checkpoint();
-    let (site, _, mut recorder) = open.parts();
-    if let Some(path) = checkpoint.dirty_submodule(site, &mut recorder).await? {
+    let site = open.site();
+    if let Some(path) = checkpoint.dirty_submodule(site, open).await? {
         open.view.note_at_checkpoint(false);
         open.tell(format!(
             "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
@@ -200,8 +200,8 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     let held = open.held.take();
-    let (record, mut recorder) = open.attempt_record();
-    if record.repair(held, &mut recorder).await? {
+    let record = open.attempt_record();
+    if record.repair(held, open).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks = None;
     }
@@ -221,8 +221,8 @@ async fn take_out_work_trees(open: &Loop<'_>, story: &Story, attempt: u32) -> Re
         .site()
         .trash()
         .join(format!("{}.work-trees", place.replace('/', ".")));
-    let (site, _, mut recorder) = open.parts();
-    protect::take_out_work_trees(site, refs.as_ref(), &kept, &trash, &mut recorder).await?;
+    let site = open.site();
+    protect::take_out_work_trees(site, refs.as_ref(), &kept, &trash, open).await?;
     open.view.drop_refs();
     Ok(())
 }

@@ -19,7 +19,7 @@ pub(super) async fn leave(
     outcome: Outcome,
 ) -> Result<i32, Error> {
     open.emit(What::AttemptEnded(Box::new(begun.ended(story, &outcome))));
-    let (site, state, _) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     story_backup::put_back_judged(site, state.source())?;
     judged::forget(open).await?;
     open.state.follow_cut_off_answer();

@@ -1,6 +1,6 @@
 //! One attempt at a story, from the checks before it to its end.
 //!
-//! - `agent_run` starts the agent and listens to it; `prompting` and `learnings` build its prompt.
+//! - `agent_run` makes the job of an agent, and `agent_process` runs it and listens to it, without the loop; `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
 //! - `unpromised` lets gates judge an attempt that promised nothing.
@@ -11,6 +11,7 @@
 //! - `limits` and `backoff` decide whether and when there is another.
 
 mod accept;
+mod agent_process;
 pub(crate) mod agent_run;
 mod backoff;
 mod conclude;
@@ -311,7 +312,7 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
         record_excludes(open.site()).await?;
     }
     shared_stash::record(open).await?;
-    let (site, state, _) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     let list = if state.source().is_by_command() {
         None
     } else {
@@ -320,7 +321,7 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
     (open.list_before, open.list_left) = (list, None);
     open.view.note_at_checkpoint(false);
     let known = open.view.refs();
-    let (record, _) = open.attempt_record();
+    let record = open.attempt_record();
     let (held, refs) = record.take(known).await?;
     open.held = Some(held);
     open.view.note_refs(refs.clone());

@@ -182,10 +182,10 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     let main = trees.into_iter().next().map(|main| main.top);
     let checkpoint = open.checkpoint();
     let removed = async {
-        let (site, _, mut recorder) = open.parts();
+        let site = open.site();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
         if target_of(&top)?.is_some() {
-            keep_before_removal(site, &bytes, &mut recorder).await?;
+            keep_before_removal(site, &bytes, open).await?;
             put_gate_files_away(site, &checkpoint, &trash)?;
         }
         remove_final(&outside, &top, (&site.own_door(), &trash)).await

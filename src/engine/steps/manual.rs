@@ -20,7 +20,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     refuse_unfit(open).await?;
     held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     let (listing, story, begun) = begin(open, &options.settings).await?;
-    let (site, state, _) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     story_backup::take_judged(site, state.source())?;
     let outcome = Outcome::by_hand(Judgement::complete());
     conclude_by_hand(open, &story, &listing, outcome, &options.settings, begun).await
@@ -119,7 +119,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
 
 /// Forgets the record of an attempt that never began: a person's work is not compared with it.
 pub(crate) fn forget_record(open: &Loop<'_>) -> Result<(), Error> {
-    let (record, _) = open.attempt_record();
+    let record = open.attempt_record();
     Ok(record.forget()?)
 }
 

@@ -38,8 +38,8 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     }
     open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();
-    let (site, _, mut recorder) = open.parts();
-    if let Some(dirty) = checkpoint.dirty_submodule(site, &mut recorder).await? {
+    let site = open.site();
+    if let Some(dirty) = checkpoint.dirty_submodule(site, open).await? {
         return Err(RepositoryRefusal::DirtySubmodule(dirty).into());
     }
     let git = &open.context.repo.git;

@@ -36,8 +36,8 @@ pub(crate) struct Undoing {
 pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error> {
     // Files that the user's git ignores are no work of the attempt, wherever they were moved.
     let checkpoint = open.checkpoint();
-    let (site, _, mut recorder) = open.parts();
-    checkpoint.rename_back(site, &mut recorder)?;
+    let site = open.site();
+    checkpoint.rename_back(site, open)?;
     open.read_and_count().await
 }
 
@@ -66,17 +66,9 @@ pub(crate) async fn undo(
     let own = std::mem::take(&mut open.own_moves);
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
-    let (site, _, mut recorder) = open.parts();
-    let mut put_back = user_refs::put_back(
-        site,
-        changes,
-        &own,
-        &name,
-        user_refs::ATTEMPT,
-        &mut kept,
-        &mut recorder,
-    )
-    .await?;
+    let site = open.site();
+    let mut put_back =
+        user_refs::put_back(site, changes, &own, &name, user_refs::ATTEMPT, &mut kept, open).await?;
     put_back.extend(of_head);
     put_back.extend(of_list);
     let plan = RevertPlan {

@@ -10,12 +10,12 @@ use crate::state::State;
 /// Reads the present work tree into a tree; the working index then describes it. One scan.
 pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
-    let (site, _, mut recorder) = open.parts();
+    let site = open.site();
     if checkpoint.is_as_left(site).await? {
-        checkpoint.working_index(site, &mut recorder).await?;
+        checkpoint.working_index(site, open).await?;
         return Ok(checkpoint.tree);
     }
-    Ok(checkpoint.read(site, Count::Nothing, &mut recorder).await?.tree)
+    Ok(checkpoint.read(site, Count::Nothing, open).await?.tree)
 }
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.

@@ -47,7 +47,7 @@ impl Savepoint {
         now: Option<Reading>,
         trash: &Path,
         kept: &str,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Return, ProtectError> {
         // A failed attempt is kept, and so read, before it is undone.
         let is_unread = self.moment == Moment::Start || now.is_none();
@@ -76,7 +76,7 @@ impl Savepoint {
         site: Site<'_>,
         touched: &[Vec<u8>],
         times: Times,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Gone, ProtectError> {
         let repo = site.repo;
         let records = Records::of(site);
@@ -124,7 +124,7 @@ impl Savepoint {
         mut now: Option<Reading>,
         trash: &Path,
         times: &mut Times,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
         let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
@@ -210,7 +210,7 @@ impl Savepoint {
         site: Site<'_>,
         added: &[Vec<u8>],
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let work = site.work_index();
         let before = self.known_before(site)?;
@@ -281,7 +281,7 @@ fn is_rules(path: &[u8]) -> bool {
 }
 
 /// Reports what is in the trash and in no commit.
-fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &mut dyn Notices) {
+fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &dyn Notices) {
     let is_in = |dir: &Path, path: &[u8]| is_there(&dir.join(OsStr::from_bytes(path))).unwrap_or(false);
     let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
     let moved = first_few(unstorable.iter().filter(is_moved));

@@ -1,6 +1,7 @@
 //! The work of an attempt while gates run with the tests of the last checkpoint in its place: keeps what git does not
 //! store of it, changes the files, and puts all of it back. What git ignores is not touched.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,7 @@ impl Savepoint {
         now: &Oid,
         missing: &[(u8, Vec<u8>)],
         trash: &Path,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Oid, ProtectError> {
         let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
         let (mut hidden, mut gone) = (Vec::new(), Vec::new());
@@ -129,8 +130,8 @@ impl Savepoint {
         if leads_to_file(&real)? {
             repo.install_index(&real).await?;
         }
-        let (mut times, mut untold) = (Times::default(), Vec::<String>::new());
-        let mut touched = self.converge(site, None, trash, &mut times, &mut untold).await?;
+        let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
+        let mut touched = self.converge(site, None, trash, &mut times, &untold).await?;
         let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
         touched.extend(exact.restore_all(top)?);
         let index = repo.read_index_if_there(&work)?;

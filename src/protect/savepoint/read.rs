@@ -29,7 +29,7 @@ impl Savepoint {
     pub async fn working_index(
         &self,
         site: Site<'_>,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<PathBuf, ProtectError> {
         let (work, repo) = (site.work_index(), site.repo);
         control_files::mend_index(site, self, notices).await?;
@@ -61,7 +61,7 @@ impl Savepoint {
     pub async fn dirty_submodule(
         &self,
         site: Site<'_>,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Option<String>, ProtectError> {
         if !submodules::is_any(site)? {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Savepoint {
         &self,
         site: Site<'_>,
         count: Count,
-        notices: &mut dyn Notices,
+        notices: &dyn Notices,
     ) -> Result<Reading, ProtectError> {
         let work = self.working_index(site, notices).await?;
         let whose = Whose::Loops { nested: &self.nested };

@@ -17,9 +17,9 @@ pub(super) async fn go_to(
 ) -> Result<Left, Error> {
     way.refs.move_with_loop(open, &way.position.head, way.why).await?;
     let checkpoint = open.checkpoint();
-    let (site, state, mut recorder) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     let trash = site.trash().join(trash);
-    checkpoint.go_to(site, now, &trash, kept, &mut recorder).await?;
+    checkpoint.go_to(site, now, &trash, kept, open).await?;
     match records {
         Records::Again => checkpoint.record(site, state.common.started).await?,
         Records::First => {

@@ -29,12 +29,12 @@ pub(super) async fn go_back(
     } else {
         Origin::Known
     };
-    let (site, state, mut recorder) = open.parts();
+    let (site, state) = (open.site(), &open.state);
     let trash = site.trash().join(trash);
-    let went = checkpoint.go_to(site, known.reading, &trash, &name, &mut recorder);
+    let went = checkpoint.go_to(site, known.reading, &trash, &name, open);
     let Return { touched, lost } = went.await?;
-    restore_gate_files(site, &checkpoint, &trash, &mut recorder).await?;
-    story_backup::put_back(site, &checkpoint, state.source(), origin, &mut recorder)?;
+    restore_gate_files(site, &checkpoint, &trash, open).await?;
+    story_backup::put_back(site, &checkpoint, state.source(), origin, open)?;
     user_refs::forget(site.slot);
     users_index::put_back(site).await?;
     users_index::forget(site)?;

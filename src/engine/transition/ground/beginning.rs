@@ -4,7 +4,6 @@ use super::way::{Left, Way};
 use crate::engine::Loop;
 use crate::engine::transition::original::install_original_index;
 use crate::error::Error;
-use crate::events::Notices;
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
 use crate::protect::{Moment, Savepoint};
@@ -24,13 +23,13 @@ pub(super) async fn go_to(open: &Loop<'_>, way: &Way<'_>, now: Option<Reading>) 
         ..open.checkpoint()
     };
     let kept = open.change().ralph_ref("finished");
-    let (site, _, mut recorder) = open.parts();
+    let site = open.site();
     let trash = site.trash().join(ABORTED);
     let made: Vec<Vec<u8>> = start.gate_files.keys().cloned().collect();
-    start.go_to(site, now, &trash, &kept, &mut recorder).await?;
+    start.go_to(site, now, &trash, &kept, open).await?;
     if !made.is_empty() {
         let names = first_few(&made).join(", ");
-        recorder.tell(format!(
+        open.tell(format!(
             "files that only gates made are in {}: {names}",
             trash.display()
         ));

@@ -9,12 +9,12 @@ use crate::protect::{restore_from_trash, tell_links_as_files};
 /// Gives the files the tree, and puts back what the directory `trash` of the loop has. Scans the work tree once.
 pub(super) async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Left, Error> {
     let now = open.read_work_tree().await?.tree;
-    let (site, _, mut recorder) = open.parts();
+    let site = open.site();
     let work = site.work_index();
     // Git checks every file before it writes the first: after a refusal nothing has changed.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
-        tell_links_as_files(site, [&now, tree], &mut recorder).await?;
+        tell_links_as_files(site, [&now, tree], open).await?;
     }
     site.repo.discard_index(&work)?;
     if switched.is_ok() && !trash.is_empty() {

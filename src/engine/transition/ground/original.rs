@@ -85,9 +85,9 @@ async fn merge(
         Some(tree) => tree,
         None => work_tree_now(open).await?,
     };
-    let (site, _, mut recorder) = open.parts();
+    let site = open.site();
     let (work, trash) = (site.work_index(), site.trash().join(REPLACED));
-    keep_before_switch(site, &work, [&now, merged], &trash, &mut recorder).await?;
+    keep_before_switch(site, &work, [&now, merged], &trash, open).await?;
     let repo = &open.context.repo;
     repo.switch_work_tree(&work, &now, merged).await?;
     let to_place = async {

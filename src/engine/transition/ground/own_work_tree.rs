@@ -78,9 +78,9 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     let mut written = target.update_index(&index, &["--add", "--remove"], &paths).await;
     if written.is_ok() {
         let trees = [&into.from, &into.merged];
-        let (site, _, mut recorder) = open.parts();
+        let site = open.site();
         let (there, trash) = (Site { repo: target, ..site }, site.trash().join(REPLACED));
-        keep_before_switch(there, &index, trees, &trash, &mut recorder).await?;
+        keep_before_switch(there, &index, trees, &trash, open).await?;
         written = target.switch_work_tree(&index, &into.from, &into.merged).await;
     }
     target.discard_index(&index)?;
