@@ -3,9 +3,10 @@
 use super::Loop;
 use crate::error::Error;
 use crate::events::What;
-use crate::guard::{self, GitSettings, Rail};
+use crate::guard::{self, GitSettings, Rail, SeenMove};
 use crate::names::Oid;
 use crate::protect::StashList;
+use crate::protect::user_refs::OwnMove;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
@@ -55,23 +56,38 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
     Ok(guard::set_up(&repo.git, rail).await?)
 }
 
+/// What the guard saw of the refs of an attempt.
+#[derive(Default)]
+pub(crate) struct GuardedMoves {
+    /// The moves that were made.
+    pub made: Vec<OwnMove>,
+    /// The stash entries that it refused.
+    pub refused_stash: Vec<Oid>,
+}
+
+impl GuardedMoves {
+    fn of(moves: &[SeenMove]) -> Self {
+        let target = |moved: &SeenMove| Oid::parse(moved.new.as_deref()?);
+        let (refused, made): (Vec<_>, Vec<_>) = moves.iter().partition(|moved| moved.refused);
+        Self {
+            made: made
+                .into_iter()
+                .filter_map(|moved| Some((moved.name.clone(), target(moved)?)))
+                .collect(),
+            refused_stash: refused
+                .into_iter()
+                .filter(|moved| moved.name == "refs/stash")
+                .filter_map(target)
+                .collect(),
+        }
+    }
+}
+
 /// Takes the guard away after an attempt, or after other commands that ran in it, once none of their processes is
 /// alive, and records the ref moves that it saw. `about` is the story and the attempt.
-pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &str) {
+pub(crate) fn take_away(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMoves {
     let seen = guard::take_away(open.site().slot);
-    if about.is_some() {
-        let done = seen.moves.iter().filter(|moved| !moved.refused);
-        open.own_moves = done
-            .filter_map(|moved| Some((moved.name.clone(), Oid::parse(moved.new.as_deref()?)?)))
-            .collect();
-        let refused = seen
-            .moves
-            .iter()
-            .filter(|moved| moved.refused && moved.name == "refs/stash");
-        open.refused_stash = refused
-            .filter_map(|moved| Oid::parse(moved.new.as_deref()?))
-            .collect();
-    }
+    let moves = GuardedMoves::of(&seen.moves);
     let untold = seen.moves.len().saturating_sub(MAX_EVENTS);
     for moved in seen.moves.into_iter().take(MAX_EVENTS) {
         let Some((story, attempt)) = about else {
@@ -108,6 +124,7 @@ pub(crate) fn take_away(open: &mut Loop<'_>, about: Option<(&str, u32)>, who: &s
     if seen.pushes > 0 {
         open.tell(format!("refused: {who} tried to push"));
     }
+    moves
 }
 
 /// Returns the target of a ref: an object, or the name of another ref.

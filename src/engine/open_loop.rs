@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Context;
+use super::attempt::facts::Facts;
 use super::lifecycle_hooks::table::Hook;
 use super::own_output;
 use super::position::{self, Position, View};
@@ -23,11 +24,7 @@ use crate::git::{DiffSize, Head, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::prompt::Template;
-use crate::protect::user_refs::OwnMove;
-use crate::protect::{
-    AttemptRecord, Held, LeftList, Moment, Savepoint, Site, StashList, StoryList, UserRefs,
-    switched_off_filters,
-};
+use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
 use crate::slot::Slot;
@@ -46,16 +43,8 @@ pub struct Loop<'o> {
     pub(super) view: View,
     /// Events of this step, for hooks that run once nothing is in progress.
     pub(super) due: RefCell<Vec<Event>>,
-    /// The user's refs before the attempt that this process runs, in case its record is deleted.
-    pub(super) refs_before: Option<UserRefs>,
-    /// The stash before that attempt, for the same reason.
-    pub(super) stash_before: Option<StashList>,
-    /// The part of the record of the attempt that this process runs that decides what is run after it.
-    pub(super) held: Option<Held>,
-    /// The list of stories before that attempt.
-    pub(super) list_before: Option<StoryList>,
-    /// The attempt's version, if it was put back.
-    pub(super) list_left: Option<LeftList>,
+    /// What is known of the attempt that this process runs.
+    pub(super) facts: Facts,
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,
     /// The template of reviews, as it was when the command began.
@@ -64,12 +53,8 @@ pub struct Loop<'o> {
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
     pub(super) is_looking: bool,
-    /// The moves of refs that the guard saw the attempt make.
-    pub(super) own_moves: Vec<OwnMove>,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
-    /// Stash entries of the attempt that the guard refused.
-    pub(super) refused_stash: Vec<Oid>,
     slot: Slot,
     lock: Option<Lock>,
 }
@@ -91,17 +76,11 @@ impl<'o> Loop<'o> {
             completed: None,
             view: View::default(),
             due: RefCell::default(),
-            refs_before: None,
-            stash_before: None,
-            held: None,
-            list_before: None,
-            list_left: None,
+            facts: Facts::default(),
             open_stories: None,
             review_template: None,
             is_recovering: false,
             is_looking: false,
-            own_moves: Vec::new(),
-            refused_stash: Vec::new(),
             lock: Some(lock),
         }
     }

@@ -289,7 +289,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(story) = open.state.current().cloned() else {
         return Ok(());
     };
-    guard_rail::take_away(open, Some((&story.id, story.attempt)), AGENT);
+    open.facts.seen = guard_rail::take_away(open, Some((&story.id, story.attempt)), AGENT);
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
     let ended = cut_off(open, &story)?;

@@ -16,8 +16,8 @@ use crate::refs::{KeptRef, Update, free_names};
 /// The message of an entry that a loop has made for itself contains this.
 const OF_LOOP: &str = ": ralph:";
 
-/// Records the entries before an attempt, and has a ref keep those that none keeps yet.
-pub(crate) async fn record(open: &mut Loop<'_>) -> Result<(), Error> {
+/// Records the entries before an attempt, and has a ref keep those that none keeps yet; returns them.
+pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
     let refs = open.user_refs().await?;
     let list = if refs.has_stash() {
         StashList::read(&open.context.repo).await?
@@ -43,8 +43,7 @@ pub(crate) async fn record(open: &mut Loop<'_>) -> Result<(), Error> {
         }
     }
     list.record(open.site().slot)?;
-    open.stash_before = Some(list);
-    Ok(())
+    Ok(list)
 }
 
 /// Returns the reason why an attempt that promised COMPLETE did not complete its story: it put work into the stash.
@@ -64,7 +63,7 @@ pub(crate) async fn hidden_work(open: &Loop<'_>) -> Result<Option<String>, Error
 
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry>>, Error> {
-    let in_memory = open.refs_before.is_some() && open.state.is_running();
+    let in_memory = open.facts.refs.is_some() && open.state.is_running();
     if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);
@@ -74,7 +73,7 @@ pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry
 }
 
 fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
-    match open.stash_before.clone() {
+    match open.facts.stash.clone() {
         Some(known) => Ok(known),
         None => StashList::recorded(open.site().slot),
     }
@@ -85,7 +84,7 @@ fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
 async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Error> {
     let repo = &open.context.repo;
     let was_seen = |(name, oid): &(String, _)| name == "refs/stash" && *oid == entry.oid;
-    if open.own_moves.iter().any(was_seen) || repo.layout().is_only_work_tree() {
+    if open.facts.seen.made.iter().any(was_seen) || repo.layout().is_only_work_tree() {
         return Ok(true);
     }
     let parents = repo.git.parents_of(&entry.oid).await?;
@@ -118,7 +117,7 @@ pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
             ));
         }
     }
-    open.stash_before = None;
+    open.facts.stash = None;
     Ok(StashList::default().record(open.site().slot)?)
 }
 
@@ -127,7 +126,7 @@ pub(crate) async fn keep_refused(open: &mut Loop<'_>, story: &str, attempt: u32)
     let name = format!("{}-stash", open.change().attempt_ref(story, attempt));
     let git = &open.context.repo.git;
     let mut wanted = Vec::new();
-    for oid in std::mem::take(&mut open.refused_stash) {
+    for oid in std::mem::take(&mut open.facts.seen.refused_stash) {
         // An attempt can write anything into the guard's log.
         if git.parents_of(&oid).await.is_ok() {
             wanted.push(KeptRef {

@@ -30,7 +30,7 @@ use scripts::{Places, Program};
 
 pub use answer::{Answer, HookCall, answer};
 pub use configuration::GitSettings;
-pub use log::SeenMoves;
+pub use log::{SeenMove, SeenMoves};
 pub use rail::Rail;
 
 /// The reason why a guard could not be set up.

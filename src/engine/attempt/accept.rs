@@ -159,7 +159,7 @@ async fn accept(
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     let changes = revert::ref_changes(open).await?;
-    let own = open.own_moves.clone();
+    let own = open.facts.seen.made.clone();
     user_refs::tell_others(&changes, &own, user_refs::ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();

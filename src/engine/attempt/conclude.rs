@@ -67,7 +67,7 @@ pub(crate) async fn conclude(
     begun: Begun,
 ) -> Result<Concluded, Error> {
     repair(open).await?;
-    guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
+    open.facts.seen = guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
     shared_stash::keep_refused(open, &story.id, begun.number).await?;
     if outcome.is_of_agent() {
         take_out_work_trees(open, story, begun.number).await?;
@@ -199,7 +199,7 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
-    let held = open.held.take();
+    let held = open.facts.held.take();
     let record = open.attempt_record();
     if record.repair(held, open).await? {
         // If they were read before, they may have been the agent's.
@@ -211,7 +211,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
 
 /// Takes out the linked work trees that the attempt left inside the work tree, before anything judges what is there.
 async fn take_out_work_trees(open: &Loop<'_>, story: &Story, attempt: u32) -> Result<(), Error> {
-    let refs = match open.refs_before.clone() {
+    let refs = match open.facts.refs.clone() {
         Some(known) => Some(known),
         None => UserRefs::recorded(open.site().slot)?,
     };

@@ -29,7 +29,7 @@ pub(super) async fn settle(
     };
     follow_source(open);
     let source = open.state.source().clone();
-    let before = match open.list_before.take() {
+    let before = match open.facts.list.take() {
         Some(before) => Some(before),
         None => list_bytes_before_attempt(open)
             .await?
@@ -52,7 +52,7 @@ pub(super) async fn settle(
         )
         .await?;
     }
-    open.list_before = Some(before);
+    open.facts.list = Some(before);
     Ok(Settled(Some(kept.bytes)))
 }
 
@@ -65,7 +65,7 @@ impl Settled {
         attempt: u32,
         who: &str,
     ) -> Result<(), Error> {
-        let (Some(wanted), Some(before)) = (&self.0, open.list_before.clone()) else {
+        let (Some(wanted), Some(before)) = (&self.0, open.facts.list.clone()) else {
             return Ok(());
         };
         let now = before.bytes_after(open.site(), open.state.source())?;
@@ -115,7 +115,7 @@ async fn put_back(
     open.context.repo.git.update_refs(&updates, why).await?;
     open.view.drop_users_refs();
     before.write(open.site(), &source, wanted)?;
-    let is_first = open.list_left.is_none();
+    let is_first = open.facts.left_list.is_none();
     let name = found.first().map_or_else(String::new, |kept| kept.name.clone());
     let shown = shown.unwrap_or_else(|| {
         if is_first {
@@ -126,7 +126,7 @@ async fn put_back(
         }
     });
     if is_first {
-        open.list_left = Some(LeftList {
+        open.facts.left_list = Some(LeftList {
             name: name.clone(),
             commit,
         });
@@ -144,7 +144,7 @@ async fn put_back(
 
 /// Returns the attempt's version under the name of the attempt, and the deletion of the ref that kept it so far.
 pub(super) fn take_left(open: &mut Loop<'_>, story: &str, attempt: u32) -> (Option<KeptRef>, Option<Update>) {
-    let Some(LeftList { name, commit }) = open.list_left.take() else {
+    let Some(LeftList { name, commit }) = open.facts.left_list.take() else {
         return (None, None);
     };
     let kept = KeptRef {
@@ -156,7 +156,7 @@ pub(super) fn take_left(open: &mut Loop<'_>, story: &str, attempt: u32) -> (Opti
 
 /// Returns the tree of a refused attempt with the list as the attempt left it, and the deletion of the ref that kept that.
 pub(crate) async fn with_left_list(open: &mut Loop<'_>, now: &Oid) -> Result<(Oid, Option<Update>), Error> {
-    let Some(LeftList { name, commit }) = open.list_left.take() else {
+    let Some(LeftList { name, commit }) = open.facts.left_list.take() else {
         return Ok((now.clone(), None));
     };
     let repo = &open.context.repo;

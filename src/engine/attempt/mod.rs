@@ -15,6 +15,7 @@ mod agent_process;
 pub(crate) mod agent_run;
 mod backoff;
 mod conclude;
+pub(crate) mod facts;
 pub(crate) mod gates;
 pub(crate) mod held;
 pub(crate) mod learnings;
@@ -39,6 +40,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::agent_run::Begun;
 use self::backoff::{Backoff, Waited};
+use self::facts::Facts;
 use super::boxed::{self, Inside};
 use super::lifecycle_hooks;
 use super::run_command::run_name;
@@ -311,21 +313,26 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
     if !settings.tests.pathspecs.is_empty() {
         record_excludes(open.site()).await?;
     }
-    shared_stash::record(open).await?;
+    open.facts = Facts::default();
+    let stash = shared_stash::record(open).await?;
     let (site, state) = (open.site(), &open.state);
     let list = if state.source().is_by_command() {
         None
     } else {
         StoryList::read(site, state.source())?
     };
-    (open.list_before, open.list_left) = (list, None);
     open.view.note_at_checkpoint(false);
     let known = open.view.refs();
     let record = open.attempt_record();
     let (held, refs) = record.take(known).await?;
-    open.held = Some(held);
     open.view.note_refs(refs.clone());
-    open.refs_before = Some(refs);
+    open.facts = Facts {
+        held: Some(held),
+        refs: Some(refs),
+        stash: Some(stash),
+        list,
+        ..Facts::default()
+    };
     Ok(())
 }
 

@@ -63,7 +63,7 @@ pub(crate) async fn undo(
         oid: oid.clone(),
     }));
     let changes = ref_changes(open).await?;
-    let own = std::mem::take(&mut open.own_moves);
+    let own = std::mem::take(&mut open.facts.seen.made);
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
     let site = open.site();
@@ -138,7 +138,7 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
 pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
-    let before = open.refs_before.clone().filter(|_| open.state.is_running());
+    let before = open.facts.refs.clone().filter(|_| open.state.is_running());
     let before = match before {
         Some(before) => Some(before),
         None => UserRefs::recorded(open.site().slot)?,
