@@ -130,3 +130,88 @@ fn a_runner_that_an_agent_keeps_from_running_is_killed() {
     sandbox.nothing_is_alive();
     sandbox.is_at_checkpoint();
 }
+
+/// Has another process exit with code 101, as after a panic: sets its registers to those of `exit_group(101)`.
+const PANIC: &str = r#"my ($pid, $regs) = (0 + shift, "\0" x 216);
+sub ptrace { syscall(101, $_[0], $pid, 0, $_[1]) != -1 or die "ptrace: $!" }
+ptrace(16, 0);
+waitpid($pid, 0x40000000) == $pid or die "wait: $!";
+ptrace(12, $regs);
+my @regs = unpack("Q27", $regs);
+@regs[10, 14, 15] = (231, 101, 0xffffffffffffffff);
+$regs[16] -= 2;
+$regs = pack("Q27", @regs);
+ptrace(13, $regs);
+ptrace(17, 0);
+"#;
+
+/// Returns a started loop, and a script with which an agent makes its runner exit as after a panic; `None` if that cannot
+/// be done on this machine.
+fn with_panic() -> Option<(Sandbox, &'static str)> {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) || !crate::installed("perl") {
+        return None;
+    }
+    let sandbox = Sandbox::started();
+    std::fs::write(sandbox.notes.join("panic.pl"), PANIC).unwrap();
+    Some((sandbox, r#"perl "$notes/panic.pl" $PPID && sleep 1000"#))
+}
+
+#[test]
+fn a_runner_that_panics_costs_no_attempt() {
+    let Some((sandbox, panic)) = with_panic() else {
+        return;
+    };
+    let agent = sandbox.agent(&format!(
+        "if [ ! -e \"$notes/once\" ]; then\n>\"$notes/once\"\necho half >half\n{panic}\nfi\necho x >x\ncomplete"
+    ));
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the attempt does not count, and is made again");
+    sandbox.nothing_is_alive();
+    let attempts = sandbox.attempts();
+    assert_eq!(attempts[0]["verdict"], "interrupted");
+    assert_eq!(attempts[1]["verdict"], "complete");
+    assert!(!sandbox.top.join("half").exists());
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:half"]),
+        "half"
+    );
+}
+
+#[test]
+fn a_second_panic_ends_the_run() {
+    let Some((sandbox, panic)) = with_panic() else {
+        return;
+    };
+    let agent = sandbox.agent(&format!("echo half >half\n{panic}"));
+    sandbox
+        .step("run", &agent)
+        .exits(1)
+        .says("an error of git-ralph's own ended the runner of the attempt");
+    sandbox.nothing_is_alive();
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.attempts().len(), 2);
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+}
+
+#[test]
+fn a_gate_whose_runner_panics_has_not_failed() {
+    let Some((sandbox, _)) = with_panic() else {
+        return;
+    };
+    let once = sandbox.notes.join("once");
+    let gate = format!(
+        "[ -e '{0}' ] || {{ >'{0}'; perl '{1}' $PPID && sleep 1000; }}",
+        once.display(),
+        sandbox.notes.join("panic.pl").display()
+    );
+    sandbox.configure("ralph.verify", &gate);
+    let agent = sandbox.completing("echo x >x");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the attempt does not count, and is made again");
+    sandbox.nothing_is_alive();
+    assert_eq!(sandbox.attempts()[1]["verdict"], "complete");
+}

@@ -1,0 +1,22 @@
+//! What this process knows of the attempt that it runs.
+
+use crate::engine::guard_rail::GuardedMoves;
+use crate::protect::{Held, LeftList, StashList, StoryList, UserRefs};
+
+/// The facts about an attempt, in memory: the attempt can change what is in the loop's directory. A process that completes
+/// what another one began has none.
+#[derive(Default)]
+pub(in crate::engine) struct Facts {
+    /// The part of its record that decides what is run after it.
+    pub held: Option<Held>,
+    /// The user's refs before it.
+    pub refs: Option<UserRefs>,
+    /// The stash before it.
+    pub stash: Option<StashList>,
+    /// The story list before it.
+    pub list: Option<StoryList>,
+    /// Its own version of the list, if that was put back.
+    pub left_list: Option<LeftList>,
+    /// What the guard saw it do.
+    pub seen: GuardedMoves,
+}
