@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_comes_before_what_is_configured() {
+    fn given_command_overrides_the_configured_agent() {
         let given = ["my-agent".into(), "-x".into()];
         let agent = Agent::choose(&given, Some("claude"), &BTreeMap::new(), Path::new("/")).unwrap();
         assert_eq!(agent.command, AgentCommand::Args(given.to_vec()));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_its_preset_and_anything_else_a_shell_line() {
+    fn choice_takes_a_preset_by_name_and_other_text_as_a_shell_line() {
         let agent = chosen("gemini", &[]);
         assert_eq!(
             agent.command.to_string(),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_replace_those_of_a_preset_or_make_a_name_of_ones_own() {
+    fn settings_replace_pieces_of_a_preset_or_define_a_new_agent() {
         let pieces = Pieces {
             command: Some("claude -p --model y --dangerously-skip-permissions".to_owned()),
             ..Pieces::default()
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_program_that_has_it_can_have_an_argument_not_to_ask() {
+    fn choice_finds_the_unasked_argument_only_for_its_own_program() {
         assert_eq!(chosen("pi -p", &[]).unasked, Some("-p"));
         assert_eq!(chosen("/opt/bin/claude -p", &[]).unasked, None);
         assert_eq!(

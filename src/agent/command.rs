@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_named_without_what_it_is_given() {
+    fn program_of_returns_the_program_without_its_arguments() {
         for (line, name) in [
             ("cargo test --token=x", "cargo"),
             ("KEY=s3cret /opt/bin/check -v", "check"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sandbox_of_its_own_is_asked_for_no_more() {
+    fn without_sandbox_replaces_the_sandbox_arguments() {
         let replaced = |command: AgentCommand| {
             command
                 .without_sandbox(&["-s", "workspace-write"], "--no-sandbox")

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_package_says_the_version_of_its_own_programs_alone() {
+    fn package_gives_the_version_of_its_own_programs_only() {
         let temp = tempfile::tempdir().unwrap();
         let package = temp.path().join("lib/node_modules/@maker/agent");
         fs::create_dir_all(package.join("dist/bin")).unwrap();

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn learnings_are_taken_but_not_the_prompt() {
+    fn reader_takes_learnings_but_not_those_of_the_prompt() {
         let prompt = "print <learning>…</learning> for them";
         let message = "<learning>…</learning> a <learning>\n use make\n</learning><learning> </learning><learning>b</learning> <learning>c";
         assert_eq!(heard(prompt, message.as_bytes(), 7), ["use make", "b"]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_no_learning_and_the_last_ones_count() {
+    fn reader_drops_long_learnings_and_keeps_the_last_ones() {
         let long = format!("<learning>{}</learning>", "x".repeat(LONGEST + 1));
         let many: String = (0..MOST + 2)
             .map(|n| format!("<learning>{n}</learning>"))
@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_of_any_size_say_the_same(
+        fn size_of_pieces_does_not_change_the_learnings(
             message in r"(a|<learning>|</learning>|<lear|\n){0,20}",
             size in 1_usize..12,
         ) {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_progress_is_silence() {
+    fn output_without_progress_counts_as_silence() {
         let begin = Instant::now();
         let mut patience = Patience::begin(begin, None, Some(seconds(1)));
         patience.heard(begin + seconds(1), false);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_nobody_looked_does_not_count() {
+    fn long_gap_between_checks_does_not_count() {
         let begin = Instant::now();
         let mut patience = Patience::begin(begin, Some(seconds(100)), Some(seconds(10)));
         look_on(&mut patience, begin, 1, 8);

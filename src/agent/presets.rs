@@ -221,7 +221,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_name_means_one_preset_and_its_own_argument() {
+    fn name_selects_one_preset_with_its_own_argument() {
         for preset in ALL {
             assert_eq!(Preset::named(preset.name), Some(preset));
             if let Some(unasked) = preset.unasked {

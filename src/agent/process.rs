@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_runner_is_the_end_of_its_process_unless_something_else_was_decided() {
+    fn end_of_a_runner_ends_the_attempt_unless_it_was_interrupted() {
         let ending = |ending, lost| format!("{:?}", without_runner(ending, Ok(lost), None));
         assert_eq!(ending(None, Lost::Killed(9)), "RunnerKilled(9)");
         assert_eq!(

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_another_kind_are_not_there() {
+    fn fields_of_a_wrong_type_count_as_missing() {
         for text in ["", "[]", "null", "\"x\"", "{", "\u{0}"] {
             assert_eq!(HookInput::read(text.as_bytes()), None, "{text}");
         }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_growing_message_only_the_new_end_is_heard() {
+    fn growing_message_yields_only_its_new_end() {
         let growing = |text: &str| HookInput {
             message: Message::Growing(text.to_owned()),
             ..HookInput::default()

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_before_others_spoke_is_no_last_message() {
+    fn message_before_a_tool_or_user_turn_is_not_the_last() {
         let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"early"}]}}"#;
         let tool = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"t"},{"type":"tool_use","name":"x"}]}}"#;
         let user = r#"{"type":"user","message":{"content":"go on"}}"#;

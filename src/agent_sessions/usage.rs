@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_since_is_summed() {
+    fn usage_sums_the_tokens_since_a_time() {
         let claude = |time: &str, id: &str, output: u64| {
             format!(
                 r#"{{"type":"assistant","timestamp":"2026-11-22T{time}Z","message":{{"id":"{id}","usage":{{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":{output}}}}}}}"#
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_part_nothing_is_known() {
+    fn usage_is_unknown_if_the_part_that_is_read_begins_too_late() {
         let spent = r#"{"type":"assistant","timestamp":"2026-11-22T10:00:01Z","message":{"usage":{"output_tokens":2}}}"#;
         let early = r#"{"timestamp":"2026-11-22T09:00:00Z"}"#;
         let filler = format!("{{\"x\":\"{}\"}}\n", "y".repeat(1000)).repeat(5000);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_not_known() {
+    fn usage_is_unknown_without_dated_records() {
         for text in [
             "",
             "{}",

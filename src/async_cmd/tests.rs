@@ -41,7 +41,7 @@ fn the_limit_reaches_grandchildren() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named() {
+fn error_names_a_missing_program() {
     let error = block_on(run(Command::new("no-such-program-here"))).unwrap_err();
     assert!(error.to_string().contains("no-such-program-here"), "{error}");
 }

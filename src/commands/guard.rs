@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_hooks_ask_is_told_from_what_people_type() {
+    fn guard_distinguishes_calls_of_hooks_from_typed_commands() {
         let line = "git-ralph guard-2 /r/.git/ralph/c/slots/1 c reference-transaction prepared";
         let question = read(line).unwrap();
         assert_eq!(question.slot, Slot::of(Path::new("/r/.git/ralph/c")));

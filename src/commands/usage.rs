@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_from_elsewhere_is_answered() {
+    fn hint_translates_words_of_other_tools() {
         assert!(
             said("resume").contains("to continue a loop: git ralph run"),
             "{}",

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_result_counts() {
+    fn decoder_reads_a_promise_only_from_the_result() {
         let report = decode(&[INIT, TALK, TOOL, &result("I looked around.")]);
         assert_eq!(report.heard, Heard::Nothing);
         let done = result(r"Done.\n\n<promise>COMPLETE</promise>");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_those_of_all_models_and_cached_ones_count() {
+    fn token_counts_include_all_models_and_cached_tokens() {
         let tokens = |usage: &str| {
             let result = format!(r#"{{"type":"result","result":"",{usage}}}"#);
             let report = decode(&[INIT, &result]);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_from_a_cache_the_model_and_the_turns_are_told() {
+    fn report_has_cached_tokens_model_and_turns() {
         let init = r#"{"type":"system","subtype":"init","session_id":"s1","model":"opus"}"#;
         let told = |rest: &str| {
             let result = format!(r#"{{"type":"result","result":"",{rest}}}"#);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn denied_tools_are_told() {
+    fn report_lists_denied_tools() {
         let denied = |list: &str| {
             let result = format!(r#"{{"type":"result","result":"","permission_denials":{list}}}"#);
             decode(&[INIT, &result]).denied
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_result_it_has_not_ended() {
+    fn stream_has_not_ended_unless_a_whole_result_is_last() {
         let done = result("<promise>COMPLETE</promise>");
         for lines in [
             &[INIT, TALK, TOOL][..],
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subagent_does_not_speak_for_the_agent() {
+    fn decoder_ignores_messages_of_a_subagent() {
         let done = result("<promise>COMPLETE</promise>");
         let late = TALK.replace("null", r#""t1""#);
         let report = decode(&[INIT, &done, &late]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_a_fault_even_if_it_says_success() {
+    fn error_result_is_a_fault_despite_its_subtype_success() {
         let failed = |error: &str, status: &str, text: &str| {
             let error = format!(r#"{{"type":"assistant","message":{{}},"error":"{error}"}}"#);
             let result = format!(

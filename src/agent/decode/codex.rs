@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_message_counts() {
+    fn decoder_reads_a_promise_from_the_last_message() {
         let report = decode(&[START, TOOL, TOOL_END, ERROR, DONE, TOOL_END, END]);
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));
         assert_eq!(
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_and_earlier_messages_do_not() {
+    fn decoder_reads_no_promise_from_tools_and_earlier_messages() {
         for lines in [
             &[START, TOOL, TOOL_END, END][..],
             &[START, DONE, TOOL, TOOL_END, END],
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_end_or_with_a_failed_one_nothing_is_heard() {
+    fn decoder_reads_no_promise_without_a_successful_end() {
         let report = decode(&[START, DONE]);
         assert_eq!((report.heard, report.ended), (Heard::Nothing, false));
         let report = decode(&[START, DONE, ERROR, FAILED]);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn to_fail_again_is_no_progress() {
+    fn repeated_error_is_no_progress() {
         let mut decoder = Decoder::new(Format::Codex, "");
         let mut progress = |line: &str| {
             let (begin, end) = line.split_at(line.len() / 2);

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_message_without_tools_counts() {
+    fn decoder_reads_a_promise_from_the_last_message_without_tools() {
         let report = decode(&[START, PROMPT, ASK, TOOL, SAY, END]);
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));
         assert_eq!(

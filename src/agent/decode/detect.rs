@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn json_that_is_not_known_is_not_taken_for_words() {
+    fn detection_recognizes_json_of_an_unknown_format() {
         for (text, is_json) in [
             (r#"{"type":"message","role":"user"}"#, true),
             ("{\n  \"answer\": 1\n}", true),
@@ -287,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn not_a_byte_is_lost(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b' '), Just(b'{'), any::<u8>()], 0..60), size in 1_usize..20) {
+        fn detection_loses_no_byte(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b' '), Just(b'{'), any::<u8>()], 0..60), size in 1_usize..20) {
             let (format, held_back) = detect(&bytes, size);
             prop_assert_eq!(&held_back, &bytes);
             prop_assert_eq!(format, Format::Text);

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn the_final_text_is_what_counts_and_ends_the_stream() {
+    fn completion_holds_the_final_text_and_ends_the_stream() {
         let done = completion(r"Done.\n<promise>COMPLETE</promise>");
         for format in [Format::Auto, Format::Claude, Format::Droid] {
             let (report, activity) = decode(format, &[INIT, ECHO, TOOL, TALK, &done]);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_completion_it_has_not_ended() {
+    fn stream_has_not_ended_unless_a_whole_completion_is_last() {
         let done = completion("<promise>COMPLETE</promise>");
         for lines in [
             &[INIT, ECHO, TALK][..],

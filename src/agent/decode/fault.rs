@@ -347,7 +347,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_come_before_words_and_words_that_say_more_before_a_status() {
+    fn classification_prefers_names_to_words_and_clear_words_to_a_status() {
         use FaultKind::*;
         for (name, status, message, kind) in [
             (Some("authentication_failed"), None, "", Auth),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_output_the_line_is_told_that_says_what_is_wrong() {
+    fn fault_of_an_output_quotes_the_line_with_the_error() {
         let text = "YOLO mode is enabled.\nPlease set an Auth method, or GEMINI_API_KEY\nbye\n";
         let fault = Fault::of_output(text);
         assert_eq!(
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_json_is_told_in_its_words() {
+    fn fault_message_is_the_message_inside_the_json() {
         for (message, words) in [
             (
                 r#"{"error":{"code":401,"message":"bad key","status":"X"}}"#,
@@ -472,7 +472,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in ".*") {
+        fn classification_survives_any_text(text in ".*") {
             let _ = Fault::new(Some(&text), None, &text);
         }
     }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_after_the_last_tool_counts() {
+    fn decoder_reads_a_promise_only_after_the_last_tool() {
         let report = decode(
             Format::Auto,
             &[INIT, PROMPT, TOOL, TOOL_END, SAY[0], SAY[1], END],
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_the_one_that_said_most_where_it_is_chosen_on_the_way() {
+    fn report_names_the_model_with_most_output_if_init_says_auto() {
         let model = |init: &str| {
             let init = format!(r#"{{"type":"init","model":"{init}"}}"#);
             let end = r#"{"type":"result","status":"success","stats":{"models":{"big":{"output_tokens":9},"small":{"output_tokens":2}}}}"#;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_the_result_leaves_open_is_told_by_stderr() {
+    fn stderr_explains_an_unknown_error_of_the_result() {
         let fault = |message: &str, stderr: &str| {
             let error = format!(r#"{{"type":"unknown","message":"[API Error: {message}]"}}"#);
             let failed = format!(r#"{{"type":"result","status":"error","error":{error}}}"#);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn one_document_is_read_too() {
+    fn decoder_reads_a_single_json_document_too() {
         let document = "{\n \"session_id\": \"s2\",\n \"response\": \"Done.\\n<promise>COMPLETE</promise>\",\n \"stats\": {\"models\": {\"a\": {\"tokens\": {\"prompt\": 4, \"candidates\": 1}}, \"b\": {}}}\n}";
         let report = decode(Format::Gemini, &[document], "");
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));

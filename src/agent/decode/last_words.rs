@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_is_shown_that_says_something() {
+    fn last_line_skips_lines_without_words() {
         let last = |stdout: &str, stderr: &str| last_line(stdout.as_bytes(), stderr.as_bytes());
         assert_eq!(
             last("one\n\x1b[1mtwo\x1b[0m\n\n---\n", "three").as_deref(),
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(text in ".*", status in "[a-zé ]*[(: ]?[0-9]{3}[é) ]?") {
+        fn last_words_survive_any_text(text in ".*", status in "[a-zé ]*[(: ]?[0-9]{3}[é) ]?") {
             let _ = fault_in(Some(text.as_bytes()), status.as_bytes());
             let _ = last_line(text.as_bytes(), b"");
         }

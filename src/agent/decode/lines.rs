@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_is_found_wherever_it_stands() {
+    fn parser_finds_the_type_in_any_position() {
         let kind = |line| parse::<Object>(line).and_then(|line| line.get::<String>("type"));
         for line in [
             r#"{"type":"result","a":1}"#,
@@ -174,7 +174,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200), size in 1_usize..50) {
+        fn size_of_pieces_does_not_change_the_lines(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200), size in 1_usize..50) {
             prop_assert_eq!(lines(&bytes, size), lines(&bytes, usize::MAX));
         }
     }

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_the_last_message_counts() {
+    fn decoder_reads_a_promise_from_the_last_message() {
         let report = decode(&[START, TOOL, NEXT, START, &say("m2"), STOP]);
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));
         assert_eq!(
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_and_earlier_messages_do_not() {
+    fn decoder_reads_no_promise_from_tools_and_earlier_messages() {
         let other = say("m2").replace("<promise>COMPLETE</promise>", "Bye.");
         for lines in [
             &[START, TOOL, NEXT, START, STOP][..],

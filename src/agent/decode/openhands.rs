@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_finishes_with_is_the_final_message() {
+    fn last_finish_or_message_is_the_final_message() {
         for last in [FINISH, SAY] {
             let (report, activity) = decode(&[WORDS, ECHO, TOOL, RESULT, last, BOX]);
             assert_eq!(report.heard, Heard::Promise(Promise::Complete));

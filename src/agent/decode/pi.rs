@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_message_that_stops_counts() {
+    fn decoder_reads_a_promise_from_the_last_message_that_stops() {
         let report = decode(&[START, PROMPT, &say("toolUse"), TOOL, TOOL_END, &say("stop"), END]);
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));
         assert_eq!(

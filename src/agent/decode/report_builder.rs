@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_is_told_by_what_matters() {
+    fn activity_shows_a_tool_with_its_main_argument() {
         let mut report = ReportBuilder::new("");
         for input in [
             r#"{"command":"\nls\n-l","description":"list"}"#,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_end_without_fault_promises() {
+    fn report_has_a_promise_only_after_an_end_without_fault() {
         let report = |ended, fault| {
             let mut report = ReportBuilder::new("");
             report.message("<promise>COMPLETE</promise>");

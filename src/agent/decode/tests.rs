@@ -58,7 +58,7 @@ fn decode(format: Format, bytes: &[u8], size: usize) -> Report {
 }
 
 #[test]
-fn names_are_read_as_they_are_written() {
+fn parser_reads_each_format_name_as_printed() {
     for &format in Format::VARIANTS {
         assert_eq!(format.to_string().parse(), Ok(format));
         assert_eq!(serde_json::to_string(&format).unwrap(), format!("\"{format}\""));
@@ -68,7 +68,7 @@ fn names_are_read_as_they_are_written() {
 }
 
 #[test]
-fn every_format_is_found_out_and_heard() {
+fn decoder_detects_every_format_and_reads_its_promise() {
     let complete = Heard::Promise(Promise::Complete);
     for (stream, format) in STREAMS.iter().zip([
         Format::Text,
@@ -89,7 +89,7 @@ fn every_format_is_found_out_and_heard() {
 }
 
 #[test]
-fn a_stream_that_is_cut_promises_nothing() {
+fn cut_stream_has_no_promise() {
     for stream in &STREAMS[1..] {
         let first_line = stream.find('\n').unwrap();
         for cut in first_line..stream.len() {
@@ -100,7 +100,7 @@ fn a_stream_that_is_cut_promises_nothing() {
 }
 
 #[test]
-fn lines_of_another_format_say_nothing() {
+fn text_format_reads_no_promise_from_json_lines() {
     for stream in &STREAMS[1..] {
         let heard = decode(Format::Text, stream.as_bytes(), 64).heard;
         assert_eq!(heard, Heard::InJson, "{stream}");
@@ -108,14 +108,14 @@ fn lines_of_another_format_say_nothing() {
 }
 
 #[test]
-fn stderr_is_never_heard() {
+fn decoder_reads_no_promise_from_stderr() {
     let mut decoder = Decoder::new(Format::Text, "");
     decoder.push_stderr(b"<promise>COMPLETE</promise>\n");
     assert_eq!(decoder.finish().heard, Heard::Nothing);
 }
 
 #[test]
-fn a_program_that_never_began_its_stream_says_why_in_plain_words() {
+fn plain_text_gives_the_fault_if_no_stream_began() {
     let fault = |stdout: &str, stderr: &str| {
         let mut decoder = Decoder::new(Format::Claude, "");
         decoder.push(stdout.as_bytes());
@@ -131,7 +131,7 @@ fn a_program_that_never_began_its_stream_says_why_in_plain_words() {
 }
 
 #[test]
-fn of_a_stream_only_the_end_is_kept() {
+fn keep_end_keeps_the_last_bytes() {
     let mut kept = Vec::new();
     for piece in [&b"abc"[..], b"d", b"efghijk", b""] {
         keep_end(&mut kept, piece, 4);
@@ -140,7 +140,7 @@ fn of_a_stream_only_the_end_is_kept() {
 }
 
 #[test]
-fn whatever_is_said_is_progress_unless_an_error_stands() {
+fn new_output_is_progress_unless_an_error_repeats() {
     for format in [Format::Auto, Format::Text, Format::Codex] {
         let mut decoder = Decoder::new(format, "");
         assert!(!decoder.made_progress());
@@ -162,7 +162,7 @@ fn whatever_is_said_is_progress_unless_an_error_stands() {
 }
 
 #[test]
-fn the_same_over_and_over_is_no_progress() {
+fn repeated_tool_calls_are_no_progress() {
     let mut decoder = Decoder::new(Format::Claude, "");
     let mut progress = |command: &str| {
         let used = format!(
@@ -181,7 +181,7 @@ fn the_same_over_and_over_is_no_progress() {
 }
 
 #[test]
-fn a_step_that_came_to_nothing_is_no_progress() {
+fn repeated_empty_step_is_no_progress() {
     let mut decoder = Decoder::new(Format::Opencode, "");
     let mut progress = |line: &str| {
         decoder.push(format!("{line}\n").as_bytes());
@@ -215,7 +215,7 @@ fn broken_stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn pieces_do_not_matter(stream in broken_stream(), size in 1_usize..90) {
+    fn size_of_pieces_does_not_change_the_report(stream in broken_stream(), size in 1_usize..90) {
         for &format in Format::VARIANTS {
             let whole = decode(format, &stream, usize::MAX);
             prop_assert_eq!(decode(format, &stream, size), whole);

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_agent_read_is_not_its_word() {
+    fn text_of_diffs_quotes_and_learnings_is_no_promise() {
         for text in [
             "diff --git a/t b/t\n+<promise>COMPLETE</promise>\n",
             "-<promise>COMPLETE</promise>\n",
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_was_overcome_or_is_only_told_is_none() {
+    fn overcome_or_quoted_error_is_no_fault() {
         let error = "litellm.RateLimitError: slow down\n";
         for text in [
             format!("{error}<promise>COMPLETE</promise>\n"),

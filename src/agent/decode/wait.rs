@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_on_the_clock_is_one_of_this_machine() {
+    fn clock_time_is_in_the_zone_of_the_machine() {
         let in_two_hours = Zoned::now().checked_add(2.hours()).unwrap();
         let message = in_two_hours.strftime("or try again at %b %-dth, %Y %-I:%M %p.");
         let message = message.to_string().to_lowercase();
@@ -258,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_survived(span in "[0-9.hms ]*", clock in "[a-z0-9:, ]*", epoch in any::<u64>()) {
+        fn wait_in_survives_any_text(span in "[0-9.hms ]*", clock in "[a-z0-9:, ]*", epoch in any::<u64>()) {
             let _ = wait_in(&format!("retry in {span}"));
             let _ = wait_in(&format!("try again at {clock}"));
             let _ = wait_in(&format!("try again at dec {}th, {} 6:07 am", epoch % 40, epoch % 20_000));

@@ -165,7 +165,7 @@ mod tests {
     use crate::agent::promise::{Heard, Promise};
 
     #[test]
-    fn what_is_no_letter_and_no_digit_may_stand_around_a_tag() {
+    fn tag_counts_beside_symbols_but_not_beside_letters_and_digits() {
         let tag = "<promise>COMPLETE</promise>";
         for (line, counts) in [
             (format!("{tag}."), true),

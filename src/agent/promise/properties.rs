@@ -79,7 +79,7 @@ fn plainly(text: &str) -> Option<Promise> {
 
 proptest! {
     #[test]
-    fn pieces_do_not_matter(
+    fn sizes_of_pieces_do_not_change_the_promise(
         fragments in prop::collection::vec(fragment(), 0..30),
         sizes in prop::collection::vec(1_usize..12, 1..8),
     ) {
@@ -99,12 +99,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_survived(text in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn scanner_survives_any_bytes(text in prop::collection::vec(any::<u8>(), 0..2000)) {
         prop_assert_eq!(hear_in_pieces(&text, 1), hear(&text));
     }
 
     #[test]
-    fn the_rules_hold(parts in prop::collection::vec(prop::sample::select(vec![
+    fn scanner_agrees_with_the_plain_rules(parts in prop::collection::vec(prop::sample::select(vec![
         "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", "\n", "\n", " ", "`", "- ", "word", "\u{200b}", "\u{a0}",
     ]), 0..12)) {
         let text = parts.concat();
@@ -122,7 +122,7 @@ proptest! {
     // Each text has up to a megabyte.
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn pieces_do_not_matter_far_apart(
+    fn sizes_of_pieces_do_not_change_far_apart_promises(
         fragments in prop::collection::vec((fragment(), 0_usize..3), 0..12),
         filler in prop::sample::select(vec![" ", "x", "\n", "y\n"]),
         size in 1000_usize..100_000,

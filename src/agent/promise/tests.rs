@@ -57,7 +57,7 @@ fn a_tag_on_a_line_of_its_own_counts() {
 }
 
 #[test]
-fn the_last_of_several_counts_however_it_is_printed() {
+fn last_of_several_tags_counts_in_any_style() {
     let shown = "\x1b[32m<promise>COMPLETE</promise>\x1b[0m\n";
     for text in [
         &b"<promise>FAILED: a</promise>\n<promise>COMPLETE</promise>\n"[..],
@@ -114,7 +114,7 @@ fn an_unclosed_failure_claims_what_it_mentions() {
 }
 
 #[test]
-fn without_one_of_its_own_line_a_tag_that_ends_the_message_counts() {
+fn tag_at_the_end_counts_if_none_has_its_own_line() {
     for text in [
         "Done. <promise>COMPLETE</promise>",
         "Done. <promise>COMPLETE</promise>\r\n\r\n",
@@ -189,7 +189,7 @@ fn a_tag_in_json_does_not_count() {
 }
 
 #[test]
-fn half_a_blank_is_none() {
+fn cut_off_blank_character_is_no_blank() {
     for end in ["\u{2020}", "\u{2009}", "\u{b0}", "\u{1f389}"] {
         let text = format!("Done: <promise>COMPLETE</promise>{end}");
         for size in 1..6 {
@@ -234,7 +234,7 @@ fn other_text_in_a_tag_is_no_promise() {
 }
 
 #[test]
-fn broken_tags_are_nothing() {
+fn broken_tag_is_no_promise() {
     for text in [
         "",
         "Done.",
@@ -250,7 +250,7 @@ fn broken_tags_are_nothing() {
 }
 
 #[test]
-fn lines_of_the_prompt_are_passed_over() {
+fn scanner_skips_lines_of_the_prompt() {
     assert_eq!(hear(PROMPT), Heard::Nothing);
     assert_eq!(hear(PROMPT.replace('\n', "\r\n")), Heard::Nothing);
     for text in [
@@ -348,7 +348,7 @@ fn a_failure_anywhere_after_a_completion_vetoes_it() {
 }
 
 #[test]
-fn a_learning_promises_nothing() {
+fn tag_inside_a_learning_is_no_promise() {
     let done = "<promise>COMPLETE</promise>";
     for (text, heard) in [
         (format!("<learning>{done}</learning>"), Heard::Nothing),
@@ -393,7 +393,7 @@ fn a_learning_promises_nothing() {
 }
 
 #[test]
-fn a_line_of_a_diff_or_of_a_quotation_is_not_the_agents_word() {
+fn tag_in_a_line_of_a_diff_or_quotation_is_no_promise() {
     let done = "<promise>COMPLETE</promise>";
     let own_and_repeated = [
         // What comes before the tag, and whether it counts in a message, and in an output.

@@ -144,7 +144,7 @@ fn honest_words_around_a_completion_leave_it() {
 }
 
 #[test]
-fn the_words_before_a_tag_count_in_an_output_too() {
+fn denial_before_a_tag_counts_in_an_output_too() {
     for text in DENIALS.iter().filter(|text| !text.starts_with('@')) {
         let heard = in_output(&with_tag(text), usize::MAX);
         // What follows the tag may be the words of another program.
@@ -158,7 +158,7 @@ fn the_words_before_a_tag_count_in_an_output_too() {
 }
 
 #[test]
-fn thoughts_are_not_what_the_agent_says() {
+fn tag_inside_thoughts_is_no_promise() {
     let done = Heard::Promise(Promise::Complete);
     let failed = Heard::Promise(Promise::Failed("x".to_owned()));
     for (text, heard) in [
@@ -195,7 +195,7 @@ fn thoughts_are_not_what_the_agent_says() {
 }
 
 #[test]
-fn words_of_an_agent_that_is_blocked_are_heard_without_a_promise() {
+fn may_be_blocked_recognizes_words_of_a_blocked_agent() {
     use super::may_be_blocked;
     for text in [
         "I'm blocked: there is no database here.",
