@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logs_that_cannot_be_listed_are_not_none() {
+    fn unreadable_log_directory_is_an_error_and_not_empty() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(logged(&dir.path().join("none"), "1").unwrap(), 0);
         for name in ["1.2.log", "1.10.log", "2.11.log", "1.12.txt"] {

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn of_long_output_the_middle_is_left_out() {
+    fn both_ends_leaves_out_the_middle_of_long_output() {
         for count in [0, 1, 40, 41, 50] {
             let all = lines(1..=count);
             assert_eq!(both_ends(&all), all.trim_end(), "{count}");

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn one_and_three_attempts_then_exhausted() {
+    fn story_is_exhausted_after_one_attempt_and_three_retries() {
         let failed = Ask::End(Verdict::Failed);
         let mut progress = run(&fresh(3), [begin(Step::Next, "1", 1), failed.clone()]);
         for attempt in 2..=4 {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_attempt_says_what_it_means() {
+    fn end_of_an_attempt_returns_its_outlook() {
         let outlook = |max_retries, verdict| {
             let mut begun = run(&fresh(max_retries), [begin(Step::Next, "1", 1)]);
             begun.end(verdict, None, None).unwrap()
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn next_after_a_failure_is_refused_and_retry_without_one_too() {
+    fn progress_refuses_next_after_a_failure_and_retry_without_one() {
         let failed = run(
             &fresh(1),
             [begin(Step::Next, "1", 1), Ask::End(Verdict::NoSignal)],
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_attempt_changes_nothing_that_counts() {
+    fn interrupted_attempt_keeps_phase_retries_and_reason() {
         let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
         let after = run(
             &failed,
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn another_limit_opens_and_closes_what_is_exhausted() {
+    fn new_retry_limit_opens_or_exhausts_a_failed_story() {
         let exhausted = run(&fresh(0), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
         let opened = run(&exhausted, [Ask::Limit(1)]);
         assert_eq!(opened.phase, Phase::Failed);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_may_complete_what_is_exhausted() {
+    fn user_may_complete_an_exhausted_story() {
         let exhausted = run(&fresh(0), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
         let done = run(
             &exhausted,
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_story_that_is_gone_from_the_list_is_forgotten() {
+    fn progress_forgets_a_failed_story_that_left_the_list() {
         let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
         let listed = |ids: &[&str]| Ask::Listed(ids.iter().map(ToString::to_string).collect());
         assert_eq!(run(&failed, [listed(&["1", "2"])]).phase, Phase::Failed);

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_waits_for_those_of_its_list_alone() {
+    fn story_waits_only_for_stories_of_its_own_list() {
         let listing = |stories: &[Story]| Listing {
             preamble: String::new(),
             stories: stories.to_vec(),

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_remote_only_a_name_travels() {
+    fn remote_of_keeps_a_name_and_hides_an_address() {
         for (remote, told) in [
             ("origin", "origin"),
             ("https://u:p@h/x", "a remote"),

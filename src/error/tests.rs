@@ -14,7 +14,7 @@ use super::samples::{all, all_named};
 use crate::names::typed;
 
 #[test]
-fn the_table_is_as_it_was_agreed() {
+fn errors_match_the_agreed_table() {
     let rows = all().into_iter().map(|error| {
         let hint = error.hint().unwrap_or_else(|| "-".to_owned());
         let kind = kind(&error);

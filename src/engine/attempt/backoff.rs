@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_was_told_is_kept_and_others_grow() {
+    fn backoff_keeps_a_given_time_and_lets_others_grow() {
         let seconds = |told, times| {
             let spread = [0.0, 1.0].map(|chance| delay(told, times, chance).as_secs_f64());
             (spread[0], spread[1])

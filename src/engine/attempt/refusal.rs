@@ -169,7 +169,7 @@ mod tests {
     use crate::error::advice::Advise;
 
     #[test]
-    fn a_file_that_is_there_is_not_said_to_be_missing() {
+    fn refusal_does_not_call_an_existing_file_missing() {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join("agent.sh"), "#!/bin/sh\n").unwrap();
         let hint_for = |name: &str| {

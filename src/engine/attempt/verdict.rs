@@ -290,7 +290,7 @@ mod tests {
     const COMPLETE: &str = "<promise>COMPLETE</promise>\n";
 
     #[test]
-    fn a_limit_or_a_signal_beats_whatever_was_printed() {
+    fn limit_or_signal_overrides_the_printed_promise() {
         let said = report(COMPLETE);
         let verdict = |ending: Ending| judge(&ending, &said, None).verdict;
         assert_eq!(verdict(Ending::Interrupted(2)), Verdict::Interrupted);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_of_another_format_is_told_how_to_set_it() {
+    fn advice_names_the_setting_for_an_agent_of_another_format() {
         let judged = |stdout: &str| {
             let mut decoder = Decoder::new(Format::Codex, "");
             decoder.push(stdout.as_bytes());
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_retry_mends_is_not_a_failed_attempt() {
+    fn missing_program_or_sign_in_is_no_failed_attempt() {
         assert_eq!(
             judge(&Ending::Exited(127), &report(""), None).verdict,
             Verdict::NotStarted
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_of_an_agent_that_ends_with_an_error_are_those_of_its_service() {
+    fn last_words_before_an_error_exit_give_the_service_fault() {
         let verdict = |code, stdout: &str, stderr: &str| {
             let mut decoder = Decoder::new(Format::Auto, "");
             decoder.push(stdout.as_bytes());
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_out_is_what_the_last_words_of_the_agent_name() {
+    fn last_words_give_the_cause_of_a_time_out() {
         let judged = |stdout: &str, stderr: &str| {
             let mut decoder = Decoder::new(Format::Auto, "");
             decoder.push(stdout.as_bytes());
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn no_promise_says_why_it_was_none() {
+    fn missing_promise_gives_a_reason() {
         let reason = |text: &str| judge(&Ending::Exited(1), &report(text), None).reason.unwrap();
         assert_eq!(reason(""), "the agent promised nothing (exit code 1)");
         assert_eq!(

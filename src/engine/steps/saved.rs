@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_saved_is_one_line() {
+    fn summary_of_saved_files_is_one_line() {
         let words = |uncommitted, untracked, stashed| {
             let saved = Saved {
                 uncommitted,

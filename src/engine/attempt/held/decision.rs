@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_setting_has_its_fate_for_each_deed() {
+    fn settings_decide_the_treatment_of_each_test_change() {
         use Deed::{Changed, Deleted, New};
         use Fate::{Away, LetPass, PutBack, Refused, Unconcerned};
         let rules = |test_changes, new_tests, release_scripts| Rules {

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_in_a_line_has_an_end() {
+    fn scripts_of_limits_the_depth_of_nested_lines() {
         let mut line = "./check.sh".to_owned();
         for _ in 0..6 {
             line = format!("sh -c '{}'", line.replace('\'', "'\\''"));

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_version_stands_until_a_person_stands_for_another() {
+    fn first_version_of_a_test_holds_until_the_user_accepts_another() {
         let weakened: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("t", "bc")])];
         assert_eq!(told(weakened, &[]), "t:ac");
         assert_eq!(told(weakened, &[('0', '1')]), "t:bc");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_path_is_held_as_it_was_first_and_a_renamed_one_takes_its_version_along() {
+    fn new_path_holds_its_first_version_and_a_renamed_one_keeps_its_own() {
         assert_eq!(told(&[('1', &[("t", "-a")]), ('2', &[("t", "ab")])], &[]), "t:ab");
         assert_eq!(told(&[('1', &[("t", "-a")]), ('2', &[("t", "a-")])], &[]), "t:a-");
         assert_eq!(told(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");

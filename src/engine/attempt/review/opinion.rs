@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_verdict_says_why() {
+    fn invalid_verdict_gives_a_reason() {
         for (text, why) in [
             (String::new(), "it said none"),
             ("It looks good to me.\n".to_owned(), "it said none"),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn in_an_output_only_the_nonce_of_the_prompt_counts() {
+    fn verdict_in_an_output_needs_the_nonce_of_the_prompt() {
         let (nonce, other) = (Nonce::random(), Nonce::random());
         assert_ne!(nonce, other);
         let tag = Tag::verdict(nonce);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_final_message_of_a_stream_counts() {
+    fn verdict_counts_only_in_the_final_message_of_a_stream() {
         let line = |kind: &str, text: &str| match kind {
             "result" => {
                 serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text})
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_reviewer_beats_its_words() {
+    fn abnormal_end_of_a_reviewer_overrides_its_verdict() {
         let said = report(Format::Auto, "", ACCEPT);
         let ended = |ending: Ending| opinion(&ending, &said, None);
         assert_eq!(ended(Ending::Interrupted(2)), Opinion::Interrupted(2));
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_shown_without_the_verdict_and_with_control_characters() {
+    fn shown_words_leave_out_the_verdict_and_escape_control_characters() {
         let shown = |text: &str| words(&report(Format::Text, "", text));
         let text = format!("a\u{7}b\u{9b}\tc\n<promise>COMPLETE</promise>\n\n**{REJECT}**\n");
         assert_eq!(shown(&text), "a^Gb\u{fffd}\tc\n[promise]COMPLETE[/promise]");
