@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_does_not_say_the_id_twice() {
+    fn heading_shows_the_id_once() {
         assert_eq!(heading("2", "2. Test"), "2. Test");
         assert_eq!(heading("2", "20 tests"), "2: 20 tests");
         assert_eq!(heading("test", "Write a test"), "test: Write a test");
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_to_type_is_on_one_line_and_shows_all() {
+    fn quoting_keeps_a_word_on_one_line_and_visible() {
         for (word, quoted) in [
             ("a-b_1.2@3", "a-b_1.2@3"),
             ("", "''"),
@@ -371,13 +371,13 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_cent_is_told() {
+    fn dollars_shows_amounts_below_a_cent() {
         let told = [0.0, 0.003, 0.01, 1.5].map(dollars);
         assert_eq!(told, ["$0.00", "$0.0030", "$0.01", "$1.50"]);
     }
 
     #[test]
-    fn only_what_a_slip_explains_was_meant() {
+    fn closest_finds_a_name_only_after_a_typing_slip() {
         let meant = |name: &str, known: &str| closest(name, &[known.to_owned()]).is_some();
         assert!(meant("add-logn", "add-login") && meant("lgin", "login") && meant("cluade", "claude"));
         for (name, known) in [

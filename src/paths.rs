@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_five_and_counts_the_others() {
+    fn first_few_names_five_and_counts_the_others() {
         let paths = |number: u8| (0..number).map(|n| vec![b'a' + n]).collect::<Vec<_>>();
         assert_eq!(first_few(&paths(5)).join(" "), "a b c d e");
         assert_eq!(first_few(&paths(7)).join(" "), "a b c d e 2 more");

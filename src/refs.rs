@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_free_its_own_already_or_passed_over() {
+    fn free_names_reuses_an_equal_ref_and_skips_a_different_one() {
         let there = [kept("a/1", '1'), kept("a/2", '2'), kept("a/1-x", '3')];
         let at = |name: &str| {
             let found = there.iter().find(|there| there.name == name);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_want_one_name_get_two() {
+    fn free_names_numbers_refs_that_want_the_same_name() {
         let (updates, names) = free_names(&[kept("a/x", '1'), kept("a/x", '2'), kept("a/x", '3')], |_| None);
         let names: Vec<_> = names.iter().map(|kept| kept.name.as_str()).collect();
         assert_eq!(names, ["a/x", "a/x.2", "a/x.3"]);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_the_place_of_a_directory_is_named() {
+    fn hint_names_what_stands_in_place_of_a_directory() {
         let dir = tempfile::tempdir().unwrap();
         let link = dir.path().join("a link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();

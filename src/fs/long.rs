@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn a_path_that_is_longer_than_the_system_takes_is_walked() {
+    fn walk_reaches_a_path_that_is_too_long_for_the_system() {
         let temp = tempfile::tempdir().unwrap();
         let top = temp.path().canonicalize().unwrap();
         let dir = (0..25).fold(top.clone(), |dir, _| dir.join("d".repeat(200)));

@@ -122,7 +122,7 @@ mod tests {
     use crate::fs::{Links, read_if_there, regular_text_if_there, seen_bytes};
 
     #[test]
-    fn only_what_the_system_says_is_not_there_is_absent() {
+    fn path_is_absent_only_if_the_system_confirms_it() {
         let temp = tempfile::tempdir().unwrap();
         let at = |name: &str| temp.path().join(name);
         fs::write(at("file"), "1").unwrap();

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_after_the_copy_stays() {
+    fn removal_leaves_files_that_changed_after_the_copy() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         fs::create_dir(&from).unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_copied_stays_where_it_is() {
+    fn failed_copy_leaves_the_source() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("none/to"));
         fs::create_dir(&from).unwrap();

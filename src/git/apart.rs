@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_killed_process_left_is_removed() {
+    fn cleanup_removes_only_old_directories_of_killed_processes() {
         let dir = tempfile::tempdir().unwrap();
         let long_ago = std::time::SystemTime::now() - 2 * LEFT;
         for (name, is_old) in [

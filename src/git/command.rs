@@ -398,7 +398,7 @@ pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn half_a_work_tree_is_known_by_both_its_names() {
+    fn parser_recognizes_both_messages_about_half_a_work_tree() {
         for words in [
             "fatal: failed to read worktrees/side-2/commondir: Success",
             "fatal: failed to read /r/.git/worktrees/side-2/HEAD: No such file or directory",

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_say_the_same_as_git_or_nothing() {
+    fn discovery_by_files_agrees_with_git_or_returns_nothing() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(async {
             let dir = tempfile::tempdir().unwrap();

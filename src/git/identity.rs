@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_zone_without_a_name_is_that_with_one() {
+    fn unnamed_zone_has_the_offset_of_the_named_one() {
         let at = Timestamp::now();
         let offset = |zone: TimeZone| zone.to_offset(at);
         assert_eq!(offset(local_zone()), offset(TimeZone::system()));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_or_an_address_there_are_no_signers() {
+    fn identity_has_no_signers_without_name_or_address() {
         let none = |_: &str| None;
         assert_eq!(identities(&[("user", "name", "U")]).signers_in(none), None);
         assert_eq!(identities(&[("user", "email", "u@x")]).signers_in(none), None);

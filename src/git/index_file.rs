@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_left_to_git() {
+    fn reader_leaves_incomplete_indexes_to_git() {
         for version in 2..=4 {
             let bytes = index(version, &["a", "d/one", "d/other"], &[]);
             for end in 0..bytes.len() {

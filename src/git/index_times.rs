@@ -110,7 +110,7 @@ mod tests {
     use crate::git::{Git, discover};
 
     #[test]
-    fn git_takes_a_file_for_unchanged_whose_new_time_was_noted() {
+    fn git_sees_no_change_in_a_file_whose_new_time_was_noted() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.unwrap().block_on(async {
             for format in ["sha1", "sha256"] {

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_certain_where_something_cannot_be_looked_at() {
+    fn layout_claims_nothing_about_unreadable_places() {
         let temp = tempfile::tempdir().unwrap();
         let git_dir = temp.path().join(".git");
         for dir in ["objects", "refs"] {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lock_of_the_work_tree_counts_whoever_holds_it() {
+    async fn lock_of_the_work_tree_counts_for_any_holder() {
         let dir = tempfile::tempdir().unwrap();
         duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
         let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_git_that_works_here_or_may_do_so_counts() {
+    fn only_a_git_that_may_work_in_the_repository_counts() {
         let of = |name: &str, line: &str, directory: Option<&str>| Program {
             name: name.as_bytes().to_vec(),
             words: line.split(' ').map(|word| word.as_bytes().to_vec()).collect(),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_trees_that_cannot_be_read_are_not_none() {
+    async fn unreadable_work_trees_are_not_an_empty_list() {
         let dir = tempfile::tempdir().unwrap();
         duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
         let (repo, _) = crate::git::discover(dir.path()).await.unwrap();

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn git_reads_what_was_written_and_would_have_written_the_same() {
+    fn writer_makes_the_same_objects_as_git() {
         for format in ["sha1", "sha256"] {
             block_on(async {
                 let dir = tempfile::tempdir().unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn git_writes_what_cannot_be_written_here() {
+    fn git_writes_objects_that_the_writer_cannot_write() {
         block_on(async {
             let dir = tempfile::tempdir().unwrap();
             let mut repo = repository(dir.path(), "sha1").await;

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_runs_nothing_and_is_new_is_harmless() {
+    fn only_new_entries_that_run_nothing_are_harmless() {
         let known = [("remote.origin.url", "a"), ("branch.main.remote", "origin")];
         for (key, value, stays) in [
             ("remote.fork.url", "https://example.org/f.git", true),

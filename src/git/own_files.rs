@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_cannot_be_looked_at_are_not_recorded_as_missing() {
+    fn unreadable_files_are_not_recorded_as_missing() {
         let temp = tempfile::tempdir().unwrap();
         let layout = |dir: PathBuf| RepoLayout {
             git_dir: dir.clone(),

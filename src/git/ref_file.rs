@@ -82,7 +82,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_ref_file_says_what_git_reads_in_it() {
+    fn ref_file_reader_agrees_with_git() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("HEAD");
         assert_eq!(RefFile::read(&file), RefFile::Missing);

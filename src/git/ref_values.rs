@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_say_what_git_says() {
+    async fn ref_values_from_files_agree_with_git() {
         for format in ["sha1", "sha256"] {
             let dir = tempfile::tempdir().unwrap();
             let repo = repository(dir.path(), format).await;
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_ordinary_is_left_to_git() {
+    async fn ref_reader_leaves_unusual_files_to_git() {
         let dir = tempfile::tempdir().unwrap();
         let repo = repository(dir.path(), "sha1").await;
         let read = || read_all(&repo.common_dir, repo.oid_length);

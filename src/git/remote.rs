@@ -296,7 +296,7 @@ mod tests {
     use super::{Pushed, answer, broke_off, words_of};
 
     #[test]
-    fn what_passes_is_no_answer_of_the_host() {
+    fn broken_connection_is_no_answer_of_the_host() {
         for passes in [
             "fatal: unable to access 'http://host/x/': Empty reply from server",
             "fatal: unable to access 'http://host/x/': The requested URL returned error: 503",
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_speaks_for_itself() {
+    fn words_of_returns_the_hosts_own_message() {
         let said = "remote: no workflows        \nremote: error: hook declined to update refs/x\nTo u\n!\tx:y\t[remote rejected]\nDone\n";
         assert_eq!(words_of(said), "no workflows");
         let said = "To u\n!\tx:y\t[rejected] (stale info)\nDone\nerror: failed to push some refs to 'u'\n";

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_git_is_led_to_the_hooks_in_its_own_way() {
+    fn configuration_sets_the_hooks_for_each_git_version() {
         let hooks = Path::new("/it's \"here\"/hooks");
         for version in [None, Some((2, 39)), Some((2, 53)), Some((1, 99))] {
             assert_eq!(

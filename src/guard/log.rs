@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_git_has_done_or_was_refused_counts() {
+    fn log_counts_only_committed_and_refused_moves() {
         let text = "p a b refs/heads/x\nc - b refs/heads/x\np b c refs/heads/x\np c - refs/heads/y\n\
                     c - - refs/heads/y\np c - refs/heads/y\nc - - refs/heads/y\nr d e refs/heads/main\npush\nunasked\nodd\n";
         let record = parse(text);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_the_file_does_not_grow_for_ever() {
+    fn log_reads_its_own_lines_and_stays_bounded() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
         let moved = Move {

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_is_not_moved() {
+    fn rules_refuse_to_move_earlier_branches_and_refs_of_loops() {
         assert!(no("refs/heads/main", Some('1'), Some('2')).contains("main was there before"));
         assert!(no("refs/heads/main", Some('1'), None).contains("deleted"));
         assert!(no("refs/heads/ralph/b", Some('1'), Some('2')).contains("ralph/b"));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stash_goes_only_when_nothing_of_the_users_is_in_it() {
+    fn rules_allow_dropping_a_stash_without_entries_of_the_user() {
         assert!(no("refs/stash", Some('a'), None).contains("git stash apply"));
         assert!(no("refs/stash", Some('f'), None).contains("stash"));
         assert_eq!(judged("refs/stash", Some('a'), Some('f')), Ruling::Fine);

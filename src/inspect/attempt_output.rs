@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_told_in_words_and_the_rest_is_shown_as_it_is() {
+    fn reader_shows_json_as_words_and_other_lines_unchanged() {
         for pieces in [1, 7, 1000] {
             assert_eq!(read(Some(Format::Claude), pieces), "warning: slow\nHello.\nend\n");
             assert_eq!(read(Some(Format::Auto), pieces), "warning: slow\nHello.\nend\n");

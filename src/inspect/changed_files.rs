@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_prints_is_read() {
+    fn parser_reads_gits_lists_of_changed_files() {
         let status = fields(&["?? new", " M edited", "M  staged", "AM made", "D  gone", "x"]);
         let all = ["M edited", "D gone", "A made", "A new", "M staged"];
         assert_eq!(words(&of_status(&status, true)), all);

@@ -295,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_do_not_depend_on_when_they_are_looked_at(
+        fn times_of_the_reads_do_not_change_the_lines(
             text in "([a-c]{0,3}\n?){0,8}", cuts in prop::collection::vec(0_usize..40, 0..5)
         ) {
             let dir = tempfile::tempdir().unwrap();

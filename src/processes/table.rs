@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn ourselves_are_the_same_process() {
+    fn own_process_is_the_same_only_with_its_start_time() {
         let pid = ourselves();
         assert!(is_same(pid, started_at(pid)));
         assert!(!is_same(pid, Some(1)));

@@ -12,7 +12,7 @@ fn rendered(template: &str) -> Result<String, TemplateError> {
 }
 
 #[test]
-fn what_would_take_too_long_or_too_much_is_a_mistake() {
+fn template_that_takes_too_long_or_too_much_is_a_mistake() {
     let deep = |open: &str, inner: &str, close: &str| {
         format!("{{{{ {}{inner}{} }}}}", open.repeat(50_000), close.repeat(50_000))
     };
@@ -47,7 +47,7 @@ fn what_would_take_too_long_or_too_much_is_a_mistake() {
 }
 
 #[test]
-fn what_is_deep_within_the_limits_is_rendered_or_refused() {
+fn deep_template_within_the_limits_is_rendered_or_refused() {
     for operator in ["-", "not ", "1+", "1~", "1 if 1 else ", "1 and ", "1 ** "] {
         let _ = rendered(&format!("{{{{ {}1 }}}}", operator.repeat(2000 / operator.len())));
     }
@@ -74,7 +74,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_template_ends(parts in prop::collection::vec(prop::sample::select(vec![
+    fn rendering_ends_for_any_template(parts in prop::collection::vec(prop::sample::select(vec![
         "{{", "}}", "{%", "%}", "{#", "#}", " ", "-", "not ", "(", ")", "[", "]", "'", "\"", "|", ".", ",", ":", "~", "*", "**",
         "if ", "else ", "elif ", "endif ", "for ", "in ", "endfor ", "set ", "endset ", "raw ", "endraw ", "filter ", "endfilter ",
         "with ", "endwith ", "do ", "break ", "macro ", "include ", "recursive ", "loop", "loop(x) ", "x", "x = ", "story", "story.tasks",
@@ -86,13 +86,13 @@ proptest! {
     }
 
     #[test]
-    fn any_text_ends(text in r"(?s)(\PC|.|\{\{|\}\}|\{%|%\}){0,80}") {
+    fn rendering_ends_for_any_text(text in r"(?s)(\PC|.|\{\{|\}\}|\{%|%\}){0,80}") {
         let _ = rendered(&text);
     }
 }
 
 #[test]
-fn a_template_is_a_file_of_some_length() {
+fn template_must_be_a_file_of_limited_length() {
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("t.md");
     std::fs::write(&file, "x".repeat(256 * 1024 + 1)).unwrap();

@@ -102,7 +102,7 @@ fn a_template_of_ones_own_is_rendered() {
 }
 
 #[test]
-fn mistakes_are_told_with_line_and_column() {
+fn error_names_line_and_column_of_a_mistake() {
     for (template, said) in [
         (
             "a\nb {{ stroy.id }}\n",
@@ -150,7 +150,7 @@ fn a_line_that_is_only_a_promise_is_refused() {
 }
 
 #[test]
-fn everything_an_agent_needs_is_there() {
+fn prompt_has_everything_an_agent_needs() {
     let text = prompt(
         "- [ ] 1.1 First\n- [ ] 1.2 Second\n",
         Some("tests are red\nagain"),
@@ -186,7 +186,7 @@ fn learnings_keep_the_newest_lines_and_the_preamble_the_first() {
 
 proptest! {
     #[test]
-    fn an_agent_that_repeats_its_prompt_promises_nothing(
+    fn repeated_prompt_is_no_promise(
         body in r"(?s)(.{0,12}|<promise>COMPLETE</promise>|</promise>|\n){0,8}",
         reason in r"(?s)(.{0,12}|<promise>COMPLETE</promise>|<promise>FAILED: x</promise>|\n){0,8}",
     ) {

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_gives_back_what_it_was_made_of() {
+    fn inventory_survives_its_serialization() {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join("a b\n"), "").unwrap();
         let all = Kind::ALL.map(|(letter, kind)| (format!("{}/ x", char::from(letter)), kind));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_stays_and_the_rest_is_looked_at() {
+    fn sort_out_finds_new_files_beside_recorded_ones() {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path();
         for made in ["d/e", "d/new", "d/t/x", "whole/x", "empty", "n/.git"] {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn only_ignored_files_and_what_was_left_out_are_held_back() {
+    fn inventory_holds_back_only_ignored_and_left_out_files() {
         let kinds = Kind::ALL.map(|(letter, kind)| (char::from(letter).to_string(), kind));
         let mut inventory = Inventory::default();
         for (path, kind) in &kinds {

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_stays_and_the_rest_is_moved() {
+    fn removal_leaves_kept_files_and_moves_the_rest() {
         let dir = tempfile::tempdir().unwrap();
         let (top, trash) = (dir.path().join("top"), dir.path().join("trash"));
         for path in [

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_that_cannot_be_looked_at_are_not_forgotten() {
+    fn record_keeps_permissions_that_cannot_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let records = Records {
             dir: dir.path().join("unversioned"),

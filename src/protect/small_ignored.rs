@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn small_things_are_chosen_and_what_a_build_makes_is_not() {
+    fn choice_takes_small_files_but_no_build_products() {
         let (dir, now) = lay_out(&[
             (".env", 1),
             ("large", 1_048_577),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_at_the_start_comes_first_and_the_bound_holds() {
+    fn choice_prefers_files_from_the_start_and_keeps_its_bound() {
         let (dir, now) = lay_out(&[("a", 30), ("b", 10), ("c", 20), ("dir/x", 15)]);
         let (_other, start) = lay_out(&[("a", 30)]);
         let all = choose(dir.path(), &now, &start);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_what_was_built() {
+    fn is_built_recognizes_build_products_by_name() {
         for built in ["m.o", "d/libx.so", "a.b.class", "x.tsbuildinfo", "pip.stamp"] {
             assert!(is_built(built.as_bytes()), "{built}");
         }

@@ -172,7 +172,7 @@ fn kinds_and_permissions_come_back() {
 }
 
 #[test]
-fn a_rule_that_was_added_hides_nothing_and_what_the_user_ignores_stays() {
+fn added_rule_hides_nothing_and_ignored_files_of_the_user_stay() {
     comes_back(|place| {
         fs::write(place.path(".gitignore"), "*\n").unwrap();
         fs::write(place.path("src/hidden"), "").unwrap();
@@ -196,7 +196,7 @@ async fn a_record_that_cannot_be_read_is_not_an_empty_one() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_looked_at_may_be_in_the_way() {
+async fn in_the_way_fails_for_an_unreadable_path() {
     let place = Place::new().await;
     let in_the_way = |path: &[u8]| place.repo.in_the_way(&[(b'A', path.to_vec())]);
     assert!(in_the_way(b"none").unwrap().is_empty());

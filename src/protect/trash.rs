@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_certainly_not_there_is_free() {
+    fn free_name_takes_a_name_only_if_it_is_certainly_unused() {
         let dir = tempfile::tempdir().unwrap();
         let wanted = dir.path().join("file");
         assert_eq!(free_name(&wanted).unwrap(), wanted);

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_went_or_came_is_seen() {
+    fn changes_since_finds_moved_deleted_and_new_refs() {
         let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
         let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
         let told: Vec<String> = now
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loops_own_refs_go_back_and_nobody_elses_do() {
+    fn own_refs_back_restores_refs_of_the_loop_and_no_others() {
         let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
         let told: RefCell<Vec<String>> = RefCell::default();
         let updates = own_refs_back(&UserRefs::default().changes_since(&before), None, ATTEMPT, &told);

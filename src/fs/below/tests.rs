@@ -28,7 +28,7 @@ fn print(out: &Path) -> Vec<(u32, u64, i64, i64, Vec<u8>)> {
 }
 
 #[test]
-fn nothing_is_changed_behind_a_link_or_out_of_the_directory() {
+fn below_changes_nothing_behind_a_link_or_outside_its_directory() {
     let (dir, below, out) = laid_out();
     let before = print(&out);
     let own = dir.path().join("top/own");

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn each_version_has_what_it_has() {
+    fn features_depend_on_the_version() {
         let has = |version| {
             features(Some(version))
                 .iter()

@@ -50,14 +50,14 @@ const TEXTS: &[&str] = &[
 ];
 
 #[test]
-fn what_is_put_in_comes_out_byte_for_byte() {
+fn removal_restores_settings_byte_for_byte() {
     for text in TEXTS {
         round_trip(text);
     }
 }
 
 #[test]
-fn layout_is_that_of_the_text() {
+fn added_hooks_follow_the_layout_of_the_text() {
     let add = |text: &str| edit::add(text, wanted("codex"), &mut Empties::new()).unwrap().0;
     assert_eq!(
         add("{\"a\":1}"),
@@ -74,7 +74,7 @@ fn layout_is_that_of_the_text() {
 }
 
 #[test]
-fn hooks_come_out_of_what_was_edited_around_them() {
+fn removal_finds_hooks_in_edited_settings() {
     let remove = |text: &str| edit::remove(text, wanted("claude"), &Empties::new()).unwrap().0;
     let ours = r#"{"timeout": 9, "command": "git ralph hook stop", "type": "command"}"#;
     // Another one of the user's in the same group, and members in another order.
@@ -113,7 +113,7 @@ fn hooks_come_out_of_what_was_edited_around_them() {
 }
 
 #[test]
-fn what_is_not_settings_is_refused() {
+fn edit_refuses_invalid_settings() {
     for (text, why) in [
         ("no", "not JSON"),
         ("{\"a\": 1", "not JSON"),

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_fish_is_told_from_new() {
+    fn search_distinguishes_old_fish_from_new() {
         for old in ["3.6.0", "3.6.4", "3.1.2", "2.7.1"] {
             assert!(loads_by_program_alone(old), "{old}");
         }

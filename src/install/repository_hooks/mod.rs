@@ -464,7 +464,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configuration_whose_copy_cannot_be_read_does_not_count_as_changed() {
+    fn unreadable_copy_of_the_configuration_is_an_error_and_no_change() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         assert!(!is_unchanged(b"x", dir.path()).unwrap());
