@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_gets_the_files_of_an_earlier_version_once_and_a_cut_off_move_goes_on() {
+    fn slot_takes_files_of_an_earlier_version_once_even_after_a_kill() {
         let git_dir = tempfile::tempdir().unwrap();
         let loop_dir = git_dir.path().join("ralph/c");
         fs::create_dir_all(loop_dir.join("unversioned/files")).unwrap();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_goes() {
+    fn make_removes_files_and_links_in_place_of_the_slot() {
         let git_dir = tempfile::tempdir().unwrap();
         let loop_dir = git_dir.path().join("ralph/c");
         fs::create_dir_all(loop_dir.join("slots")).unwrap();

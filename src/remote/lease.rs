@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_is_dead_that_did_not_renew_while_it_was_watched() {
+    fn holder_is_dead_if_it_did_not_renew_during_the_watch() {
         let (begun, clock) = (Instant::now(), Timestamp::now());
         let at = |seconds: u64| begun + Duration::from_secs(seconds);
         let held = record(clock, true);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holders_own_clock_only_counts_when_it_is_long_past() {
+    fn holders_clock_counts_only_when_it_is_long_past() {
         let clock = Timestamp::now();
         let ago = |seconds: i64| clock - SignedDuration::from_secs(seconds);
         for (renewed, wanted) in [

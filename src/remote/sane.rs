@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_none_are_refused() {
+    fn check_refuses_invalid_names() {
         for bad in [
             "", "a//b", "../x", "-x", "a.lock", "a/b.lock", "x~1", "a b", "@", "HEAD", "x@{1}", "a\nb", "a.",
         ] {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_would_lead_astray_are_refused() {
+    fn check_refuses_misleading_events() {
         let change = Change::new("c").unwrap();
         let time = r#""t":"2026-01-01T00:00:00Z""#;
         let ended = r#""event":"attempt_ended","story":"1","attempt":1,"verdict":"failed","reason":null,"started":"2026-01-01T00:00:00Z","duration":1.0,"exit_code":0,"cost_usd":null,"input_tokens":null,"output_tokens":null"#;

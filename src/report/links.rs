@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remote_tells_the_host() {
+    fn links_take_the_host_from_the_remote() {
         for (url, commit) in [
             (
                 "https://github.com/a/b.git",

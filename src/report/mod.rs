@@ -460,7 +460,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_schema_is_that_of_the_code() {
+    fn schema_matches_the_code() {
         let settings = SchemaSettings::draft2020_12().for_serialize();
         let mut schema = settings.into_generator().into_root_schema_for::<Report>();
         schema.insert("title".to_owned(), "A report of git-ralph".into());

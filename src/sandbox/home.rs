@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_agents_directory_only_what_it_writes_is_written() {
+    fn mounts_open_only_written_parts_of_an_agents_directory() {
         const BELONGINGS: Belongings = Belongings {
             places: &[Place::Directory(Directory {
                 variable: Some("AGENT_HOME"),
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_where_a_variable_of_the_system_says_if_it_is_there() {
+    fn mounts_follow_a_system_variable_if_its_place_exists() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path();
         fs::create_dir_all(home.join("data/agent")).unwrap();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_tools_the_keys_are_not_seen() {
+    fn mounts_hide_the_keys_of_tools() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path();
         fs::create_dir(home.join(".cargo")).unwrap();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installation_is_what_is_beside_its_bin() {
+    fn installation_is_the_directory_that_holds_its_bin() {
         let home = Path::new("/home/u");
         for (dir, wanted) in [
             (

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shell_stands_around_the_command_and_returns_files() {
+    fn shell_wraps_the_command_and_returns_files() {
         let command = [OsString::from("agent"), OsString::from("-p")];
         let mut returns = Returns::default();
         assert_eq!(returns.around(&command)[2], "exec \"$@\"");

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_helps_is_for_the_words_of_bwrap() {
+    fn hint_matches_the_message_of_bwrap() {
         for (words, wanted) in [
             (
                 "setting up uid map: Permission denied",

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_seen_stands_in_its_order_and_the_command_comes_last() {
+    fn arguments_list_mounts_in_order_and_the_command_last() {
         let walls = Walls {
             bwrap: "/usr/bin/bwrap".into(),
             mounts: vec![

@@ -21,7 +21,7 @@ mod tests {
     use crate::settings::{Configuration, TABLE};
 
     #[test]
-    fn every_setting_that_is_said_to_be_a_command_is_one() {
+    fn setting_described_as_a_command_is_a_command_line() {
         let is_command = |means: &str| {
             ["command line", "shell command"]
                 .iter()

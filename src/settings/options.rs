@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_loop_keeps_is_read_back() {
+    fn kept_settings_survive_their_serialization() {
         let kept = LoopSettings {
             mark: Mark::Never,
             plain: PlainOptions {

@@ -84,12 +84,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn parser_survives_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = Configuration::parse(&bytes);
     }
 
     #[test]
-    fn entries_are_taken_or_the_wrong_one_is_named(entries in prop::collection::vec(entry(), 0..6)) {
+    fn parser_takes_entries_or_names_the_wrong_one(entries in prop::collection::vec(entry(), 0..6)) {
         let listing = entries.concat();
         match Configuration::parse(listing.as_bytes()) {
             Err(SettingsError::Value { key, value, .. }) => {
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_broken_listing_says_no_more_than_a_whole_one(
+    fn parser_survives_a_cut_listing(
         entries in prop::collection::vec(entry(), 0..6),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn a_time_is_no_less_than_nothing(text in r"[0-9a-zA-Z .:+\-]{0,24}") {
+    fn parsed_duration_is_positive(text in r"[0-9a-zA-Z .:+\-]{0,24}") {
         if let Ok(Some(limit)) = parse_duration(&text) {
             prop_assert!(limit.is_positive());
         }

@@ -18,7 +18,7 @@ fn local(entries: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_configured_gives_the_defaults() {
+fn empty_configuration_gives_the_defaults() {
     let configuration = Configuration::parse(b"").unwrap();
     assert_eq!(configuration.settings, Settings::default());
     assert_eq!(configuration.identities, Identities::default());
@@ -51,7 +51,7 @@ fn values_are_read_and_lists_add_up() {
 }
 
 #[test]
-fn a_wrong_value_names_the_key_and_what_is_right() {
+fn error_names_the_key_and_the_valid_values() {
     let error = Configuration::parse(&local(&["ralph.maxretries\nmany"])).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -62,7 +62,7 @@ fn a_wrong_value_names_the_key_and_what_is_right() {
 }
 
 #[test]
-fn what_has_no_effect_is_told_where_it_asks_for_something() {
+fn configuration_reports_settings_without_effect() {
     let ignored = |entry: &str| Configuration::parse(&local(&[entry])).unwrap().ignored;
     let why = "the setting ralph.checkpointHooks has no effect in this version";
     assert_eq!(ignored("ralph.checkpointhooks\ntrue"), [why]);
@@ -87,7 +87,7 @@ fn what_has_no_effect_is_told_where_it_asks_for_something() {
 }
 
 #[test]
-fn a_command_reads_the_settings_anew_but_for_what_began_the_loop() {
+fn command_rereads_the_settings_except_those_that_the_loop_keeps() {
     let kept = LoopSettings {
         mark: Mark::Never,
         plain: PlainOptions {

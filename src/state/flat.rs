@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_another_machine_comes_from_it() {
+    fn flat_state_brings_nothing_of_another_machine() {
         let here = read(FLAT).unwrap();
         let travelling = here.common.clone().text(&here.change).unwrap();
         assert!(

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_of_things_to_do_or_the_only_one_is_meant() {
+    fn checklist_finds_the_fix_plan_or_the_only_list() {
         let top = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(top.path().join(name), text).unwrap();
         assert_eq!(checklist(top.path()), None);

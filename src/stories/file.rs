@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_missing_directory_and_special_files_apart() {
+    fn read_distinguishes_missing_files_directories_and_special_files() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();

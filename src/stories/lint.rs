@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_in_a_list_is_told() {
+    fn lint_reports_a_promise_tag_in_a_list() {
         let tag = "<promise>COMPLETE</promise>";
         let mut body = story("Check", &[]);
         body.body = format!("a\n{tag}\n");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn work_for_people_is_told_with_what_to_type() {
+    fn lint_reports_work_for_people_with_a_command() {
         let told =
             ["the story a b reads like work for people ('manual'); to pass over it: git ralph skip 'a b'"];
         assert_eq!(messages(story("5. Manual testing", &[])), told);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_checked_or_undone_later_is_told() {
+    fn lint_reports_rollback_and_success_sections() {
         for title in [
             "Rollback",
             "7. Rollback plan",
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn many_tasks_and_unknown_dependencies_are_told() {
+    fn lint_reports_many_tasks_and_unknown_dependencies() {
         assert!(messages(story("A", &[("t", false); 15])).is_empty());
         let many = messages(story("A", &[("t", false); 16]));
         assert_eq!(

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_are_missing_or_used_twice_are_made_unique_and_told() {
+    fn missing_and_repeated_ids_are_made_unique_and_reported() {
         let text =
             "[{\"description\":\"Add it\"},\n{\"description\":\"Add it\"},\n{\"id\":\"1\"},\n{\"id\":1}]";
         let records = parse(text.as_bytes(), "p").unwrap();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn error_names_the_place_of_a_mistake() {
         assert_eq!(
             wrong(b"{\n \"stories\": [\n  {\"id\": }\n"),
             "cannot read stories from 'prd.json': it is not valid JSON at line 3, column 10: expected value"

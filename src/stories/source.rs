@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_that_is_gone_or_not_to_be_told_apart_has_vanished() {
+    fn missing_or_ambiguous_story_has_vanished() {
         let (top, source) = repository("tasks.md", CHECKLIST.as_bytes());
         let story = listed(&source, top.path()).stories.remove(1);
         for now in ["", "## 1. A\n- [ ] save\n## 3. B\n- [ ] save\n"] {
@@ -438,7 +438,7 @@ mod tests {
         }
 
         #[test]
-        fn a_path_that_leads_out_by_its_words_is_the_absolute_one() {
+        fn relative_path_that_leaves_the_repository_becomes_absolute() {
             let (outside, _) = repository("plan.md", CHECKLIST.as_bytes());
             let top = outside.path().join("repository");
             fs::create_dir(&top).unwrap();

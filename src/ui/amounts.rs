@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_of_costs_says_what_it_does_not_hold() {
+    fn sum_of_costs_counts_attempts_without_a_price() {
         assert_eq!(spent(0.5, 0, 3), "$0.50");
         assert_eq!(spent(0.5, 1, 3), "$0.50 known, 1 of 3 attempts without a price");
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_by_the_clock() {
+    fn long_wait_shows_the_clock_time() {
         let until = "2026-11-22T17:00:20[UTC]".parse().unwrap();
         let told = |seconds| waiting_time(seconds, &until);
         assert_eq!(told(11), "in 11s");

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_others_say_is_a_command() {
+    fn inert_disables_workflow_commands_in_foreign_text() {
         let text = "a::b\n  ::error::x\n::stop-commands::y\nz ##[group]w\n";
         let safe = "a::b\n  \\::error::x\n\\::stop-commands::y\nz ##\\[group]w\n";
         assert_eq!(inert(text), safe);

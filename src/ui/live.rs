@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_says_what_it_does_and_how_quiet_it_is() {
+    fn line_shows_activity_and_silence() {
         let begun = Instant::now();
         let at = |seconds: u64, cost, watching: &Watching| {
             let now = begun + Duration::from_secs(seconds);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_line_a_long_silence_is_broken() {
+    fn tick_breaks_a_long_silence_if_there_is_no_line() {
         let Some(before) = Instant::now().checked_sub(Duration::from_secs(600)) else {
             return;
         };

@@ -286,7 +286,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_a_terminal_acts_upon_is_seen_instead() {
+    fn control_characters_are_shown_as_text() {
         for (text, seen) in [
             ("a title\n\tit goes on", "a title\n\tit goes on"),
             ("\x1b]52;c;cm0=\x07", "^[]52;c;cm0=^G"),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_styles_pass_and_no_others() {
+    fn only_styles_of_git_ralph_pass() {
         let text = format!("{} \x1b[1mb\x1b[0m", styled(&["1", "31"], "a\x1b[2J"));
         assert_eq!(
             shown(&text, Styles::Drawn),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same() {
+    fn escaped_json_keeps_its_value() {
         let value = serde_json::json!({"a": "\u{9b}\u{202e}\x7f\x1b ##[error]x"});
         let text = serde_json::to_string_pretty(&value).unwrap();
         for commands in [true, false] {
@@ -376,7 +376,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_of_any_size_print_the_same(
+        fn size_of_pieces_does_not_change_the_output(
             text in r"(?s)(\PC|.|\x1b|\x1b\[|[0-9;]m|\x1b\]|\x07|\n){0,24}",
             size in 1_usize..5,
         ) {

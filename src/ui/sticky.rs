@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_stays_below_whatever_flows() {
+    fn line_stays_below_all_output() {
         holds(&["one\n", "two\n"]);
         holds(&["on", "e\ntw", "o", "\n", "\n"]);
         holds(&["x".repeat(COLUMNS).as_str(), "more", "\n"]);
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_leaves_no_trace(pieces in prop::collection::vec("[a-c\n]{0,30}|\r|\x1b\\[1m", 1..20)) {
+        fn line_leaves_no_trace(pieces in prop::collection::vec("[a-c\n]{0,30}|\r|\x1b\\[1m", 1..20)) {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             holds(&pieces);
         }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_says_so() {
+    fn cut_text_ends_in_dots() {
         assert_eq!(cut("a line", 6), "a line");
         assert_eq!(cut("a longer line", 8), "a lon...");
         assert_eq!(cut("日本語の長い題", 9), "日本語...");

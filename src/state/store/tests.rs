@@ -23,7 +23,7 @@ fn the_directory_of_all_loops_is_shared_as_the_repository_is() {
 }
 
 #[test]
-fn a_link_to_elsewhere_is_replaced_and_a_repository_that_is_gone_is_not_made() {
+fn clear_root_replaces_a_link_and_makes_no_missing_repository() {
     let dir = tempfile::tempdir().unwrap();
     let (root, out) = (dir.path().join("ralph"), dir.path().join("out"));
     fs::create_dir(&out).unwrap();
@@ -35,7 +35,7 @@ fn a_link_to_elsewhere_is_replaced_and_a_repository_that_is_gone_is_not_made() {
 }
 
 #[test]
-fn whose_the_files_are_is_told() {
+fn denied_file_of_another_user_is_a_foreign_state() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("c.toml");
     fs::write(&file, "").unwrap();
@@ -54,7 +54,7 @@ fn whose_the_files_are_is_told() {
 }
 
 #[test]
-fn loops_that_cannot_be_listed_are_not_none() {
+fn unreadable_list_of_loops_is_an_error_and_not_empty() {
     let dir = tempfile::tempdir().unwrap();
     assert!(changes(dir.path()).unwrap().is_empty());
     fs::write(dir.path().join("ralph"), "").unwrap();

@@ -356,7 +356,7 @@ fn others(source: &Source, bytes: &[u8]) -> Vec<(Story, String)> {
 }
 
 #[test]
-fn what_an_attempt_does_to_other_stories_is_put_back() {
+fn settle_restores_other_stories() {
     for (format, list, source) in formats() {
         for attack in ATTACKS {
             let name = attack.0;
@@ -389,7 +389,7 @@ fn what_an_attempt_does_to_other_stories_is_put_back() {
 }
 
 #[test]
-fn what_an_attempt_adds_or_only_lays_out_otherwise_stays() {
+fn settle_keeps_additions_and_changes_of_layout() {
     for (format, list, source) in formats() {
         for edit in HONEST {
             let name = edit.0;
@@ -412,7 +412,7 @@ fn what_an_attempt_adds_or_only_lays_out_otherwise_stays() {
 }
 
 #[test]
-fn the_own_marks_stay_where_the_rest_is_put_back() {
+fn settle_keeps_own_marks_beside_restored_stories() {
     for (format, list, source) in formats() {
         let ticks = &HONEST[0];
         let rewords = ATTACKS
@@ -443,7 +443,7 @@ fn the_own_marks_stay_where_the_rest_is_put_back() {
 }
 
 #[test]
-fn a_list_that_is_gone_is_the_old_one_and_sorted_json_stays() {
+fn settle_restores_a_missing_list_and_keeps_sorted_json() {
     for (format, list, source) in formats() {
         let kept = source.settle(list.as_bytes(), Err("it is gone"), "1", Additions::Stay);
         assert_eq!(kept.bytes, list.as_bytes(), "{format}");

@@ -109,7 +109,7 @@ fn a_list_with_a_date_is_found_by_the_name_behind_it() {
 }
 
 #[test]
-fn two_lists_for_one_name_are_told_and_one_can_be_named() {
+fn error_names_two_lists_for_one_change_and_a_path_selects_one() {
     let top = repository(&[
         ("openspec/changes/a/tasks.md", ""),
         ("specs/a/tasks.md", ""),
@@ -125,7 +125,7 @@ fn two_lists_for_one_name_are_told_and_one_can_be_named() {
 }
 
 #[test]
-fn what_was_looked_for_and_what_was_passed_over_is_told() {
+fn error_lists_the_searched_and_the_skipped_places() {
     let top = repository(&[
         ("openspec/changes/b/tasks.md", ""),
         ("specs/a/tasks.md", ""),
@@ -152,7 +152,7 @@ fn what_was_looked_for_and_what_was_passed_over_is_told() {
 }
 
 #[test]
-fn a_path_below_an_openspec_directory_is_of_openspec() {
+fn path_below_an_openspec_directory_has_the_openspec_layout() {
     let adapter = |path: &str| {
         find(Path::new("/nowhere"), "c", Some(path), None)
             .unwrap()
@@ -177,7 +177,7 @@ fn a_path_below_an_openspec_directory_is_of_openspec() {
 }
 
 #[test]
-fn the_nearest_openspec_above_is_looked_at_too() {
+fn search_includes_the_nearest_openspec_directory_above() {
     let top = repository(&[
         ("docs/openspec/changes/a/tasks.md", ""),
         ("docs/deep/openspec/changes/b/tasks.md", ""),
@@ -201,7 +201,7 @@ fn the_nearest_openspec_above_is_looked_at_too() {
 }
 
 #[test]
-fn a_list_of_several_files_is_told() {
+fn error_reports_a_list_of_several_files() {
     let change = "openspec/changes/c";
     let top = repository(&[
         (

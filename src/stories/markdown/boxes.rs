@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_no_box() {
+    fn parser_rejects_text_that_is_no_box() {
         for text in [
             "", "[", "[ ", "[xx] a", "[\n] a", "[[] a", "[\\] a", "[`] a", "( ) a",
         ] {

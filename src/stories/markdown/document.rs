@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deep_is_plain() {
+    fn text_that_is_nested_too_deep_is_plain() {
         let document = |text: &str| Document::new(text.as_bytes()).markdown().0.to_owned();
         let most = "> - 1. ".repeat(21) + ">";
         assert_eq!(document(&most), most);

@@ -212,13 +212,13 @@ mod tests {
     }
 
     #[test]
-    fn with_one_section_the_deepest_level_is_taken() {
+    fn single_section_selects_the_deepest_level() {
         let text = "# T\n## A\n- [ ] 0\n### B\n- [ ] 1\n- [ ] 2\n## Notes\n";
         expect(text, Grouping::Auto, &[("preamble", 1), ("B", 2)]);
     }
 
     #[test]
-    fn without_sections_each_outermost_box_is_a_story() {
+    fn outermost_box_is_a_story_if_there_are_no_sections() {
         let text = "# T\n- [ ] 1\n  - [ ] 1.1\n- plain\n  - [ ] 2\n";
         expect(text, Grouping::Auto, &[("1", 2), ("2", 1)]);
         expect("- [ ] a\n", Grouping::Auto, &[("a", 1)]);

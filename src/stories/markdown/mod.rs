@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_boxes_is_told_with_its_sections() {
+    fn plan_warns_of_each_section_of_a_list_without_boxes() {
         let text = "# Plan\n## 1. A\n### Why\n## Notes\n";
         let plan = parse(text);
         let told = plan.warnings.iter().chain(&plan.aside);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_openspec_counts_all_the_same_is_told() {
+    fn plan_warns_of_boxes_that_only_openspec_counts() {
         let text = "## A\n- [ ] a\n```\n- [ ] b\n- [x] c\n```\n\n    - [ ] d\n";
         let told = |plan: Plan| {
             plan.warnings

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn code_comments_and_html_have_none_but_are_told() {
+    fn boxes_in_code_comments_and_html_are_lookalikes() {
         let text = "```\n- [ ] a\n```\n\n    - [ ] b\n\n<!-- - [ ] c\n- [x] d -->\n\n<div>\n- [ ] e\n</div>\n\n- [ ] f <!-- g -->\n- [ ] h `[ ] i`\n";
         let found = outline(text);
         assert_eq!(
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_and_boxes_without_a_space_are_none_but_are_told() {
+    fn labels_and_boxes_without_a_space_are_lookalikes() {
         let text = "- [P] a\n- b\n-[ ] c\n\n> *[x] d\n\ne -[ ] f\n- \\[P] g\n- [1] h\n\n[1]: u\n";
         let found = outline(text);
         assert!(found.boxes.is_empty());

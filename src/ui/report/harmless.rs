@@ -71,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_of_others_is_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
+        fn foreign_text_becomes_no_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
             use pulldown_cmark::{Event, Options, Parser, Tag};
 
             let all = format!("- {}\n\n{}", inline(&text, 1000), fenced("diff", &text));

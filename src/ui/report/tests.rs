@@ -38,7 +38,7 @@ fn large_loops_fit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_form_can_be_made_of_any_events(events in samples::events()) {
+    fn every_form_renders_any_events(events in samples::events()) {
         let report = samples::report_of(&events);
         let reports = [report];
         fits(&reports);
@@ -63,7 +63,7 @@ proptest! {
 }
 
 #[test]
-fn junit_says_how_the_loop_stands_and_fails_if_it_came_to_its_end_undone() {
+fn junit_shows_the_outcome_and_fails_if_the_loop_ended_undone() {
     use OutcomeKind::{Aborted, Complete, Finished, Open, Running, Stopped, WaitsForPerson, WaitsForService};
     let mut report = samples::report_of(&[]);
     for (kind, fails) in [

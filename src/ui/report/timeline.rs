@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_on_the_line(spans in prop::collection::vec((-1e9..1e9_f64, -10.0..1e7_f64), 0..20), width in 1_usize..30) {
+        fn timeline_shows_every_span(spans in prop::collection::vec((-1e9..1e9_f64, -10.0..1e7_f64), 0..20), width in 1_usize..30) {
             let spans: Vec<Span> = spans.into_iter().map(|(at, long)| from(at, long)).collect();
             let scale = Scale::over(spans.clone());
             let (_, ticks) = scale.ticks();

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_searched_up_the_output_and_then_in_the_list() {
+    fn search_moves_up_the_output_and_then_through_the_list() {
         let model = model();
         let lines = text("one form\ntwo\nthree FORM\nfour\nfive\n");
         let mut chosen = Chosen {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_searched_down_a_page_from_its_top() {
+    fn search_moves_down_a_page_from_its_top() {
         let model = model();
         let lines = text("a form\nb\nc\nd form\ne\nf\n");
         let mut chosen = Chosen {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_covers_the_output_is_left_step_by_step() {
+    fn back_closes_pages_over_the_output_one_by_one() {
         let lines = text("1\n2\n3\n4\n5\n");
         let mut chosen = Chosen::default();
         chosen.turn_to(Page::Help);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_each_choice_does_at_any_size() {
+    fn completion_explains_each_choice_at_any_size() {
         assert_eq!(
             drawn(80, 12).trim_end(),
             "add-login: 3 of 3 stories are complete; 4 attempts, 8m 12s, $0.84
@@ -218,7 +218,7 @@ Enter  later: git ralph finish"
     }
 
     #[test]
-    fn what_waits_for_enter_is_shown() {
+    fn completion_shows_the_choice_that_waits_for_enter() {
         let shown = drawn_with(Some(Choice::Keep), 80, 12);
         assert!(shown.contains("\n> k  keep     stay on"), "{shown}");
         assert!(shown.contains("\nEnter  keep   Esc  back"), "{shown}");

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_do_what_the_table_says() {
+    fn keys_match_the_table() {
         let press = |code, modifiers| action(&KeyEvent::new(code, modifiers));
         let plain = |code| press(code, KeyModifiers::NONE);
         assert_eq!(plain(KeyCode::Char('k')), Some(Action::StoryBefore));

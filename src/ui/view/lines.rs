@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_what_a_terminal_would_leave_of_it() {
+    fn line_is_the_text_that_a_terminal_would_leave() {
         assert_eq!(
             lines(&[b"10%\r50%\r100%\nnext\r\nla", b"st"]),
             ["100%", "next", "last"]

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_happens_to_a_view_happens_to_its_loop() {
+    fn failing_view_leaves_its_loop_alone() {
         let left = |left| ViewThread::spawn(move |_| left).unwrap().close();
         assert!(!left(Ok(Left::ByKey)));
         assert!(!left(Err(io::Error::other("no terminal"))));

@@ -192,7 +192,7 @@ fn every_state_fits_every_size() {
 }
 
 #[test]
-fn output_that_was_scrolled_says_how_much_is_new() {
+fn scrolled_output_counts_the_new_lines() {
     let chosen = Chosen {
         below: 1,
         seen: 1,
@@ -204,7 +204,7 @@ fn output_that_was_scrolled_says_how_much_is_new() {
 }
 
 #[test]
-fn colours_say_nothing_that_words_do_not() {
+fn text_is_the_same_without_colours() {
     let model = model(events());
     let rows = |coloured| {
         let chosen = Chosen {
@@ -264,7 +264,7 @@ fn whose(model: &Model, chosen: &Chosen, files: Option<&Result<Changed, Unknown>
 }
 
 #[test]
-fn it_is_said_whose_text_is_shown_and_what_the_attempt_used() {
+fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
     let mut model = model(events());
     let found = Ok([("a".to_owned(), 'M'), ("b".to_owned(), 'A')].into());
     let shown = |story, attempt, page: Option<Page>| Chosen {
@@ -337,7 +337,7 @@ fn it_is_said_whose_text_is_shown_and_what_the_attempt_used() {
 }
 
 #[test]
-fn words_that_are_searched_for_are_marked_and_typed_in_the_last_line() {
+fn search_marks_found_words_and_takes_input_in_the_last_line() {
     let chosen = Chosen {
         words: "LOGIN".to_owned(),
         typed: Some("log".to_owned()),
@@ -367,7 +367,7 @@ fn words_that_are_searched_for_are_marked_and_typed_in_the_last_line() {
 }
 
 #[test]
-fn a_page_that_does_not_fit_says_how_far_it_is() {
+fn long_page_shows_its_position() {
     let text: String = (1..=20).map(|line| format!("line {line}\n")).collect();
     let at = |below| {
         let chosen = Chosen {
