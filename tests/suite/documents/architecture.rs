@@ -9,7 +9,7 @@ use super::source;
 type Rooms = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
-fn rooms_use_what_the_table_says_and_nothing_else() {
+fn rooms_use_exactly_the_rooms_of_the_table() {
     let text = fs::read_to_string(source().join("docs/architecture.md")).unwrap();
     let words = words(&text);
     let mut found: Rooms = rooms_of_table(&text)

@@ -7,7 +7,7 @@ use crate::support::document::block;
 use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
-fn a_job_goes_on_where_another_one_stopped() {
+fn job_continues_where_another_job_stopped() {
     let sandbox = Sandbox::new();
     let remote = sandbox.outside("remote.git");
     let remote = remote.to_str().unwrap();
@@ -94,7 +94,7 @@ fn each_change_that_is_done_gets_one_pull_request() {
 }
 
 #[test]
-fn what_could_not_be_pushed_goes_on_from_a_bundle() {
+fn clone_continues_unpushed_work_from_a_bundle() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.completing("echo x >one")).exits(0);
     sandbox.step("next", &sandbox.failing("echo x >two")).exits(3);
@@ -123,7 +123,7 @@ fn what_could_not_be_pushed_goes_on_from_a_bundle() {
 }
 
 #[test]
-fn the_line_for_cron_goes_on_each_time() {
+fn line_for_cron_continues_the_loop_each_time() {
     let sandbox = Sandbox::new();
     let home = sandbox.outside("home");
     std::os::unix::fs::symlink(&sandbox.top, home.join("project")).unwrap();

@@ -30,7 +30,7 @@ fn every_command_has_its_page() {
 }
 
 #[test]
-fn the_page_is_what_man_makes_of_it() {
+fn help_prints_the_page_as_man_renders_it() {
     let sandbox = Sandbox::empty();
     sandbox.install("man", "echo \"SYNOPSIS of $*\"; head -n 1 | tr a-z A-Z");
     let output = help(&sandbox, &["next"]).run().exits(0);
@@ -51,7 +51,7 @@ fn the_page_is_what_man_makes_of_it() {
 }
 
 #[test]
-fn without_man_it_is_the_long_help() {
+fn help_prints_the_long_help_without_man() {
     for man in [NO_MAN, "exit 3"] {
         let sandbox = Sandbox::empty();
         sandbox.install("man", man);
@@ -72,7 +72,7 @@ fn without_man_it_is_the_long_help() {
 }
 
 #[test]
-fn on_a_terminal_man_shows_the_page() {
+fn man_shows_the_page_on_a_terminal() {
     let sandbox = Sandbox::empty();
     sandbox.install(
         "man",
@@ -87,7 +87,7 @@ fn on_a_terminal_man_shows_the_page() {
 }
 
 #[test]
-fn on_a_terminal_without_man_the_pager_of_git_shows_the_help() {
+fn pager_of_git_shows_the_help_on_a_terminal_without_man() {
     let sandbox = Sandbox::empty();
     sandbox.install("man", NO_MAN);
     let line = "git ralph help next";

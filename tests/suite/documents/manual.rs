@@ -26,14 +26,14 @@ pub use roff::links;
 const DATE: &str = "2026-11-22";
 
 #[test]
-fn pages_are_those_of_their_sources() {
+fn pages_match_their_sources() {
     for (name, page) in pages() {
         assert_data_eq!(page, Data::read_from(&dir().join(name), None).raw());
     }
 }
 
 #[test]
-fn every_command_and_topic_has_a_page_and_nothing_else_has() {
+fn manual_has_one_page_for_each_command_and_topic() {
     let commands = generated::commands();
     let verbs = commands.iter().map(|(verb, _)| file_name(verb, 1));
     let topics = TOPICS.iter().map(|(topic, _)| file_name(topic, 7));

@@ -10,7 +10,7 @@ use super::source;
 use crate::support::{Sandbox, print};
 
 #[test]
-fn make_installs_what_there_is_and_removes_it() {
+fn make_installs_all_files_and_removes_them() {
     if !crate::installed("make") {
         return;
     }

@@ -277,7 +277,7 @@ esac"#,
 }
 
 #[test]
-fn a_gate_holds_the_tests_that_were_there() {
+fn gate_of_the_recipe_rejects_changes_of_earlier_tests() {
     let sandbox = Sandbox::new();
     sandbox.write("tests/old.sh", "test -e work\n");
     sandbox.git(&["add", "-A"]);

@@ -45,7 +45,7 @@ fn the_page_has_the_table_too_when_an_error_ends_the_run() {
 }
 
 #[test]
-fn what_failed_is_an_annotation() {
+fn commands_print_failures_as_annotations() {
     let sandbox = Sandbox::new();
     let github = |args: &[&str]| sandbox.ralph_cmd(args).env("GITHUB_ACTIONS", "true").run();
     github(&["status", "nope"])

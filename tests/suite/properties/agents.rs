@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use crate::support::{CHANGE, COMPLETE, Sandbox, TASKS, wait_for, wait_until};
 
 #[test]
-fn what_is_printed_last_decides_and_the_exit_code_does_not() {
+fn verdict_follows_the_last_promise_and_not_the_exit_code() {
     let cases = [
         ("exit 3", "no_signal"),
         ("complete >&2", "no_signal"),
@@ -32,7 +32,7 @@ fn what_is_printed_last_decides_and_the_exit_code_does_not() {
 }
 
 #[test]
-fn the_final_message_of_claude_decides() {
+fn verdict_follows_the_final_message_of_claude() {
     let line = |kind: &str, rest: &str| format!("{{\"type\":\"{kind}\",{rest}}}");
     let begin = line(
         "system",
@@ -125,7 +125,7 @@ ralph=$(ps -o ppid= -p $PPID); kill -STOP $ralph; sleep 15; kill -CONT $ralph; s
 }
 
 #[test]
-fn an_agent_that_prints_text_is_told_to_sign_in_too() {
+fn sign_in_hint_covers_agents_that_print_text() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.agent("echo x >x; echo 'Invalid API key: fix it'; exit 1");
@@ -143,7 +143,7 @@ fn an_agent_that_prints_text_is_told_to_sign_in_too() {
 }
 
 #[test]
-fn a_limit_in_dollars_counts_what_agents_tell() {
+fn cost_limit_sums_the_costs_that_agents_report() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.maxCost", "0.01");
     sandbox.start();
@@ -263,7 +263,7 @@ fn ctrl_c_reaches_git_and_all_it_started() {
 }
 
 #[test]
-fn what_the_agent_leaves_running_is_ended() {
+fn step_ends_processes_that_the_agent_left() {
     let sandbox = Sandbox::started();
     let agent = sandbox.completing(
         "(while :; do echo x >>late; sleep 0.01; done) & setsid sleep 600 >/dev/null 2>&1 &\nsleep 0.1",
@@ -277,7 +277,7 @@ fn what_the_agent_leaves_running_is_ended() {
 }
 
 #[test]
-fn a_large_prompt_and_an_agent_that_does_not_read_it() {
+fn step_handles_a_large_prompt_and_an_agent_that_reads_none() {
     let sandbox = Sandbox::new();
     let body = "word ".repeat(200_000);
     sandbox.write(
@@ -295,7 +295,7 @@ fn a_large_prompt_and_an_agent_that_does_not_read_it() {
 }
 
 #[test]
-fn the_agents_environment() {
+fn agent_gets_its_variables_prompt_and_learnings() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.completing("env >\"$notes/env\"; cat \"$RALPH_PROMPT_FILE\" >\"$notes/prompt\"; echo use make >>\"$RALPH_LEARNINGS\"");
@@ -323,7 +323,7 @@ fn the_agents_environment() {
 }
 
 #[test]
-fn a_promise_in_the_list_is_told_and_is_nobodys_word() {
+fn start_warns_of_a_promise_in_the_list_that_never_counts() {
     let sandbox = Sandbox::new();
     let list = format!("## 1. {COMPLETE}\n- [ ] 1.1 one\n");
     sandbox.write(TASKS, &list);
@@ -342,7 +342,7 @@ fn a_promise_in_the_list_is_told_and_is_nobodys_word() {
 }
 
 #[test]
-fn the_version_of_an_agent_that_does_not_say_it_is_that_of_its_package() {
+fn package_gives_the_version_of_an_agent() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let package = sandbox.outside("node_modules/some-agent");

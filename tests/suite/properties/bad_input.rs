@@ -23,7 +23,7 @@ fn names_that_cannot_be_a_branch_are_refused() {
 }
 
 #[test]
-fn a_hint_names_a_change_that_there_is() {
+fn hint_names_an_existing_change() {
     let sandbox = Sandbox::new();
     for verb in ["next", "retry", "prompt"] {
         sandbox
@@ -63,7 +63,7 @@ fn a_wrong_command_line_is_a_usage_error() {
 }
 
 #[test]
-fn an_unknown_loop_is_told_with_those_there_are() {
+fn error_lists_the_loops_for_an_unknown_name() {
     let sandbox = Sandbox::new();
     for verb in ["next", "retry", "prompt", "log", "complete", "revert", "status"] {
         let output = sandbox.ralph(&[verb, "nothing"]).exits(1).answers_nothing();
@@ -83,7 +83,7 @@ fn an_unknown_loop_is_told_with_those_there_are() {
 }
 
 #[test]
-fn several_loops_must_be_told_apart() {
+fn commands_need_a_name_if_there_are_several_loops() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let linked = sandbox.outside("linked");
@@ -177,7 +177,7 @@ fn another_git_dir_in_the_environment_is_refused() {
 }
 
 #[test]
-fn git_variables_in_the_environment_do_not_lead_astray() {
+fn commands_ignore_git_variables_in_the_environment() {
     let sandbox = Sandbox::dirty();
     let decoy = sandbox.outside("decoy.index");
     let cmd = sandbox

@@ -33,7 +33,7 @@ fn a_loop_in_a_work_tree_of_a_bare_repository_ends_in_both_ways() {
 }
 
 #[test]
-fn git_s_directory_elsewhere_is_no_work_tree() {
+fn separate_git_directory_is_no_work_tree() {
     let sandbox = Sandbox::new();
     let elsewhere = sandbox.outside("elsewhere");
     sandbox.git(&["init", "-q", "--separate-git-dir", elsewhere.to_str().unwrap()]);

@@ -74,7 +74,7 @@ fn a_signal_gives_the_agent_its_time_and_a_kill_leaves_nothing_running() {
 }
 
 #[test]
-fn where_it_does_not_work_on_goes_on_and_require_does_not() {
+fn broken_bwrap_stops_box_require_but_not_box_on() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.install(
@@ -354,7 +354,7 @@ fn the_git_of_submodules_and_inner_repositories_is_put_back_with_a_box_and_witho
 }
 
 #[test]
-fn an_agent_that_asks_in_the_box_is_told_that_it_runs() {
+fn status_in_the_box_shows_the_running_attempt() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
         return;
@@ -366,7 +366,7 @@ fn an_agent_that_asks_in_the_box_is_told_that_it_runs() {
 }
 
 #[test]
-fn in_a_box_nothing_can_be_committed_in_a_submodule_and_this_is_told() {
+fn attempt_in_a_box_cannot_commit_in_a_submodule_and_gets_the_reason() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
         return;
@@ -381,7 +381,7 @@ fn in_a_box_nothing_can_be_committed_in_a_submodule_and_this_is_told() {
 }
 
 #[test]
-fn the_network_is_open_and_objects_that_are_elsewhere_are_read() {
+fn box_opens_the_network_and_reads_alternate_objects() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
         return;

@@ -302,7 +302,7 @@ fn done(sandbox: &Sandbox, victim: &Victim) -> Vec<&'static str> {
 }
 
 #[test]
-fn without_a_box_each_act_is_done() {
+fn each_act_succeeds_without_a_box() {
     let first = surroundings();
     if !first.has_boxes() {
         return;
@@ -329,7 +329,7 @@ fn without_a_box_each_act_is_done() {
 }
 
 #[test]
-fn in_the_box_no_act_is_done_by_agent_gate_hook_or_reviewer() {
+fn box_prevents_each_act_of_agent_gate_hook_and_reviewer() {
     let first = surroundings();
     if !first.has_boxes() {
         return;

@@ -26,7 +26,7 @@ fn root_has_no_rights_in_the_box() {
 }
 
 #[test]
-fn what_makes_the_box_is_not_taken_from_where_it_can_be_written() {
+fn box_uses_no_program_from_a_writable_directory() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
         return;
@@ -63,7 +63,7 @@ fn what_makes_the_box_is_not_taken_from_where_it_can_be_written() {
 }
 
 #[test]
-fn what_is_open_before_is_not_handed_on() {
+fn attempt_inherits_no_open_files() {
     let sandbox = Sandbox::new();
     sandbox.start();
     for mode in ["off", "require"] {

@@ -38,7 +38,7 @@ const UNSEEN: [(&str, &str, &str, &str); 5] = [
 ];
 
 #[test]
-fn what_a_conversion_hides_is_undone() {
+fn failed_attempt_undoes_changes_that_a_conversion_hides() {
     for (setting, attributes, text, script) in UNSEEN {
         let sandbox = converting(setting, attributes, text);
         let (files, mtimes) = (sandbox.files(), sandbox.mtimes());
@@ -69,7 +69,7 @@ fn what_a_conversion_hides_is_undone() {
 }
 
 #[test]
-fn without_the_record_bytes_that_git_does_not_have_stay() {
+fn bytes_unknown_to_git_stay_if_the_record_is_gone() {
     let sandbox = converting("core.autocrlf=true", "", "a\r\nb\r\n");
     sandbox.write("b.txt", "a\nb\n");
     sandbox.start();

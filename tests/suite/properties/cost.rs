@@ -41,7 +41,7 @@ fn is_within(commands: &[String], processes: usize, scans: usize) {
 }
 
 #[test]
-fn no_step_asks_git_more_than_it_must() {
+fn steps_run_no_more_git_commands_than_needed() {
     let sandbox = Sandbox::new();
     // Before 2.46 git moves HEAD in no transaction: that takes two processes more.
     let version = sandbox.git(&["version"]);

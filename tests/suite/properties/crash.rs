@@ -20,7 +20,7 @@ fn killed(sandbox: &Sandbox) {
 }
 
 #[test]
-fn next_goes_on_after_a_crash() {
+fn next_continues_after_a_crash() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let files = sandbox.files();
@@ -48,7 +48,7 @@ fn next_goes_on_after_a_crash() {
 }
 
 #[test]
-fn status_finishes_what_a_crash_left() {
+fn status_finishes_a_step_after_a_crash() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let print = sandbox.print();
@@ -69,7 +69,7 @@ fn status_finishes_what_a_crash_left() {
 }
 
 #[test]
-fn finish_after_a_crash_keeps_what_the_attempt_left() {
+fn finish_after_a_crash_keeps_work_of_the_attempt() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let files = sandbox.files();
@@ -82,7 +82,7 @@ fn finish_after_a_crash_keeps_what_the_attempt_left() {
 }
 
 #[test]
-fn a_second_process_is_told_to_come_later() {
+fn second_process_is_refused_while_the_first_runs() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.agent("echo >\"$notes/at-work\"; read go <\"$notes/go\"; complete");
@@ -117,7 +117,7 @@ fn a_second_process_is_told_to_come_later() {
 }
 
 #[test]
-fn a_lock_that_a_killed_git_left_on_our_own_index_is_no_obstacle() {
+fn steps_ignore_a_stale_lock_of_the_loops_own_index() {
     let sandbox = Sandbox::new();
     let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}/slots/1"));
     std::fs::create_dir_all(&dir).unwrap();
@@ -216,7 +216,7 @@ fn status_ends_a_git_of_the_attempt_before_it_looks_for_locks() {
 }
 
 #[test]
-fn status_waits_for_no_git_of_the_user_and_leaves_the_attempt_to_a_later_command() {
+fn status_waits_for_no_git_of_the_user_and_postpones_the_attempt() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let agent = sandbox.agent("echo x >x; echo >\"$notes/at-work\"; sleep 600");
@@ -272,7 +272,7 @@ fn no_ref_of_a_judged_tree_without_a_record_is_left() {
 }
 
 #[test]
-fn what_others_leave_running_holds_no_lock() {
+fn processes_left_by_gates_hooks_and_filters_hold_no_lock() {
     let sandbox = Sandbox::dirty();
     let see = |name: &str| format!("ls -l /proc/self/fd >\"{}/{name}\"", sandbox.notes.display());
     sandbox.configure("ralph.verify", &see("gate"));
@@ -311,7 +311,7 @@ fn cut_off(sandbox: &Sandbox, args: &[&str]) {
 }
 
 #[test]
-fn the_end_of_a_loop_can_be_said_again_after_a_kill() {
+fn finish_and_abort_can_be_repeated_after_a_kill() {
     let done = || {
         let sandbox = Sandbox::new();
         sandbox.start();
@@ -335,7 +335,7 @@ fn the_end_of_a_loop_can_be_said_again_after_a_kill() {
 }
 
 #[test]
-fn what_was_said_of_a_story_counts_once_if_it_is_said_again_after_a_kill() {
+fn complete_and_fail_repeated_after_a_kill_count_once() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.write("work", "of the first story\n");

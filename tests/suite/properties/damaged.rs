@@ -20,7 +20,7 @@ fn damage(sandbox: &Sandbox, script: &str) {
 }
 
 #[test]
-fn what_was_damaged_between_steps_is_put_back() {
+fn commands_repair_damage_made_between_steps() {
     for script in DAMAGES {
         let sandbox = Sandbox::dirty();
         let before = sandbox.print();
@@ -47,7 +47,7 @@ fn what_was_damaged_between_steps_is_put_back() {
 }
 
 #[test]
-fn what_an_attempt_damaged_is_put_back() {
+fn step_repairs_damage_made_by_an_attempt() {
     for script in DAMAGES.iter().chain(&[
         "rm .git/config; mkdir .git/config",
         ": >.git/refs/heads/main",
@@ -72,7 +72,7 @@ fn what_an_attempt_damaged_is_put_back() {
 }
 
 #[test]
-fn what_keeps_the_work_is_made_again_even_if_all_records_are_gone() {
+fn step_recreates_refs_that_keep_work_without_any_record() {
     let sandbox = Sandbox::dirty();
     let before = sandbox.print();
     sandbox.start();
@@ -165,7 +165,7 @@ fn a_state_that_does_not_fit_the_repository_completes_nothing() {
 }
 
 #[test]
-fn a_branch_in_the_way_is_named() {
+fn error_names_a_branch_in_the_way() {
     let sandbox = Sandbox::started();
     let script = "git branch -m ralph/add-login x; git branch ralph";
     sandbox.cmd("sh").args(["-c", script]).run().exits(0);
@@ -187,7 +187,7 @@ fn a_branch_in_the_way_is_named() {
 }
 
 #[test]
-fn a_branch_that_an_attempt_put_in_the_way_is_named() {
+fn error_names_a_branch_that_an_attempt_put_in_the_way() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.guard", "false");
     sandbox.start();
@@ -203,7 +203,7 @@ fn a_branch_that_an_attempt_put_in_the_way_is_named() {
 }
 
 #[test]
-fn a_damaged_original_branch_is_named_with_what_helps() {
+fn error_names_a_damaged_original_branch_and_a_remedy() {
     let sandbox = Sandbox::new();
     let main = sandbox.git(&["rev-parse", "main"]);
     sandbox.start();

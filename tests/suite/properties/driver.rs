@@ -53,7 +53,7 @@ fn is_finished(sandbox: &Sandbox, done: &str) {
 }
 
 #[test]
-fn the_shell_driver() {
+fn shell_driver_completes_a_change() {
     let sandbox = prepared();
     let agent = messy(&sandbox);
     let script = format!("change=$1; shift\n{DRIVER}");
@@ -70,7 +70,7 @@ fn the_shell_driver() {
 }
 
 #[test]
-fn the_shell_driver_brings_back_what_there_is_when_a_story_cannot_be_done() {
+fn shell_driver_brings_back_finished_stories_when_one_fails() {
     let sandbox = prepared();
     let agent =
         sandbox.agent("echo $RALPH_STORY >>done.txt; test $RALPH_STORY = 1 && complete || failed never");
@@ -84,7 +84,7 @@ fn the_shell_driver_brings_back_what_there_is_when_a_story_cannot_be_done() {
 }
 
 #[test]
-fn the_driver_of_the_program() {
+fn run_completes_a_change_like_the_shell_driver() {
     let sandbox = prepared();
     let agent = messy(&sandbox);
     sandbox.ralph(&["run", NAME, "--cleanup", "--", &agent]).exits(0);
@@ -93,7 +93,7 @@ fn the_driver_of_the_program() {
 }
 
 #[test]
-fn no_agent_at_all() {
+fn user_completes_a_change_without_an_agent() {
     let sandbox = prepared();
     sandbox.ralph(&["start", NAME]).exits(0);
     for story in ["1", "2", "3"] {

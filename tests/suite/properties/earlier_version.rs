@@ -118,13 +118,13 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn what_0_2_0_had_planned_is_made() {
+fn commands_carry_out_a_step_planned_by_0_2_0() {
     let found: Vec<String> = CASES.iter().flat_map(wrong).collect();
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
-fn what_0_2_0_had_pushed_is_pulled_and_pushed() {
+fn pull_and_push_accept_a_loop_pushed_by_0_2_0() {
     let sandbox = unpacked("adopt");
     fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
     sandbox.ralph(&["pull", "add-login"]).exits(0);
@@ -239,7 +239,7 @@ fn as_before_slots(sandbox: &Sandbox, is_cut_off: bool) {
 }
 
 #[test]
-fn an_attempt_that_0_2_0_was_in_is_undone() {
+fn commands_undo_an_attempt_begun_by_0_2_0() {
     for is_cut_off in [false, true] {
         let sandbox = Sandbox::dirty();
         sandbox.write(".git/info/exclude", "secret\n");

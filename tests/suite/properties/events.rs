@@ -71,7 +71,7 @@ esac"#,
 }
 
 #[test]
-fn every_line_of_a_run_is_as_the_schema_says() {
+fn every_line_of_a_run_matches_the_schema() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "[ ! -e red ]");
     let agent = busy(&sandbox);
@@ -117,7 +117,7 @@ fn every_line_of_a_run_is_as_the_schema_says() {
 }
 
 #[test]
-fn the_schema_says_no_to_other_lines() {
+fn schema_rejects_other_lines() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0);
     let validator = validator();
@@ -143,7 +143,7 @@ fn the_schema_says_no_to_other_lines() {
 }
 
 #[test]
-fn a_line_is_there_when_it_happens() {
+fn events_are_written_at_once() {
     let sandbox = Sandbox::new();
     sandbox.start();
     // The agent waits for what a reader gets of it: kept back, that would never come.
@@ -159,7 +159,7 @@ fn a_line_is_there_when_it_happens() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_nothing() {
+fn closed_reader_does_not_end_the_command() {
     for (redirection, read) in [("", "head -n 1"), ("2>&1", "head -n 1"), ("2>&1", "true")] {
         let sandbox = Sandbox::new();
         let agent = sandbox

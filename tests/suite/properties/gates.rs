@@ -68,7 +68,7 @@ fn a_gate_before_any_work_is_seen_while_it_runs() {
 }
 
 #[test]
-fn nothing_is_left_of_a_loop_that_a_gate_refused() {
+fn start_leaves_nothing_of_a_loop_that_a_gate_refused() {
     let sandbox = Sandbox::dirty();
     let refs = sandbox.git(&["for-each-ref"]);
     let print = sandbox.print();
@@ -97,7 +97,7 @@ fn nothing_is_left_of_a_loop_that_a_gate_refused() {
 }
 
 #[test]
-fn a_gate_that_fails_says_so_once() {
+fn step_prints_the_output_of_a_failed_gate_once() {
     let sandbox = Sandbox::new();
     sandbox.write("fine", "");
     sandbox.configure("ralph.verify", "echo word; test -f fine");
@@ -148,7 +148,7 @@ fn start_undoes_what_gates_change() {
 }
 
 #[test]
-fn what_gates_change_is_part_of_the_story_and_told() {
+fn checkpoint_includes_and_reports_changes_of_gates() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "if [ -f x ]; then echo formatted >x; fi");
     sandbox.start();
@@ -188,7 +188,7 @@ fn gates_of_a_start_that_is_killed_end() {
 }
 
 #[test]
-fn three_stories_in_a_row_without_a_change_need_a_person() {
+fn three_stories_in_a_row_without_a_change_stop_the_run() {
     let sandbox = Sandbox::new();
     let list: String = (1..=5).map(|n| format!("- [ ] {n}. Story\n")).collect();
     sandbox.write(TASKS, &list);
@@ -266,7 +266,7 @@ fn with_remote() -> Sandbox {
 }
 
 #[test]
-fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
+fn guard_covers_a_gate_that_the_agent_wrote() {
     let sandbox = with_remote();
     sandbox.write("test.sh", "exit 0\n");
     sandbox.git(&["add", "test.sh"]);
@@ -302,7 +302,7 @@ fn a_gate_that_the_agent_wrote_runs_in_the_guard_and_is_looked_after() {
 }
 
 #[test]
-fn gates_before_any_work_are_looked_after_too() {
+fn guard_covers_gates_before_any_work() {
     let sandbox = with_remote();
     sandbox.configure(
         "ralph.verify",
@@ -331,7 +331,7 @@ fn a_gate_that_moves_the_branch_is_seen_before_the_checkpoint() {
 }
 
 #[test]
-fn hooks_may_push_and_are_looked_after() {
+fn hooks_may_push_but_step_repairs_their_damage() {
     let sandbox = with_remote();
     sandbox.start();
     sandbox.hook(
@@ -373,7 +373,7 @@ fn the_commands_of_a_tracker_run_in_the_guard() {
 }
 
 #[test]
-fn the_command_after_a_checkpoint_may_push_and_is_looked_after() {
+fn closed_command_may_push_but_step_repairs_its_damage() {
     let sandbox = with_remote();
     sandbox.write(
         "stories",
@@ -395,7 +395,7 @@ fn the_command_after_a_checkpoint_may_push_and_is_looked_after() {
 }
 
 #[test]
-fn a_gate_is_told_what_it_judges() {
+fn gate_gets_the_checkpoint_and_the_judged_tree() {
     let sandbox = Sandbox::new();
     let note = sandbox.outside("judged");
     let gate = format!(
@@ -434,7 +434,7 @@ fn a_gate_that_fails_now_and_then_is_run_again_if_asked_for() {
 }
 
 #[test]
-fn what_a_complete_story_rests_on_is_told() {
+fn log_shows_the_evidence_for_a_complete_story() {
     let rests_on = |sandbox: &Sandbox| {
         let log = sandbox.ralph(&["log", "--json"]).exits(0).json();
         log["attempts"][0]["rests_on"].to_string()
@@ -454,7 +454,7 @@ fn what_a_complete_story_rests_on_is_told() {
 }
 
 #[test]
-fn a_promise_without_a_change_is_judged_as_the_setting_says() {
+fn setting_decides_about_a_promise_without_a_change() {
     for (setting, code, warned) in [("warn", 0, true), ("accept", 0, false), ("fail", 3, false)] {
         let sandbox = Sandbox::started();
         sandbox.configure("ralph.emptyStory", setting);

@@ -105,7 +105,7 @@ fn the_loops_branch_keeps_its_checkpoint() {
 }
 
 #[test]
-fn branches_that_were_there_are_not_moved() {
+fn guard_refuses_to_move_earlier_branches() {
     let sandbox = Sandbox::new();
     sandbox.git(&["branch", "other"]);
     sandbox.git(&["branch", "packed"]);
@@ -147,7 +147,7 @@ fn branches_that_were_there_are_not_moved() {
 }
 
 #[test]
-fn what_git_ralph_keeps_is_not_touched() {
+fn guard_refuses_to_change_refs_of_git_ralph() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let start = sandbox.git(&["rev-parse", "refs/ralph/add-login/start"]);
@@ -165,7 +165,7 @@ fn what_git_ralph_keeps_is_not_touched() {
 }
 
 #[test]
-fn stashes_of_the_users_are_not_dropped() {
+fn guard_refuses_to_drop_stashes_of_the_user() {
     let sandbox = Sandbox::new();
     sandbox.write("README.md", "# Mine\n");
     sandbox.git(&["stash", "-q"]);
@@ -187,7 +187,7 @@ fn stashes_of_the_users_are_not_dropped() {
 }
 
 #[test]
-fn nothing_is_pushed() {
+fn guard_refuses_every_push() {
     let sandbox = Sandbox::new();
     let remote = sandbox.outside("remote");
     sandbox.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);
@@ -346,7 +346,7 @@ fn moves_of_refs_are_events() {
 }
 
 #[test]
-fn the_guards_log_decides_about_no_ref() {
+fn forged_log_of_the_guard_excuses_no_moved_ref() {
     let sandbox = Sandbox::new();
     sandbox.git(&["tag", "t1"]);
     let was = sandbox.git(&["rev-parse", "t1"]);
@@ -386,7 +386,7 @@ fn the_guard_can_be_left_off() {
 }
 
 #[test]
-fn nothing_of_the_guard_is_left() {
+fn guard_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
     sandbox.hook("pre-commit", "exit 0");
     sandbox.start();
@@ -426,7 +426,7 @@ fn nothing_of_the_guard_is_left() {
 }
 
 #[test]
-fn a_broken_guard_is_in_nobodys_way() {
+fn broken_guard_blocks_no_git_command() {
     let sandbox = Sandbox::new();
     put_hook(&sandbox.top.join(".git/hooks"), "reference-transaction", 0o755);
     sandbox.start();

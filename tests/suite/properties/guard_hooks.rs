@@ -80,7 +80,7 @@ fn hooks_of_the_user_run_as_without_a_guard() {
 }
 
 #[test]
-fn a_users_hook_has_its_say() {
+fn hook_of_the_user_can_refuse_under_the_guard() {
     let sandbox = Sandbox::new();
     let hooks = sandbox.top.join(".git/hooks");
     for name in ["pre-commit", "reference-transaction"] {

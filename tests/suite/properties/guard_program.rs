@@ -50,7 +50,7 @@ fn the_guard_outlives_the_programs_file() {
 }
 
 #[test]
-fn a_guard_that_nobody_answers_refuses_pushes_and_is_told() {
+fn unanswered_guard_refuses_pushes_and_is_reported() {
     let sandbox = Sandbox::new();
     let program = copy_of_the_program(&sandbox);
     let remote = sandbox.outside("remote");

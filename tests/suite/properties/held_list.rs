@@ -19,7 +19,7 @@ fn done(sandbox: &Sandbox) -> Vec<bool> {
 }
 
 #[test]
-fn ticks_of_other_stories_are_put_back_and_told() {
+fn step_restores_and_reports_ticks_of_other_stories() {
     let sandbox = Sandbox::started();
     let list = sandbox.read(TASKS);
     let told = format!("{TASKS}: put back: marks of 2, 3; to see it: git ralph diff add-login 1@1");
@@ -60,7 +60,7 @@ fn ticks_of_other_stories_are_put_back_and_told() {
 }
 
 #[test]
-fn whatever_becomes_of_the_list_the_other_stories_are_attempted_in_their_words() {
+fn damaged_list_does_not_change_the_other_stories() {
     for edit in [
         "sed -i '/^## 2/,$d' \"$list\"",
         "sed -i 's/Check the password/Do nothing/' \"$list\"",
@@ -90,7 +90,7 @@ fn whatever_becomes_of_the_list_the_other_stories_are_attempted_in_their_words()
 }
 
 #[test]
-fn what_an_attempt_adds_stays_and_is_open() {
+fn added_stories_stay_and_are_open() {
     let sandbox = Sandbox::started();
     let list = sandbox.read(TASKS);
     let added = "\n## 4. Mail\n- [x] 4.1 Send it\n";
@@ -134,7 +134,7 @@ fn what_an_attempt_adds_stays_and_is_open() {
 }
 
 #[test]
-fn gates_reviewers_and_hooks_do_not_write_the_list_either() {
+fn gates_reviewers_and_hooks_cannot_change_the_list() {
     let tick = format!("sed -i 's/\\[ \\]/[x]/' {TASKS}");
     for who in ["verify", "review", "hook"] {
         let sandbox = Sandbox::new();
@@ -228,7 +228,7 @@ fn a_link_that_leads_to_the_list_stays_one() {
 }
 
 #[test]
-fn a_person_who_completes_a_story_may_write_the_list() {
+fn complete_accepts_the_users_edits_of_the_list() {
     let sandbox = Sandbox::started();
     let list = sandbox
         .read(TASKS)

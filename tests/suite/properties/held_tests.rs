@@ -70,7 +70,7 @@ fn the_reason_names_the_files_and_shows_the_gate() {
 }
 
 #[test]
-fn a_new_test_that_the_attempt_hides_is_new_all_the_same() {
+fn hidden_new_test_still_counts_as_new() {
     let sandbox = project(3);
     sandbox.configure("ralph.newTests", "refuse");
     sandbox.write("tests/mine.sh", "mine\n");
@@ -109,7 +109,7 @@ fn a_new_test_that_the_attempt_hides_is_new_all_the_same() {
 }
 
 #[test]
-fn tests_that_passed_as_they_were_are_told_and_named_in_the_checkpoint() {
+fn output_and_checkpoint_name_changed_tests_whose_originals_passed() {
     let sandbox = project(3);
     sandbox.start();
     // Nothing is run twice where no test changed.
@@ -188,7 +188,7 @@ fn changes_can_be_allowed_or_refused() {
 }
 
 #[test]
-fn a_person_can_let_tests_change() {
+fn user_can_allow_test_changes() {
     let sandbox = project(2);
     sandbox.start();
     sandbox.write("app.sh", "echo 5\n");
@@ -206,7 +206,7 @@ fn a_person_can_let_tests_change() {
 }
 
 #[test]
-fn what_holds_nothing_is_told_before_any_work() {
+fn start_and_doctor_warn_of_test_settings_without_effect() {
     let sandbox = project(1);
     sandbox.git(&["config", "--unset", "ralph.verify"]);
     sandbox
@@ -236,7 +236,7 @@ fn what_holds_nothing_is_told_before_any_work() {
 }
 
 #[test]
-fn a_gate_that_writes_to_held_tests_proves_nothing() {
+fn gate_that_writes_held_tests_does_not_count() {
     let sandbox = project(1);
     let gate = "[ -z \"$RALPH_TESTS_HELD\" ] || echo 5 >tests/expected; ./check.sh";
     sandbox.configure("ralph.verify", gate);
@@ -255,7 +255,7 @@ pub fn gate_then(sandbox: &Sandbox, line: &str) {
 }
 
 #[test]
-fn gates_that_fail_now_and_then_and_their_limit_count_in_the_second_run_too() {
+fn retries_and_limits_of_gates_apply_to_the_second_run() {
     let sandbox = project(2);
     sandbox.configure("ralph.verifyRetries", "1");
     let once = sandbox.notes.join("once");
@@ -341,7 +341,7 @@ fn a_renamed_test_takes_what_is_held_along() {
 }
 
 #[test]
-fn what_a_person_changes_or_allows_is_stood_for() {
+fn test_changes_by_the_user_become_the_held_version() {
     let weaken = "echo true >tests/value.sh";
     let breaks = "echo 'echo 5' >app.sh";
     // Edits before a command that was typed.
@@ -375,7 +375,7 @@ fn what_a_person_changes_or_allows_is_stood_for() {
 }
 
 #[test]
-fn the_basis_says_only_what_was_compared() {
+fn evidence_names_tests_only_if_they_were_compared() {
     let rests_on = |sandbox: &Sandbox| sandbox.attempts().last().unwrap()["rests_on"].to_string();
     let sandbox = project(2);
     sandbox.git(&["config", "ralph.tests", "no-such-directory"]);

@@ -33,7 +33,7 @@ git add -A; git rm -q --cached old.txt; git commit -qm mess; git checkout -q -b 
 echo '*.sh' >>.gitignore; exit 0\n";
 
 #[test]
-fn what_the_attempt_left_is_exactly_there_after_the_second_run() {
+fn second_run_leaves_the_files_of_the_attempt_unchanged() {
     let sandbox = project(2);
     sandbox.configure("core.autocrlf", "true");
     sandbox.configure("filter.strip.clean", "sed /^output/d");
@@ -78,7 +78,7 @@ if [ -z \"$RALPH_TESTS_HELD\" ]; then ! [ -e tests/new ] || dump '{notes}/first'
 }
 
 #[test]
-fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
+fn kill_during_the_second_run_loses_nothing() {
     for strategy in ["branch", "stash"] {
         let sandbox = project(2);
         sandbox.configure("ralph.strategy", strategy);
@@ -116,7 +116,7 @@ fn nothing_is_lost_if_git_ralph_is_killed_while_tests_are_held() {
 }
 
 #[test]
-fn the_work_of_a_person_is_there_after_a_kill_while_tests_are_held() {
+fn kill_during_the_second_run_keeps_work_of_the_user() {
     let sandbox = project(1);
     gate_then(&sandbox, "kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.start();

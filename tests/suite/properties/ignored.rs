@@ -124,7 +124,7 @@ fn permissions_of_ignored_files_come_back_even_if_the_copies_lost_theirs() {
 }
 
 #[test]
-fn what_was_renamed_along_with_a_directory_goes_back() {
+fn failed_attempt_returns_ignored_files_renamed_with_a_directory() {
     let sandbox = with_ignored();
     for path in ["pk/web/a.js", "pk/web/node_modules/.gitignore"] {
         sandbox.write(path, "*\n");
@@ -167,7 +167,7 @@ fn another_name_of_a_file_is_not_taken_for_a_renamed_one() {
 }
 
 #[test]
-fn what_an_attempt_puts_beside_ignored_files_is_undone_alone() {
+fn failed_attempt_removes_only_its_own_files_beside_ignored_ones() {
     let sandbox = with_ignored();
     sandbox.start();
     touches_nothing(&sandbox, || {
@@ -181,7 +181,7 @@ fn what_an_attempt_puts_beside_ignored_files_is_undone_alone() {
 }
 
 #[test]
-fn what_came_after_the_beginning_stays_too() {
+fn ignored_files_made_after_the_start_stay_too() {
     let sandbox = Sandbox::started();
     sandbox
         .step(
@@ -262,7 +262,7 @@ fn a_record_with_whole_directories_is_understood() {
 }
 
 #[test]
-fn without_a_record_what_git_ignores_stays() {
+fn ignored_files_stay_if_the_record_is_gone() {
     let sandbox = with_ignored();
     sandbox.start();
     touches_nothing(&sandbox, || {
@@ -338,7 +338,7 @@ fn small_ignored_directories_come_back() {
 }
 
 #[test]
-fn what_a_build_tool_would_take_for_the_whole_is_not_put_back() {
+fn step_does_not_restore_build_stamps_without_their_build() {
     let sandbox = with_built();
     sandbox.write("env/large", &"x".repeat(LARGE));
     sandbox.start();
@@ -391,7 +391,7 @@ fn a_directory_that_ignores_itself_is_one_thing() {
 }
 
 #[test]
-fn what_a_complete_story_deleted_is_named_with_its_copy() {
+fn complete_story_names_deleted_ignored_files_and_their_copy() {
     let sandbox = Sandbox::new();
     sandbox.write(".git/info/exclude", "*.local\nbuilt.o\n");
     sandbox.write("secret.local", "mine\n");
@@ -410,7 +410,7 @@ fn what_a_complete_story_deleted_is_named_with_its_copy() {
 }
 
 #[test]
-fn an_ignored_link_comes_back_and_says_where_it_leads() {
+fn failed_attempt_restores_an_ignored_link_with_its_target() {
     let sandbox = Sandbox::new();
     sandbox.write(".git/info/exclude", "/link*\n");
     sandbox.write("link-target/file", "mine\n");

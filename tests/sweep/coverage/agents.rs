@@ -45,7 +45,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("other_branch"),
             Misdeed("other_branch_moved"),
-            Test("guard::branches_that_were_there_are_not_moved"),
+            Test("guard::guard_refuses_to_move_earlier_branches"),
         ],
     ),
     (
@@ -79,8 +79,8 @@ pub const ROWS: &[Row] = &[
         "drops stashes, branches, tags",
         &[
             Misdeed("tags"),
-            Test("guard::branches_that_were_there_are_not_moved"),
-            Test("guard::stashes_of_the_users_are_not_dropped"),
+            Test("guard::guard_refuses_to_move_earlier_branches"),
+            Test("guard::guard_refuses_to_drop_stashes_of_the_user"),
             Test("repository::branches_and_tags_that_a_failed_attempt_moved_or_deleted_come_back"),
             Test("repository::stashes_and_cleaned_directories_are_undone"),
         ],
@@ -172,7 +172,7 @@ pub const ROWS: &[Row] = &[
             Misdeed("contradictory_index"),
             Misdeed("no_index"),
             Misdeed("index_lock"),
-            Test("damaged::what_an_attempt_damaged_is_put_back"),
+            Test("damaged::step_repairs_damage_made_by_an_attempt"),
         ],
     ),
     (
@@ -188,7 +188,7 @@ pub const ROWS: &[Row] = &[
         "leaves writers running",
         &[
             Misdeed("background"),
-            Test("agents::what_the_agent_leaves_running_is_ended"),
+            Test("agents::step_ends_processes_that_the_agent_left"),
         ],
     ),
     (
@@ -214,7 +214,7 @@ pub const ROWS: &[Row] = &[
         "D25",
         "pushes",
         &[
-            Test("guard::nothing_is_pushed"),
+            Test("guard::guard_refuses_every_push"),
             Limit("cannot undo anything that was pushed around the guard"),
         ],
     ),
@@ -223,7 +223,7 @@ pub const ROWS: &[Row] = &[
         "damages HEAD or refs, or makes them name nothing",
         &[
             Test("broken_refs::a_ref_that_names_nothing_is_put_back"),
-            Test("damaged::what_an_attempt_damaged_is_put_back"),
+            Test("damaged::step_repairs_damage_made_by_an_attempt"),
         ],
     ),
     (

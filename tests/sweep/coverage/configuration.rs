@@ -42,7 +42,7 @@ pub const ROWS: &[Row] = &[
         "git's variables in the environment",
         &[
             State("environment"),
-            Test("agents::the_agents_environment"),
+            Test("agents::agent_gets_its_variables_prompt_and_learnings"),
             Test("bad_input::another_git_dir_in_the_environment_is_refused"),
         ],
     ),

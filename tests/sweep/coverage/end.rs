@@ -19,7 +19,7 @@ pub const ROWS: &[Row] = &[
         "edits and leftovers at the end",
         &[
             Test("finish::edits_made_by_hand_come_back_too"),
-            Test("crash::finish_after_a_crash_keeps_what_the_attempt_left"),
+            Test("crash::finish_after_a_crash_keeps_work_of_the_attempt"),
         ],
     ),
     ("E4", "killed in start", &[Test("crash::start")]),
@@ -71,8 +71,8 @@ pub const ROWS: &[Row] = &[
         "E12",
         "the same command again after a kill",
         &[
-            Test("crash::the_end_of_a_loop_can_be_said_again_after_a_kill"),
-            Test("crash::what_was_said_of_a_story_counts_once_if_it_is_said_again_after_a_kill"),
+            Test("crash::finish_and_abort_can_be_repeated_after_a_kill"),
+            Test("crash::complete_and_fail_repeated_after_a_kill_count_once"),
         ],
     ),
 ];

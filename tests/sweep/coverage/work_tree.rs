@@ -56,7 +56,7 @@ pub const ROWS: &[Row] = &[
         &[
             State("crlf"),
             Test("undone::line_endings_survive"),
-            Test("conversions::what_a_conversion_hides_is_undone"),
+            Test("conversions::failed_attempt_undoes_changes_that_a_conversion_hides"),
         ],
     ),
     (
