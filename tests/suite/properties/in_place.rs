@@ -46,7 +46,7 @@ fn next(sandbox: &Sandbox, script: &str) -> Output {
 }
 
 #[test]
-fn nothing_moves_from_start_to_finish() {
+fn stash_strategy_moves_nothing_of_the_user_from_start_to_finish() {
     let sandbox = stashed();
     let mine = list(&sandbox);
     let place = Place::of(&sandbox);
@@ -153,7 +153,7 @@ fn commits_of_an_attempt_come_off_the_branch_and_are_kept() {
 }
 
 #[test]
-fn the_guard_says_to_leave_the_work_uncommitted() {
+fn guard_asks_to_leave_the_work_uncommitted() {
     let sandbox = stashed();
     sandbox.start();
     let place = Place::of(&sandbox);
@@ -209,7 +209,7 @@ fn an_entry_that_is_gone_is_stored_again() {
 }
 
 #[test]
-fn an_entry_of_an_attempt_is_hidden_work() {
+fn stash_entry_of_an_attempt_fails_it_as_hidden_work() {
     let sandbox = stashed();
     sandbox.start();
     let files = sandbox.files();
@@ -236,7 +236,7 @@ fn a_reset_takes_no_earlier_work_along() {
 }
 
 #[test]
-fn a_person_commits_between_attempts() {
+fn user_may_commit_between_attempts() {
     let sandbox = stashed();
     sandbox.start();
     next(&sandbox, "failed red").exits(3);
@@ -269,7 +269,7 @@ fn abort_leads_back_to_before_the_loop() {
 }
 
 #[test]
-fn a_loop_is_begun_anew_from_the_users_index() {
+fn restart_begins_from_the_users_index() {
     let sandbox = stashed();
     let place = Place::of(&sandbox);
     sandbox.start();
@@ -425,7 +425,7 @@ fn settings_that_change_what_git_shows_change_nothing() {
 }
 
 #[test]
-fn refs_in_tables_are_as_good() {
+fn loop_in_place_works_with_reftables() {
     let sandbox = Sandbox::empty();
     fs::create_dir_all(&sandbox.top).unwrap();
     let init = sandbox
@@ -484,7 +484,7 @@ fn a_lost_state_is_rebuilt() {
 }
 
 #[test]
-fn a_step_is_refused_where_head_is_elsewhere() {
+fn step_is_refused_on_another_branch() {
     let sandbox = stashed();
     sandbox.start();
     sandbox.git(&["stash", "push", "-q"]);

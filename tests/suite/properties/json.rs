@@ -201,7 +201,7 @@ fn steps_print_events_and_nothing_else() {
 }
 
 #[test]
-fn every_command_that_answers_can_answer_in_json() {
+fn every_command_with_an_answer_can_print_json() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let prompt = sandbox.ralph(&["prompt", "--json"]).exits(0).json();

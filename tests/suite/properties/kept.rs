@@ -9,7 +9,7 @@ const SECOND: &str = "refs/ralph/add-login/attempts/1/2";
 const THIRD: &str = "refs/ralph/add-login/attempts/1/3";
 
 #[test]
-fn attempts_are_numbered_on_where_the_state_was_lost() {
+fn numbers_of_attempts_continue_after_the_state_was_lost() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.step("next", &sandbox.failing("echo one >work")).exits(3);
@@ -26,7 +26,7 @@ fn attempts_are_numbered_on_where_the_state_was_lost() {
 }
 
 #[test]
-fn a_fresh_clone_goes_on_with_the_numbers_of_the_refs() {
+fn fresh_clone_continues_the_numbers_of_the_refs() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.step("next", &sandbox.failing("echo one >work")).exits(3);
@@ -64,7 +64,7 @@ fn a_name_that_is_taken_is_left_alone() {
 }
 
 #[test]
-fn a_loop_that_is_begun_again_keeps_what_the_earlier_one_was_anchored_by() {
+fn restarted_loop_keeps_the_anchor_of_the_earlier_loop() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let anchor = sandbox.git(&["rev-parse", "refs/ralph/add-login/anchor"]);
@@ -81,7 +81,7 @@ fn a_loop_that_is_begun_again_keeps_what_the_earlier_one_was_anchored_by() {
 }
 
 #[test]
-fn what_git_had_put_aside_for_an_unfinished_operation_is_kept() {
+fn failed_attempt_keeps_autostashes_of_unfinished_operations() {
     let merge = "git merge -q --autostash other";
     let rebase = "GIT_SEQUENCE_EDITOR='echo break >' git rebase -q --autostash -i HEAD";
     for operation in [merge, rebase] {

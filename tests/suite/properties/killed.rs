@@ -6,7 +6,7 @@ use std::fs;
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn a_person_decides_about_what_git_runs_and_the_loop_goes_on() {
+fn user_decides_about_changed_hooks_and_the_loop_continues() {
     for keep in [true, false] {
         let sandbox = Sandbox::new();
         sandbox.hook("pre-push", "exit 0");
@@ -60,7 +60,7 @@ fn settings_that_run_nothing_come_back_after_a_kill() {
 }
 
 #[test]
-fn what_was_typed_at_the_start_has_to_be_typed_again_after_a_kill() {
+fn user_must_type_options_of_the_start_again_after_a_kill() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >x");
     sandbox
@@ -92,7 +92,7 @@ fn what_was_typed_at_the_start_has_to_be_typed_again_after_a_kill() {
 }
 
 #[test]
-fn copies_that_an_attempt_wrote_over_decide_nothing_if_git_ralph_lives() {
+fn overwritten_copies_change_nothing_while_git_ralph_lives() {
     let sandbox = Sandbox::new();
     sandbox.hook("pre-push", "exit 0");
     let config = sandbox.read(".git/config");

@@ -91,7 +91,7 @@ fn each_step_runs_its_hooks() {
 }
 
 #[test]
-fn a_hook_is_told_in_environment_and_event_file() {
+fn hook_gets_environment_and_event_file() {
     let sandbox = noted();
     sandbox.start();
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
@@ -132,7 +132,7 @@ fn a_hook_is_told_in_environment_and_event_file() {
 }
 
 #[test]
-fn no_attempt_begins_when_the_hook_before_it_says_no() {
+fn failing_pre_attempt_hook_prevents_the_attempt() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.hook("ralph-pre-attempt", "echo 'not on battery'; exit 9");
@@ -154,7 +154,7 @@ fn no_attempt_begins_when_the_hook_before_it_says_no() {
 }
 
 #[test]
-fn what_the_hook_before_an_attempt_changes_is_no_work_of_the_attempt() {
+fn changes_of_the_pre_attempt_hook_do_not_belong_to_the_attempt() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.hook("ralph-pre-attempt", "echo fetched >fetched");
@@ -165,7 +165,7 @@ fn what_the_hook_before_an_attempt_changes_is_no_work_of_the_attempt() {
 }
 
 #[test]
-fn what_the_hook_of_a_checkpoint_of_edits_changes_is_no_work_of_the_attempt_either() {
+fn changes_of_the_post_checkpoint_hook_do_not_belong_to_the_attempt() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.write("edit", "mine\n");
@@ -176,7 +176,7 @@ fn what_the_hook_of_a_checkpoint_of_edits_changes_is_no_work_of_the_attempt_eith
 }
 
 #[test]
-fn the_hook_before_a_checkpoint_can_refuse_it_like_a_gate() {
+fn pre_checkpoint_hook_can_refuse_like_a_gate() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.hook(
@@ -201,7 +201,7 @@ fn the_hook_before_a_checkpoint_can_refuse_it_like_a_gate() {
 }
 
 #[test]
-fn what_the_hook_before_a_checkpoint_changes_is_in_it_and_told() {
+fn checkpoint_includes_and_reports_changes_of_the_pre_checkpoint_hook() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.hook("ralph-pre-checkpoint", "tr a-z A-Z <x >y && mv y x");
@@ -268,7 +268,7 @@ fn a_post_hook_that_leaves_the_branch_is_seen_by_the_next_step() {
 }
 
 #[test]
-fn hooks_after_the_fact_only_warn() {
+fn post_hooks_only_warn() {
     let sandbox = Sandbox::new();
     for row in LIFECYCLE_HOOKS.iter().filter(|row| row.name.contains("-post-")) {
         sandbox.hook(row.name, "exit 3");
@@ -291,7 +291,7 @@ fn hooks_after_the_fact_only_warn() {
 }
 
 #[test]
-fn finish_changes_nothing_when_the_hook_before_it_says_no() {
+fn finish_changes_nothing_when_the_pre_finish_hook_fails() {
     let sandbox = Sandbox::dirty();
     let before = sandbox.files();
     sandbox.start();
@@ -310,7 +310,7 @@ fn finish_changes_nothing_when_the_hook_before_it_says_no() {
 }
 
 #[test]
-fn what_the_hook_before_finish_changes_comes_back_too() {
+fn cleanup_brings_back_changes_of_the_pre_finish_hook() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
@@ -430,7 +430,7 @@ fn a_kill_during_a_hook_leaves_nothing_half_done() {
 }
 
 #[test]
-fn the_hooks_of_the_manual_do_what_it_says() {
+fn hooks_of_the_manual_work_as_described() {
     let sandbox = Sandbox::new();
     for (name, script) in crate::documents::manual::hooks_shown() {
         sandbox.hook(&name, &script);

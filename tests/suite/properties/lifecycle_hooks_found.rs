@@ -42,7 +42,7 @@ fn planted_hooks_never_run() {
 }
 
 #[test]
-fn what_a_killed_attempt_planted_never_runs_either() {
+fn hooks_planted_by_a_killed_attempt_never_run() {
     let sandbox = noted();
     sandbox.start();
     let there = sandbox.notes.join("there");
@@ -148,7 +148,7 @@ fn with_git(sandbox: &Sandbox, hook: &str) {
 }
 
 #[test]
-fn a_git_that_cannot_run_hooks_is_told() {
+fn error_reports_a_git_that_cannot_run_hooks() {
     let sandbox = noted();
     sandbox.start();
     with_git(
@@ -165,7 +165,7 @@ fn a_git_that_cannot_run_hooks_is_told() {
 }
 
 #[test]
-fn a_git_that_knows_hook_names_is_told_that_these_are_others() {
+fn git_with_known_hook_names_gets_the_option_for_unknown_ones() {
     let sandbox = noted();
     sandbox.start();
     with_git(
@@ -244,7 +244,7 @@ fn a_loop_inside_a_hook_is_refused() {
 }
 
 #[test]
-fn without_hooks_no_git_is_asked_for_any() {
+fn step_runs_no_git_to_find_hooks_if_there_are_none() {
     let sandbox = Sandbox::new();
     with_git(&sandbox, "echo asked >>\"$notes/asked\"");
     sandbox.start();

@@ -28,7 +28,7 @@ fn with_commit_in_editor<T>(sandbox: &Sandbox, meanwhile: impl FnOnce() -> T) ->
 }
 
 #[test]
-fn nothing_is_changed_while_another_git_holds_the_index() {
+fn commands_change_nothing_while_another_git_holds_the_index() {
     for verb in [
         &["complete"][..],
         &["fail"],
@@ -61,7 +61,7 @@ fn nothing_is_changed_while_another_git_holds_the_index() {
 }
 
 #[test]
-fn a_lock_that_nobody_holds_is_removed() {
+fn step_removes_an_abandoned_lock() {
     let sandbox = Sandbox::started();
     fs::write(sandbox.top.join(".git/HEAD.lock"), "").unwrap();
     fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
@@ -79,7 +79,7 @@ fn a_lock_that_nobody_holds_is_removed() {
 }
 
 #[test]
-fn status_leaves_a_step_that_was_cut_off_to_others_while_a_git_is_at_work() {
+fn status_postpones_a_cut_off_step_while_another_git_runs() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo x >>README.md; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.step("next", &agent);
@@ -119,7 +119,7 @@ fn a_lock_of_the_stash_that_a_killed_git_left_is_removed() {
 }
 
 #[test]
-fn a_stash_entry_that_cannot_be_dropped_is_told_in_gits_words() {
+fn abort_prints_gits_message_if_it_cannot_drop_a_stash_entry() {
     let Some(sandbox) = Sandbox::unprivileged() else {
         return;
     };

@@ -26,7 +26,7 @@ fn done(sandbox: &Sandbox) -> Vec<bool> {
 }
 
 #[test]
-fn what_the_agent_forgets_is_ticked_and_what_it_may_tick_elsewhere_is_told() {
+fn step_ticks_forgotten_boxes_and_warns_of_other_done_stories() {
     let sandbox = allowed();
     let list = sandbox.read(TASKS);
     sandbox.start();
@@ -231,7 +231,7 @@ fn a_change_that_the_agent_archives_is_followed() {
 }
 
 #[test]
-fn with_mark_agent_a_promise_with_open_tasks_is_a_failure() {
+fn mark_agent_makes_a_promise_with_open_tasks_a_failure() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.mark", "agent");
     sandbox.start();
@@ -245,7 +245,7 @@ fn with_mark_agent_a_promise_with_open_tasks_is_a_failure() {
 }
 
 #[test]
-fn with_mark_never_the_list_stays_as_it_is_and_the_loop_remembers() {
+fn mark_never_leaves_the_list_and_the_loop_remembers() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.mark", "never");
     let list = sandbox.read(TASKS);
@@ -366,7 +366,7 @@ fn an_ignored_list_is_put_back_too() {
 }
 
 #[test]
-fn stories_that_the_agent_takes_off_the_list_are_told() {
+fn step_warns_of_stories_that_the_agent_removed_from_the_list() {
     let sandbox = allowed();
     sandbox.write(TASKS, "- [ ] 1. a\n- [ ] 2. b\n- [ ] 3. c\n");
     sandbox.start();

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::support::Sandbox;
 
 #[test]
-fn files_whose_names_differ_in_case_alone_are_told_apart_where_the_file_system_does() {
+fn step_distinguishes_files_whose_names_differ_only_in_case() {
     let sandbox = Sandbox::new();
     sandbox.configure("core.ignorecase", "true");
     sandbox.write("README.MD", "mine\n");
@@ -25,7 +25,7 @@ fn files_whose_names_differ_in_case_alone_are_told_apart_where_the_file_system_d
 }
 
 #[test]
-fn names_that_git_would_take_for_patterns_are_names() {
+fn step_takes_names_literally_that_look_like_patterns() {
     let sandbox = Sandbox::started();
     let files = sandbox.files();
     let make =
@@ -59,7 +59,7 @@ fn commands_in(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn every_command_to_type_names_what_it_is_about_whatever_the_name_is() {
+fn every_suggested_command_quotes_hostile_names() {
     let change = "a;b$(touch${IFS}harm)'q\"&{x,y}`id`";
     let story = "it's $(touch harm); {a,b}";
     let attempt = format!("{story}@");

@@ -50,7 +50,7 @@ impl<'a> Transcript<'a> {
 }
 
 #[test]
-fn of_a_loop_that_is_cleaned_up() {
+fn transcript_of_a_loop_with_cleanup_matches() {
     let sandbox = Sandbox::dirty();
     let green = sandbox.completing("echo x >>work");
     let red = sandbox.failing("echo y >>work");
@@ -70,7 +70,7 @@ fn of_a_loop_that_is_cleaned_up() {
 }
 
 #[test]
-fn of_loops_that_are_kept_and_aborted() {
+fn transcript_of_kept_and_aborted_loops_matches() {
     let sandbox = Sandbox::new();
     let green = sandbox.completing("echo x >>work");
     let mut transcript = Transcript::of(&sandbox);

@@ -33,7 +33,7 @@ const SCRIPT: &str =
     chmod 500 p; rm README.md; mkfifo README.md; git clone -q . vendor";
 
 #[test]
-fn what_a_failed_attempt_made_is_moved_to_the_trash() {
+fn failed_attempt_moves_its_files_to_the_trash() {
     let Some((sandbox, _other)) = elsewhere() else {
         return;
     };

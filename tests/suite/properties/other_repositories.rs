@@ -50,7 +50,7 @@ fn a_linked_work_tree_that_an_attempt_removed_is_named() {
 }
 
 #[test]
-fn a_loop_goes_on_where_its_work_tree_was_moved() {
+fn loop_continues_in_a_moved_work_tree() {
     for strategy in ["branch", "stash"] {
         let mut sandbox = Sandbox::new();
         sandbox.configure("ralph.strategy", strategy);

@@ -39,7 +39,7 @@ fn a_loop_that_was_finished_in_another_work_tree_stays_finished() {
 }
 
 #[test]
-fn what_is_known_of_a_remote_is_not_undone() {
+fn step_does_not_undo_changes_of_remote_tracking_refs() {
     let sandbox = Sandbox::new();
     for name in ["gone", "moved"] {
         sandbox.git(&["update-ref", &format!("refs/remotes/origin/{name}"), "HEAD"]);
@@ -61,7 +61,7 @@ fn what_is_known_of_a_remote_is_not_undone() {
 }
 
 #[test]
-fn who_keeps_writing_to_a_file_has_it_named() {
+fn error_names_a_file_that_keeps_changing() {
     let sandbox = Sandbox::new();
     // Somebody who writes whenever git has just read.
     let flag = sandbox.notes.join("flag");
@@ -85,7 +85,7 @@ fn who_keeps_writing_to_a_file_has_it_named() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_no_file_that_somebody_writes() {
+fn error_does_not_call_an_unwritable_file_a_changing_one() {
     let sandbox = Sandbox::new();
     // Its object is small.
     let large = "x".repeat(1 << 20);
@@ -108,7 +108,7 @@ fn a_file_that_cannot_be_written_is_no_file_that_somebody_writes() {
 }
 
 #[test]
-fn a_loop_that_begins_meanwhile_is_not_the_attempts() {
+fn failed_attempt_leaves_a_loop_that_begins_meanwhile() {
     let sandbox = Sandbox::new();
     sandbox.start();
     // Where the branch of a new work tree is, before the loop moves it.

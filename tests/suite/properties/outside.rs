@@ -6,7 +6,7 @@ use std::fs;
 use crate::support::Sandbox;
 
 #[test]
-fn what_lies_beside_a_list_outside_stays() {
+fn files_beside_an_outside_list_stay() {
     let sandbox = Sandbox::new();
     let lists = sandbox.top.join("openspec");
     sandbox.write(".git/info/exclude", "openspec/\n");

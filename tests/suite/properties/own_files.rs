@@ -68,7 +68,7 @@ fn a_users_link_to_tracked_hooks_is_a_link_and_no_more() {
 }
 
 #[test]
-fn what_is_no_file_in_the_place_of_one_is_moved_away() {
+fn step_moves_away_directories_and_pipes_in_place_of_git_files() {
     let sandbox = Sandbox::new();
     sandbox.hook("pre-commit", "exit 0");
     sandbox.start();
@@ -85,7 +85,7 @@ fn what_is_no_file_in_the_place_of_one_is_moved_away() {
 }
 
 #[test]
-fn what_was_put_away_is_never_written_over() {
+fn trash_keeps_every_earlier_version() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let text = sandbox.read(".git/config");
@@ -126,7 +126,7 @@ fn a_remote_that_came_during_an_attempt_stays_and_what_can_run_something_goes() 
 }
 
 #[test]
-fn what_a_new_exclude_rule_hides_is_in_no_checkpoint_and_no_attempt_takes_it_along() {
+fn newly_excluded_files_enter_no_checkpoint_and_survive_attempts() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let harm =
@@ -149,7 +149,7 @@ fn what_a_new_exclude_rule_hides_is_in_no_checkpoint_and_no_attempt_takes_it_alo
 }
 
 #[test]
-fn what_a_failed_attempt_hid_is_no_longer_hidden() {
+fn failed_attempt_loses_its_exclude_rules() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let hide = "mkdir -p .git/info; echo gen.txt >>.git/info/exclude; echo bad >gen.txt; echo x >x";
@@ -168,7 +168,7 @@ fn what_a_failed_attempt_hid_is_no_longer_hidden() {
 }
 
 #[test]
-fn what_a_complete_attempt_hid_comes_in_when_it_is_added() {
+fn hidden_file_enters_a_checkpoint_once_it_is_added() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let hide = "mkdir -p .git/info; echo gen.txt >>.git/info/exclude; echo 1 >gen.txt; echo x >x";
@@ -185,7 +185,7 @@ fn what_a_complete_attempt_hid_comes_in_when_it_is_added() {
 }
 
 #[test]
-fn history_that_is_there_stays_in_sight_and_what_came_without_its_parents_stays_sound() {
+fn shallow_fetch_of_an_attempt_hides_no_history_and_breaks_none() {
     for (promise, code) in [("complete", 0), ("failed it", 3)] {
         let sandbox = Sandbox::new();
         sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);

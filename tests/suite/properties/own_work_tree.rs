@@ -229,7 +229,7 @@ fn abort_leaves_nothing_but_what_is_kept() {
 }
 
 #[test]
-fn what_no_commit_keeps_goes_to_the_trash() {
+fn cleanup_moves_an_inner_repository_to_the_trash() {
     let sandbox = worked();
     let own = own(&sandbox, CHANGE);
     sandbox.git_cmd(&["init", "-q", "inner"]).dir(&own).run().exits(0);
@@ -458,7 +458,7 @@ fn a_hint_leads_to_the_loops_work_tree() {
 }
 
 #[test]
-fn what_changed_after_a_crash_is_not_overwritten() {
+fn cleanup_does_not_overwrite_changes_made_after_a_crash() {
     let sandbox = worked();
     let real = sandbox
         .cmd("sh")

@@ -127,7 +127,7 @@ fn copies_of_ignored_secrets_are_for_the_user_alone() {
 }
 
 #[test]
-fn nothing_is_put_back_through_a_link_that_an_attempt_put_there() {
+fn step_restores_nothing_through_a_link_of_an_attempt() {
     for promise in ["complete", "failed it"] {
         let sandbox = Sandbox::new();
         sandbox.write("src/odd", "odd\n");

@@ -42,7 +42,7 @@ fn a_device_is_named_before_a_git_reads_it() {
 }
 
 #[test]
-fn sockets_are_no_obstacle() {
+fn sockets_block_no_command() {
     for place in [".gitignore", ".git/packed-refs", ".git/info/exclude"] {
         let sandbox = Sandbox::new();
         sandbox.start();
@@ -87,7 +87,7 @@ fn the_first_signal_ends_a_git_that_only_reads() {
 }
 
 #[test]
-fn it_also_ends_a_git_that_begins_after_it() {
+fn first_signal_also_ends_a_git_that_begins_later() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let (begun, late) = (sandbox.outside("begun"), sandbox.outside("late"));

@@ -48,7 +48,7 @@ fn wait_for_a_reader(pipe: &Path) -> File {
 }
 
 #[test]
-fn who_blocks_can_still_be_asked_to_stop() {
+fn signals_stop_a_command_that_blocks_on_a_pipe() {
     let sandbox = started();
     // One of git's own files, which git itself would wait for.
     let refs = sandbox.top.join(".git/packed-refs");
@@ -65,7 +65,7 @@ fn who_blocks_can_still_be_asked_to_stop() {
 }
 
 #[test]
-fn one_signal_ends_what_only_looks() {
+fn one_signal_ends_a_command_that_only_reads() {
     let sandbox = started();
     let begun = sandbox.outside("begun");
     let script = format!(

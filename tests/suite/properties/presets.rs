@@ -104,7 +104,7 @@ fn a_replaced_command_may_print_something_else() {
 }
 
 #[test]
-fn a_version_may_be_told_on_stderr() {
+fn doctor_reads_a_version_from_stderr() {
     let sandbox = Sandbox::new();
     sandbox.install("pi", r#"[ "$1" = --version ] && echo '0.73.1' >&2"#);
     let doctor = sandbox.ralph(&["doctor", "--json"]);
@@ -128,7 +128,7 @@ fn a_name_without_its_program_is_refused_at_start() {
 }
 
 #[test]
-fn what_an_agent_leaves_for_itself_is_no_part_of_the_story() {
+fn checkpoint_leaves_out_files_that_the_agent_keeps_for_itself() {
     let sandbox = Sandbox::new();
     sandbox.write(".aider.conf.yml", "mine\n");
     let work = "echo x >x; echo edited >.aider.conf.yml; echo chat >.aider.chat.history.md
@@ -155,7 +155,7 @@ mkdir -p .aider.tags.cache.v4; echo y >.aider.tags.cache.v4/y; complete";
     any(not(target_os = "linux"), feature = "without-proc"),
     ignore = "only Linux shows enough"
 )]
-fn an_orphan_without_session_and_mark_is_ended_all_the_same() {
+fn step_ends_an_orphan_without_session_and_mark() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let escape = r#"setsid sh -c 'env -i PATH="$PATH" sleep 7654 & echo $! >"$0/pid"' "$notes"

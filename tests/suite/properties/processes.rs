@@ -37,7 +37,7 @@ fn a_stopped_agent_is_ended() {
 }
 
 #[test]
-fn the_second_request_kills_what_does_not_listen() {
+fn second_request_kills_an_agent_that_ignores_the_first() {
     let (sandbox, agent) = started(
         "trap '' TERM INT HUP; (trap '' TERM; exec sleep 1000) & while :; do sleep 1000; done; complete",
     );
@@ -109,7 +109,7 @@ complete"#,
 }
 
 #[test]
-fn nobody_else_s_process_is_touched() {
+fn step_leaves_processes_of_others_alone() {
     let (sandbox, agent) = started("complete");
     let other = sandbox.cmd("sleep").args(["1000"]).start();
     sandbox.step("next", &agent).exits(0);
@@ -142,7 +142,7 @@ while (-d $notes) {
     any(not(target_os = "linux"), feature = "without-proc"),
     ignore = "only Linux shows enough"
 )]
-fn what_gets_on_by_leaving_a_child_behind_is_ended_too() {
+fn step_ends_processes_that_keep_forking() {
     if !crate::installed("perl") {
         return;
     }
@@ -173,7 +173,7 @@ complete"#,
     any(not(target_os = "linux"), feature = "without-proc"),
     ignore = "only Linux shows enough"
 )]
-fn what_may_be_left_of_an_attempt_whose_git_ralph_was_killed_is_told() {
+fn next_names_processes_left_by_a_killed_git_ralph() {
     let (sandbox, agent) = started(
         r#"env -i PATH="$PATH" setsid sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 1000' "$notes" &
 while [ ! -e "$notes/pid" ]; do :; done

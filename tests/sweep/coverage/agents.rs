@@ -100,7 +100,7 @@ pub const ROWS: &[Row] = &[
             Misdeed("rebase"),
             Misdeed("cherry_pick"),
             Misdeed("bisect"),
-            Test("kept::what_git_had_put_aside_for_an_unfinished_operation_is_kept"),
+            Test("kept::failed_attempt_keeps_autostashes_of_unfinished_operations"),
             Test("repository::an_unfinished_cherry_pick_is_seen_where_refs_are_in_tables"),
         ],
     ),

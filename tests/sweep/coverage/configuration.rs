@@ -84,7 +84,7 @@ pub const ROWS: &[Row] = &[
             Test("crash::a_full_disk_loses_nothing"),
             Test("crash::a_disk_without_room_loses_nothing"),
             Test("processes::an_agent_whose_log_cannot_be_written_is_ended"),
-            Test("others::a_file_that_cannot_be_written_is_no_file_that_somebody_writes"),
+            Test("others::error_does_not_call_an_unwritable_file_a_changing_one"),
             Test("crash::a_look_that_fails_is_no_look_at_nothing"),
         ],
     ),

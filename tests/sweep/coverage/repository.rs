@@ -84,7 +84,7 @@ pub const ROWS: &[Row] = &[
         "a locked index",
         &[
             Test("start_refuses::a_locked_index_is_refused"),
-            Test("locks::nothing_is_changed_while_another_git_holds_the_index"),
+            Test("locks::commands_change_nothing_while_another_git_holds_the_index"),
         ],
     ),
     ("B16", "a hook of the user that refuses", &[State("hooks")]),
