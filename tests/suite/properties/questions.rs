@@ -62,7 +62,7 @@ fn a_question_is_in_the_status_and_ends_with_its_answer() {
 }
 
 #[test]
-fn finish_elsewhere_answers_it() {
+fn finish_in_another_process_answers_the_question() {
     for (how, words) in [("--cleanup", "finish --cleanup"), ("--keep", "finish --keep")] {
         let sandbox = Sandbox::new();
         let running = asks_at_the_end(&sandbox);
@@ -77,7 +77,7 @@ fn finish_elsewhere_answers_it() {
 }
 
 #[test]
-fn abort_elsewhere_after_a_failure_ends_it_with_its_own_code() {
+fn abort_in_another_process_ends_the_run_with_its_own_code() {
     let sandbox = Sandbox::new();
     let (running, _) = asks_about_a_failure(&sandbox);
     sandbox.ralph(&["abort"]).exits(0);
@@ -86,7 +86,7 @@ fn abort_elsewhere_after_a_failure_ends_it_with_its_own_code() {
 }
 
 #[test]
-fn after_skip_and_retry_elsewhere_the_run_goes_on() {
+fn run_continues_after_skip_or_retry_in_another_process() {
     for verb in ["skip", "retry"] {
         let sandbox = Sandbox::new();
         let (running, agent) = asks_about_a_failure(&sandbox);
@@ -112,7 +112,7 @@ fn after_skip_and_retry_elsewhere_the_run_goes_on() {
 }
 
 #[test]
-fn stop_leaves_it_unanswered() {
+fn stop_leaves_the_question_unanswered() {
     let sandbox = Sandbox::new();
     let (running, _) = asks_about_a_failure(&sandbox);
     sandbox
@@ -126,7 +126,7 @@ fn stop_leaves_it_unanswered() {
 }
 
 #[test]
-fn whoever_watches_waits_for_the_answer_too() {
+fn watch_waits_for_the_answer_too() {
     let sandbox = Sandbox::new();
     let running = asks_at_the_end(&sandbox);
     let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(100).start();
@@ -139,7 +139,7 @@ fn whoever_watches_waits_for_the_answer_too() {
 }
 
 #[test]
-fn a_kill_leaves_a_loop_that_goes_on() {
+fn kill_during_a_question_leaves_a_usable_loop() {
     let sandbox = Sandbox::new();
     let (running, _) = asks_about_a_failure(&sandbox);
     running.signal(Signal::SIGKILL);
@@ -157,7 +157,7 @@ fn a_kill_leaves_a_loop_that_goes_on() {
 }
 
 #[test]
-fn of_two_answers_one_counts_and_the_other_is_told() {
+fn one_of_two_answers_counts_and_the_other_is_reported() {
     let sandbox = Sandbox::new();
     let running = asks_at_the_end(&sandbox);
     let other = sandbox.direct(&["finish", "--cleanup"]).start();

@@ -38,7 +38,7 @@ fn looks_fail_once(clone: &Clone<'_>, words: &str) {
 }
 
 #[test]
-fn a_look_that_breaks_off_is_repeated_and_what_the_host_says_is_not() {
+fn command_repeats_a_broken_lookup_but_not_a_refused_one() {
     for (words, code, looks) in [
         ("fatal: unable to access: Empty reply from server", 0, None),
         ("fatal: repository not found", 1, Some("ls-remote\n")),
@@ -62,7 +62,7 @@ fn a_look_that_breaks_off_is_repeated_and_what_the_host_says_is_not() {
 }
 
 #[test]
-fn what_passes_is_tried_again_and_no_refusal() {
+fn run_repeats_a_push_after_a_transient_error() {
     for (status, words) in [
         (
             "",
@@ -108,7 +108,7 @@ fn what_passes_is_tried_again_and_no_refusal() {
 }
 
 #[test]
-fn the_branch_has_the_work_before_the_remote_says_that_it_is_done() {
+fn remote_branch_gets_the_work_before_the_state_says_done() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
@@ -183,7 +183,7 @@ fn the_branch_has_the_work_before_the_remote_says_that_it_is_done() {
 }
 
 #[test]
-fn a_new_loop_goes_on_top_of_one_that_was_finished_here() {
+fn new_loop_continues_the_remote_state_of_a_finished_one() {
     let remote = Remote::new();
     let (clone, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
     let agent = remote.sandbox.completing("echo x >>f");

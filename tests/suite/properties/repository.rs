@@ -110,7 +110,7 @@ fn an_unfinished_merge_or_rebase_is_a_failure() {
 }
 
 #[test]
-fn work_done_off_the_branch_is_what_counts() {
+fn checkpoint_takes_the_work_from_another_branch() {
     let sandbox = Sandbox::started();
     let agent = sandbox
         .completing("git checkout -q -b mine; echo x >x; git add x; git commit -qm 'on mine'; echo y >y");
@@ -155,7 +155,7 @@ fn stashes_and_cleaned_directories_are_undone() {
 }
 
 #[test]
-fn a_damaged_index_and_stale_locks_are_mended() {
+fn step_repairs_a_damaged_index_and_stale_locks() {
     fails_without_a_trace("echo garbage >.git/index; echo x >x");
     fails_without_a_trace("rm .git/index; echo x >x");
     fails_without_a_trace("echo x >x; git add x; : >.git/index.lock");
@@ -273,7 +273,7 @@ fn a_repository_that_was_moved_is_moved_back() {
 }
 
 #[test]
-fn without_its_repository_nothing_is_touched() {
+fn step_touches_nothing_if_the_repository_is_gone() {
     for (gone, harm) in [
         (".git", "cp -r .git moved; until rm -rf .git; do :; done"),
         (".git/objects", "mv .git/objects moved"),
@@ -347,7 +347,7 @@ fn notes_and_other_refs_come_back_and_replacements_go_away() {
 }
 
 #[test]
-fn a_damaged_index_beside_a_submodule_is_mended() {
+fn step_repairs_a_damaged_index_beside_a_submodule() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
     sandbox.start();
@@ -357,7 +357,7 @@ fn a_damaged_index_beside_a_submodule_is_mended() {
 }
 
 #[test]
-fn refs_of_other_loops_are_theirs() {
+fn step_leaves_refs_of_other_loops_alone() {
     let sandbox = Sandbox::new();
     sandbox.git(&["update-ref", "refs/ralph/other/start", "HEAD"]);
     sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
@@ -453,7 +453,7 @@ fn a_users_replacement_stays() {
 }
 
 #[test]
-fn head_stays_in_the_rebase_of_a_person() {
+fn head_stays_in_a_rebase_of_the_user() {
     let sandbox = Sandbox::started();
     let rebase = sandbox
         .git_cmd(&["rebase", "-q", "-i", "HEAD"])

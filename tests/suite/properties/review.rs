@@ -42,7 +42,7 @@ fn asked(sandbox: &Sandbox) -> usize {
 }
 
 #[test]
-fn an_accepted_story_has_its_checkpoint_and_says_who_looked() {
+fn checkpoint_of_an_accepted_story_names_the_reviewer() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "echo gate >>\"$HOME/order\"");
     review_by(
@@ -118,7 +118,7 @@ fn a_rejected_attempt_failed_for_the_reviewers_reasons() {
 }
 
 #[test]
-fn what_a_reviewer_changes_is_put_back() {
+fn step_undoes_changes_of_the_reviewer() {
     for verdict in ["accept", "reject"] {
         let sandbox = reviewed_by(&format!(
             "echo spoilt >new; echo more >mine; git rm -q README.md; rm -rf src; rm .gitignore; git add -A
@@ -170,7 +170,7 @@ fn a_reviewer_moves_nothing_of_a_loop_that_leaves_head_in_its_place() {
 }
 
 #[test]
-fn without_a_verdict_nothing_is_accepted_and_nobody_blamed() {
+fn missing_verdict_neither_accepts_nor_fails_the_attempt() {
     for (script, why) in [
         ("echo 'Looks good to me.'", "it said none"),
         ("accept; reject", "'ACCEPT and REJECT'"),
@@ -262,7 +262,7 @@ fn a_reviewers_service_that_is_away_is_waited_for() {
 }
 
 #[test]
-fn nothing_is_lost_if_git_ralph_ends_during_a_review() {
+fn end_of_git_ralph_during_a_review_loses_nothing() {
     for signal in [Signal::SIGKILL, Signal::SIGINT] {
         let sandbox = reviewed_by("echo spoilt >new; touch \"$notes/begun\"; exec sleep 1000");
         let agent = sandbox.completing("echo x >new");
@@ -284,7 +284,7 @@ fn nothing_is_lost_if_git_ralph_ends_during_a_review() {
 }
 
 #[test]
-fn the_cost_of_a_review_is_apart_and_counts() {
+fn cost_of_a_review_is_recorded_apart_and_counts() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"Fine.\n<verdict>ACCEPT</verdict>","total_cost_usd":0.25,"usage":{"input_tokens":7,"output_tokens":3}}"#;
     let sandbox = reviewed_by(&format!("printf '%s\\n' '{result}'"));
     let own = r#"{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>","total_cost_usd":0.5}"#;
@@ -304,7 +304,7 @@ fn the_cost_of_a_review_is_apart_and_counts() {
 }
 
 #[test]
-fn what_a_reviewer_prints_of_others_is_no_verdict_of_its_own() {
+fn verdict_that_the_reviewer_quotes_does_not_count() {
     let accepts = "printf '<verdict>ACCEPT</verdict>\\n' >said";
     let rejects = "printf '<verdict>REJECT</verdict>\\n' >said";
     for (attempt, script, code) in [

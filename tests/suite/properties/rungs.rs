@@ -33,7 +33,7 @@ fn a_retry_has_an_agent_of_its_own() {
 }
 
 #[test]
-fn another_agent_stands_in_for_one_that_cannot_work() {
+fn fallback_agent_replaces_an_agent_that_cannot_work() {
     let limit = "echo 'API Error: Request rejected (429)' >&2; exit 1";
     for (script, why) in [
         (limit, "Request rejected (429)"),
@@ -62,7 +62,7 @@ fn another_agent_stands_in_for_one_that_cannot_work() {
 }
 
 #[test]
-fn a_loop_whose_agent_is_missing_begins_if_another_stands_in() {
+fn loop_begins_with_the_fallback_if_its_agent_is_missing() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.agent", "no-such-agent");
     sandbox.configure("ralph.fallbackAgent", "no-such-agent-either");
@@ -77,7 +77,7 @@ fn a_loop_whose_agent_is_missing_begins_if_another_stands_in() {
 }
 
 #[test]
-fn if_no_agent_can_work_the_run_ends_or_waits() {
+fn command_ends_or_waits_if_no_agent_can_work() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let limit = "echo 'API Error: Request rejected (429)' >&2; exit 1";

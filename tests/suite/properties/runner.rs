@@ -59,7 +59,7 @@ fn a_killed_git_ralph_that_its_parent_does_not_wait_for_holds_nothing() {
 }
 
 #[test]
-fn an_agent_that_kills_its_parent_fails_and_the_loop_goes_on() {
+fn loop_continues_after_an_agent_killed_its_parent() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent(&format!(
         "if [ ! -e \"$notes/child\" ]; then\n{STAYS}\nkill -9 $PPID\nwhile :; do sleep 1000; done\nfi\necho x >x\ncomplete"

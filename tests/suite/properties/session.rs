@@ -186,7 +186,7 @@ fn a_limit_of_time_leaves_unfinished_work_where_it_is() {
 }
 
 #[test]
-fn a_person_who_talks_to_an_agent_about_something_else_is_left_alone() {
+fn hook_ignores_a_conversation_about_something_else() {
     let sandbox = Sandbox::started();
     sandbox.write("edit.txt", "mine\n");
     let transcript = sandbox.outside("talk.jsonl");
@@ -220,7 +220,7 @@ fn a_person_who_talks_to_an_agent_about_something_else_is_left_alone() {
 }
 
 #[test]
-fn what_a_session_commits_is_not_by_hand() {
+fn status_counts_no_commit_of_a_session_as_by_hand() {
     let sandbox = Sandbox::started();
     sandbox.ralph(&["hooks", "install"]).exits(0);
     prompt(&complete(&sandbox));
@@ -264,7 +264,7 @@ fn a_session_without_a_promise_is_reminded_twice_and_then_undone() {
 }
 
 #[test]
-fn what_the_session_broke_is_put_back_as_after_next() {
+fn hook_repairs_damage_made_by_the_session() {
     let sandbox = Sandbox::started();
     prompt(&complete(&sandbox));
     let (main, config) = (sandbox.git(&["rev-parse", "main"]), sandbox.read(".git/config"));
@@ -335,7 +335,7 @@ fn an_ignored_list_goes_back_with_the_attempt() {
 }
 
 #[test]
-fn a_session_that_died_is_gone_on_after() {
+fn next_continues_after_a_dead_session_with_force() {
     let sandbox = Sandbox::started();
     prompt(&complete(&sandbox));
     sandbox.write("half.txt", "half\n");
@@ -424,7 +424,7 @@ fn an_answer_that_was_cut_off_is_given_again() {
 }
 
 #[test]
-fn a_second_session_is_told_and_left_alone() {
+fn second_session_gets_a_notice_and_no_story() {
     let sandbox = Sandbox::started();
     prompt(&complete(&sandbox));
     sandbox.write("work.txt", "x\n");
@@ -458,7 +458,7 @@ fn a_loop_that_another_process_holds_lets_the_session_end() {
 }
 
 #[test]
-fn a_session_that_ends_although_the_loop_goes_on_is_told_by_status() {
+fn status_reports_a_session_that_ended_before_its_loop() {
     let sandbox = Sandbox::started();
     prompt(&complete(&sandbox));
     let status = sandbox.status();

@@ -46,7 +46,7 @@ fn after_agent(sandbox: &Sandbox, response: &str, again: bool) -> Value {
 }
 
 #[test]
-fn of_what_gemini_says_only_the_new_is_heard() {
+fn hook_reads_only_the_new_part_of_geminis_message() {
     let sandbox = Sandbox::started();
     let first = format!("Done.\n{COMPLETE}");
     let answer = after_agent(&sandbox, &first, false);
@@ -110,7 +110,7 @@ fn a_message_that_is_not_in_the_call_is_in_the_transcript() {
 }
 
 #[test]
-fn what_is_no_call_breaks_no_session() {
+fn malformed_call_breaks_no_session() {
     let sandbox = Sandbox::started();
     sandbox.write("work.txt", "x\n");
     let print = sandbox.print();
@@ -168,7 +168,7 @@ fn a_state_of_a_newer_program_is_left_alone() {
 }
 
 #[test]
-fn elsewhere_a_hook_says_nothing_and_starts_nothing() {
+fn hook_prints_and_starts_nothing_outside_a_loop() {
     let sandbox = Sandbox::started();
     sandbox.git(&["checkout", "-q", "-f", "main"]);
     let plain = sandbox.outside("plain");

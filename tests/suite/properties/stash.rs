@@ -43,7 +43,7 @@ fn entries_that_an_attempt_drops_are_stored_again() {
 }
 
 #[test]
-fn where_others_may_have_taken_them_entries_are_kept_and_named() {
+fn missing_entries_are_kept_and_named_beside_another_work_tree() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.guard", "false");
     other_work_tree(&sandbox);

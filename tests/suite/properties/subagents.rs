@@ -46,7 +46,7 @@ fn a_linked_work_tree_is_no_part_of_the_work_and_a_retry_can_make_it_again() {
 }
 
 #[test]
-fn one_that_was_there_and_one_on_a_branch_that_was_there_lose_nothing() {
+fn earlier_work_tree_and_new_one_on_an_earlier_branch_lose_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write(".git/info/exclude", "/mine\n");
     sandbox.git(&["worktree", "add", "-q", "mine"]);

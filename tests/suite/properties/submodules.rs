@@ -21,7 +21,7 @@ fn in_lib(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 #[test]
-fn what_a_failed_attempt_did_in_one_is_kept_and_undone() {
+fn failed_attempt_in_a_submodule_is_kept_and_undone() {
     let sandbox = started();
     let (head, branch) = (
         in_lib(&sandbox, &["rev-parse", "HEAD"]),
@@ -49,7 +49,7 @@ fn what_a_failed_attempt_did_in_one_is_kept_and_undone() {
 }
 
 #[test]
-fn uncommitted_changes_in_one_are_no_complete_story() {
+fn uncommitted_changes_in_a_submodule_fail_the_attempt() {
     let sandbox = started();
     let agent = sandbox.completing("echo edited >lib/a");
     sandbox
@@ -60,7 +60,7 @@ fn uncommitted_changes_in_one_are_no_complete_story() {
 }
 
 #[test]
-fn commits_in_one_belong_to_the_checkpoint_and_go_with_abort() {
+fn checkpoint_includes_submodule_commits_and_abort_removes_them() {
     let sandbox = started();
     let before = in_lib(&sandbox, &["rev-parse", "HEAD"]);
     let agent = sandbox.completing(&format!("{GIT} echo b >lib/b; in_lib add b; in_lib commit -qm b"));
@@ -85,7 +85,7 @@ fn commits_in_one_belong_to_the_checkpoint_and_go_with_abort() {
 }
 
 #[test]
-fn one_that_was_deleted_comes_back() {
+fn deleted_submodule_comes_back() {
     let sandbox = started();
     let before = sandbox.files();
     let agent = sandbox.failing("rm -rf lib; echo x >lib");
@@ -96,7 +96,7 @@ fn one_that_was_deleted_comes_back() {
 }
 
 #[test]
-fn a_persons_uncommitted_changes_in_one_stop_the_next_attempt() {
+fn users_uncommitted_changes_in_a_submodule_stop_the_next_attempt() {
     let sandbox = started();
     sandbox.write("lib/a", "edited\n");
     let agent = sandbox.failing("true");
@@ -138,7 +138,7 @@ fn a_submodule_that_an_attempt_moves_stays_one_and_what_runs_nothing_stays() {
 }
 
 #[test]
-fn one_that_was_moved_is_back_in_its_place() {
+fn moved_submodule_returns_to_its_place() {
     for (promise, code) in [("complete", 0), ("echo mine >moved/mine; failed red", 3)] {
         let sandbox = started();
         let agent = sandbox.agent(&format!("git mv lib moved; {promise}"));
@@ -179,7 +179,7 @@ fn a_submodule_whose_repository_moves_into_the_others_keeps_it() {
 }
 
 #[test]
-fn after_a_kill_a_person_is_told_where_to_look() {
+fn status_suggests_a_submodule_update_after_a_kill() {
     let sandbox = started();
     let agent = sandbox.agent(&format!(
         "git -C lib config core.editor evil; sed -i 's|gitdir:.*modules/lib|gitdir: /evil|' .git/ralph/{CHANGE}/slots/1/*.toml
@@ -194,7 +194,7 @@ fn after_a_kill_a_person_is_told_where_to_look() {
 }
 
 #[test]
-fn after_a_kill_one_whose_place_is_gone_stops_no_git() {
+fn submodule_with_a_missing_work_tree_blocks_no_git_after_a_kill() {
     let sandbox = started();
     let agent =
         sandbox.agent("git -C lib config core.worktree ../../../nowhere; kill -9 $(ps -o ppid= -p $PPID)");
@@ -205,7 +205,7 @@ fn after_a_kill_one_whose_place_is_gone_stops_no_git() {
 }
 
 #[test]
-fn what_a_gate_plants_in_a_submodule_is_put_back() {
+fn step_undoes_settings_that_a_gate_plants_in_a_submodule() {
     let sandbox = started();
     sandbox.configure("ralph.verify", "git -C lib config core.editor evil");
     sandbox

@@ -61,7 +61,7 @@ fn lines_fit_the_terminal() {
 }
 
 #[test]
-fn the_last_line_is_there_below_every_piece_of_output() {
+fn last_line_stays_below_every_piece_of_output() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.agent(
@@ -83,7 +83,7 @@ fn the_last_line_is_there_below_every_piece_of_output() {
 }
 
 #[test]
-fn elsewhere_lines_stay_whole_and_without_colours() {
+fn output_to_a_pipe_has_whole_lines_without_colours() {
     let (sandbox, agent) = talkative();
     let output = sandbox.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
     assert!(output.stderr.contains("nor its log\n"), "{}", output.stderr);
@@ -148,7 +148,7 @@ fn colours_are_where_they_are_wanted() {
 }
 
 #[test]
-fn one_line_tells_what_goes_on() {
+fn last_line_shows_the_story_and_disappears_at_the_end() {
     let sandbox = Sandbox::new();
     let go = sandbox.outside("go");
     let agent = sandbox.completing(&format!(
@@ -194,7 +194,7 @@ fn the_log_goes_through_the_pager_of_git() {
 }
 
 #[test]
-fn an_interrupt_is_told_and_leaves_no_line_behind() {
+fn interrupt_is_reported_and_leaves_no_line_behind() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("touch $RALPH_BEGUN; sleep 100");
     let begun = sandbox.outside("begun");
@@ -248,7 +248,7 @@ fn hostile() -> (Sandbox, String) {
 }
 
 #[test]
-fn the_words_of_others_do_nothing_to_a_terminal() {
+fn foreign_text_does_not_control_the_terminal() {
     let (sandbox, agent) = hostile();
     let see = |args: &[&str]| {
         let cmd = sandbox.ralph_cmd(args).env("GIT_PAGER", "cat");
@@ -294,7 +294,7 @@ fn a_prompt_is_exact_for_a_program() {
 }
 
 #[test]
-fn of_what_an_agent_prints_only_its_colours_reach_a_terminal() {
+fn terminal_gets_no_escape_sequences_of_an_agent_but_colours() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent(
         "printf 'a\\033[35mb\\033]0;t\\007c\\033[2Jd\\n\\033[8m'; printf '\\302\\2332Je\\n'; failed red",
@@ -312,7 +312,7 @@ fn of_what_an_agent_prints_only_its_colours_reach_a_terminal() {
 }
 
 #[test]
-fn nothing_of_an_agent_is_a_command_of_a_workflow() {
+fn output_of_an_agent_runs_no_workflow_command() {
     let sandbox = Sandbox::started();
     let words = "::error::x\\n::add-mask::y\\n::stop-commands::z\\n##[group]g";
     let agent = sandbox.agent(&format!(
@@ -387,7 +387,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn a_log_of_an_attempt_is_no_command_of_a_workflow_either() {
+fn log_of_an_attempt_runs_no_workflow_command() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("printf '::error::x'");
     sandbox.step("next", &agent).exits(3);

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::support::Sandbox;
 
 #[test]
-fn a_file_that_is_put_back_in_the_second_in_which_it_was_changed_has_another_one() {
+fn file_restored_in_the_second_of_its_change_gets_another_time() {
     // Bytecode of Python knows whole seconds and the size.
     for setting in ["core.autocrlf=false", "core.autocrlf=true"] {
         let sandbox = Sandbox::new();
@@ -42,7 +42,7 @@ while :; do
 done"#;
 
 #[test]
-fn what_git_does_not_see_in_the_same_second_is_part_of_the_checkpoint() {
+fn checkpoint_includes_changes_that_git_misses_in_the_same_second() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.completing(UNSEEN)).exits(0);
     assert_eq!(
@@ -76,7 +76,7 @@ fn a_file_that_was_written_in_the_second_of_its_checkpoint_is_put_back() {
 }
 
 #[test]
-fn what_git_does_not_see_in_the_same_second_is_undone_and_kept() {
+fn failed_attempt_undoes_and_keeps_changes_that_git_misses() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.failing(UNSEEN)).exits(3);
     assert_eq!(sandbox.noted("was"), sandbox.read("README.md"));
@@ -86,7 +86,7 @@ fn what_git_does_not_see_in_the_same_second_is_undone_and_kept() {
 }
 
 #[test]
-fn what_git_does_not_see_in_a_submodule_is_undone_and_kept() {
+fn failed_attempt_undoes_and_keeps_submodule_changes_that_git_misses() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
     sandbox.start();
@@ -101,7 +101,7 @@ fn what_git_does_not_see_in_a_submodule_is_undone_and_kept() {
 }
 
 #[test]
-fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
+fn duration_is_not_negative_after_the_clock_was_set_back() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
@@ -117,7 +117,7 @@ fn no_attempt_lasts_less_than_nothing_where_the_clock_was_set_back() {
 }
 
 #[test]
-fn an_attempt_whose_end_nobody_saw_lasts_up_to_its_last_output() {
+fn killed_attempt_lasts_until_its_last_output() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo at work; kill -9 $(ps -o ppid= -p $PPID)");
     sandbox.direct(&["next", "--", &agent]).run().exits(137);

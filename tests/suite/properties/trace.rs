@@ -24,7 +24,7 @@ fn each_git_command_is_shown_with_its_time() {
 }
 
 #[test]
-fn a_filter_says_what_is_traced_and_one_that_cannot_be_read_is_named() {
+fn filter_selects_traces_and_error_names_an_invalid_filter() {
     let sandbox = Sandbox::started();
     let status = |filter: &str| sandbox.ralph_cmd(&["status"]).env("GIT_RALPH_LOG", filter);
     status("git_ralph::command=debug").run().exits(0).says(TRACED);

@@ -66,7 +66,7 @@ fn commands_list_and_mark_the_stories_of_a_tracker() {
 }
 
 #[test]
-fn what_a_tracker_lists_no_longer_is_done_and_stays_in_the_count() {
+fn story_removed_from_the_tracker_is_done_and_still_counted() {
     let sandbox = Sandbox::new();
     tracker(&sandbox);
     let open_only = format!(
@@ -158,7 +158,7 @@ fn a_story_that_stays_open_after_its_mark_is_never_run_again() {
 }
 
 #[test]
-fn a_mended_mark_is_made_before_the_next_story() {
+fn repaired_mark_command_runs_before_the_next_story() {
     for (by_flag, step) in [
         (false, "next"),
         (true, "next"),
@@ -206,7 +206,7 @@ fn a_mended_mark_is_made_before_the_next_story() {
 }
 
 #[test]
-fn a_story_that_a_person_marks_or_skips_instead_stops_nothing() {
+fn story_that_the_user_marks_or_skips_stops_nothing() {
     let sandbox = Sandbox::new();
     with_broken_mark(&sandbox, BROKEN);
     let list = fs::read_to_string(sandbox.notes.join("list")).unwrap();
@@ -240,7 +240,7 @@ fn a_story_that_a_person_marks_or_skips_instead_stops_nothing() {
 }
 
 #[test]
-fn a_command_that_fails_or_prints_nonsense_is_told() {
+fn error_reports_a_command_that_fails_or_prints_nonsense() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.adapter", "command");
     sandbox

@@ -96,7 +96,7 @@ fn the_users_ignored_files_survive() {
 }
 
 #[test]
-fn what_was_ignored_when_the_loop_began_never_enters_a_checkpoint() {
+fn files_ignored_at_the_start_never_enter_a_checkpoint() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     sandbox
@@ -112,7 +112,7 @@ fn what_was_ignored_when_the_loop_began_never_enters_a_checkpoint() {
 }
 
 #[test]
-fn read_only_directories_and_pipes_are_no_obstacle() {
+fn failed_attempt_undoes_read_only_directories_and_pipes() {
     fails_without_a_trace("mkdir closed; echo x >closed/x; chmod 500 closed");
     fails_without_a_trace("rm README.md; mkfifo README.md; rm -r src; mkfifo src");
     fails_without_a_trace("rm -rf src; ln -s \"$notes\" src; echo x >\"$notes/mine\"");
@@ -160,7 +160,7 @@ fn permissions_that_an_attempt_took_or_gave_are_undone() {
 }
 
 #[test]
-fn permissions_that_a_person_changed_between_steps_are_no_attempts_to_take_along() {
+fn failed_attempt_keeps_permissions_that_the_user_changed_before() {
     let sandbox = Sandbox::started();
     let path = sandbox.top.join("README.md");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -170,7 +170,7 @@ fn permissions_that_a_person_changed_between_steps_are_no_attempts_to_take_along
 }
 
 #[test]
-fn what_git_does_not_keep_comes_back() {
+fn failed_attempt_restores_modes_empty_directories_and_ignored_files() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = Sandbox::dirty();
     let mode = |path: &str| fs::metadata(sandbox.top.join(path)).unwrap().permissions().mode() & 0o777;
@@ -189,7 +189,7 @@ fn what_git_does_not_keep_comes_back() {
 }
 
 #[test]
-fn what_git_does_not_list_does_not_stay() {
+fn failed_attempt_removes_files_that_git_does_not_list() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let files = sandbox.files();
@@ -294,7 +294,7 @@ fn a_users_sparse_checkout_stays_sparse() {
 }
 
 #[test]
-fn the_directory_itself_can_go() {
+fn failed_attempt_restores_a_deleted_work_tree() {
     fails_without_a_trace("cd ..; for f in repo/* repo/.gitignore; do rm -rf \"$f\"; done");
 }
 
@@ -373,7 +373,7 @@ fn ignored_files_that_came_after_the_beginning_come_back_too() {
 }
 
 #[test]
-fn without_the_record_of_permissions_none_are_changed() {
+fn permissions_stay_unchanged_if_their_record_is_gone() {
     let sandbox = Sandbox::new();
     sandbox.write("key", "secret\n");
     let key = sandbox.top.join("key");
@@ -397,7 +397,7 @@ fn without_the_record_of_permissions_none_are_changed() {
 }
 
 #[test]
-fn abort_brings_back_no_ignored_file_that_was_not_there() {
+fn abort_restores_no_ignored_file_made_during_the_loop() {
     let sandbox = Sandbox::new();
     let files = sandbox.files();
     sandbox.start();

@@ -12,7 +12,7 @@ fn unpromised(gate: &str) -> Sandbox {
 }
 
 #[test]
-fn work_that_nobody_promised_is_complete_if_the_gates_say_so() {
+fn gates_can_complete_a_story_without_a_promise() {
     let sandbox = unpromised("! grep -q bad made");
     sandbox
         .step("next", &sandbox.agent("echo bad >made; echo I have made it."))
@@ -48,7 +48,7 @@ fn work_that_nobody_promised_is_complete_if_the_gates_say_so() {
 }
 
 #[test]
-fn what_may_not_be_done_is_tried_again_although_gates_would_pass() {
+fn attempt_that_seems_unfinished_is_retried_although_gates_pass() {
     let sandbox = unpromised("true");
     sandbox.configure("ralph.maxRetries", "9");
     let fails = "echo x >made; ";
@@ -70,7 +70,7 @@ fn what_may_not_be_done_is_tried_again_although_gates_would_pass() {
 }
 
 #[test]
-fn without_a_gate_nothing_can_judge_what_was_not_promised() {
+fn start_and_run_refuse_no_signal_gates_without_a_gate() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.noSignal", "gates");
     let refs = sandbox.git(&["for-each-ref"]);

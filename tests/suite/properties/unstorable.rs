@@ -26,7 +26,7 @@ fn a_directory_whose_path_is_too_long_for_the_system_is_moved_away() {
 }
 
 #[test]
-fn what_git_cannot_store_in_a_directory_is_named() {
+fn step_names_files_that_git_cannot_store() {
     let sandbox = Sandbox::started();
     let before = sandbox.files();
     let make = "mkdir -p new/.GIT; echo x >new/x; echo x >new/.GIT/work";
@@ -56,7 +56,7 @@ const DOWN: &str = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20;
                     d=$(printf '%0200d' 0); mkdir -p $d; cd -P $d; done";
 
 #[test]
-fn a_file_whose_path_is_too_long_from_the_root_alone_is_as_any_other() {
+fn step_handles_a_file_whose_absolute_path_is_too_long() {
     let sandbox = Sandbox::new();
     let name = "f".repeat(65);
     let path = format!("{}{name}", format!("{}/", "0".repeat(200)).repeat(20));

@@ -21,7 +21,7 @@ fn recovering(sandbox: &Sandbox, fault: &str) -> String {
 }
 
 #[test]
-fn a_rate_limit_is_waited_for_and_does_not_count() {
+fn next_waits_for_a_rate_limit_without_counting_it() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = recovering(&sandbox, &fault(429, "rate limit, try again in 1 second"));
@@ -58,7 +58,7 @@ fn an_overloaded_service_is_waited_for_by_run() {
 }
 
 #[test]
-fn nothing_waits_longer_than_it_may() {
+fn next_waits_no_longer_than_the_settings_allow() {
     for (setting, value, words, says) in [
         ("ralph.maxWait", "0", "try again in 1s", "ralph.maxWait"),
         ("ralph.maxWait", "1h", "try again in 61 minutes", "ralph.maxWait"),
@@ -84,7 +84,7 @@ fn nothing_waits_longer_than_it_may() {
 }
 
 #[test]
-fn a_plan_s_limit_is_waited_for_when_its_end_is_told_and_ends_the_command_otherwise() {
+fn next_waits_for_a_plan_limit_only_if_its_end_is_known() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = recovering(
@@ -119,7 +119,7 @@ fn waiting_can_be_interrupted() {
 }
 
 #[test]
-fn where_no_waiting_helps_the_command_ends_and_says_what_to_do() {
+fn next_ends_with_a_hint_if_waiting_does_not_help() {
     for (status, words, verdict, hint) in [
         (401, "Invalid API key", "auth", "sign in to the agent"),
         (404, "model: no-such-model", "not_started", "name a model"),
@@ -154,7 +154,7 @@ fn a_conversation_that_grew_too_long_fails_the_attempt() {
 }
 
 #[test]
-fn what_a_person_does_while_it_waits_is_no_attempt_s_to_take_along() {
+fn failed_attempt_keeps_edits_made_while_next_waited() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let fault = fault(429, "rate limit, try again in 2 seconds");

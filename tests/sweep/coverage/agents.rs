@@ -54,7 +54,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("new_branch"),
             Misdeed("detach"),
-            Test("repository::work_done_off_the_branch_is_what_counts"),
+            Test("repository::checkpoint_takes_the_work_from_another_branch"),
         ],
     ),
     (
@@ -160,7 +160,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("fifos"),
             State("special_files"),
-            Test("undone::read_only_directories_and_pipes_are_no_obstacle"),
+            Test("undone::failed_attempt_undoes_read_only_directories_and_pipes"),
             Test("pipes::those_of_an_attempt_are_moved_away_and_nothing_waits"),
         ],
     ),
@@ -180,7 +180,7 @@ pub const ROWS: &[Row] = &[
         "deletes its own directory",
         &[
             Misdeed("no_directory"),
-            Test("undone::the_directory_itself_can_go"),
+            Test("undone::failed_attempt_restores_a_deleted_work_tree"),
         ],
     ),
     (
@@ -231,7 +231,7 @@ pub const ROWS: &[Row] = &[
         "leaves a linked work tree inside",
         &[
             Test("subagents::a_linked_work_tree_is_no_part_of_the_work_and_a_retry_can_make_it_again"),
-            Test("subagents::one_that_was_there_and_one_on_a_branch_that_was_there_lose_nothing"),
+            Test("subagents::earlier_work_tree_and_new_one_on_an_earlier_branch_lose_nothing"),
         ],
     ),
     (

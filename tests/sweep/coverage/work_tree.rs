@@ -39,7 +39,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("unignore"),
             Misdeed("commit_ignored"),
-            Test("undone::what_was_ignored_when_the_loop_began_never_enters_a_checkpoint"),
+            Test("undone::files_ignored_at_the_start_never_enter_a_checkpoint"),
         ],
     ),
     (
@@ -88,7 +88,10 @@ pub const ROWS: &[Row] = &[
     (
         "A11",
         "empty directories",
-        &[State("modes"), Test("undone::what_git_does_not_keep_comes_back")],
+        &[
+            State("modes"),
+            Test("undone::failed_attempt_restores_modes_empty_directories_and_ignored_files"),
+        ],
     ),
     (
         "A12",
@@ -110,10 +113,10 @@ pub const ROWS: &[Row] = &[
         "A14",
         "an agent works in a submodule",
         &[
-            Test("submodules::what_a_failed_attempt_did_in_one_is_kept_and_undone"),
-            Test("submodules::uncommitted_changes_in_one_are_no_complete_story"),
-            Test("submodules::commits_in_one_belong_to_the_checkpoint_and_go_with_abort"),
-            Test("submodules::one_that_was_deleted_comes_back"),
+            Test("submodules::failed_attempt_in_a_submodule_is_kept_and_undone"),
+            Test("submodules::uncommitted_changes_in_a_submodule_fail_the_attempt"),
+            Test("submodules::checkpoint_includes_submodule_commits_and_abort_removes_them"),
+            Test("submodules::deleted_submodule_comes_back"),
         ],
     ),
     (
