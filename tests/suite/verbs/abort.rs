@@ -18,7 +18,7 @@ fn all(sandbox: &Sandbox) -> (impl PartialEq + std::fmt::Debug, String, String) 
 }
 
 #[test]
-fn everything_is_as_it_was_before_the_loop() {
+fn abort_restores_everything_from_before_the_loop() {
     let sandbox = Sandbox::dirty();
     fs::set_permissions(sandbox.top.join("README.md"), fs::Permissions::from_mode(0o600)).unwrap();
     fs::create_dir_all(sandbox.top.join("empty/dir")).unwrap();
@@ -73,7 +73,7 @@ fn a_detached_head_and_a_branch_without_commits_come_back() {
 }
 
 #[test]
-fn a_branch_that_moved_on_needs_a_person() {
+fn abort_refuses_if_the_original_branch_moved() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     sandbox.git(&["branch", "-f", "main", "HEAD"]);

@@ -3,7 +3,7 @@
 use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
-fn a_loop_without_any_agent() {
+fn complete_drives_a_loop_without_an_agent() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     for story in ["1. Database", "2. Server", "3. Page"] {
@@ -25,7 +25,7 @@ fn a_loop_without_any_agent() {
 }
 
 #[test]
-fn gates_hold_for_people_too() {
+fn gates_judge_work_of_the_user_too() {
     let sandbox = Sandbox::new();
     sandbox
         .ralph(&["start", CHANGE, "--verify", "test -f wanted", "--allow-red"])
@@ -46,7 +46,7 @@ fn gates_hold_for_people_too() {
 }
 
 #[test]
-fn an_ignored_file_that_a_person_moved_stays_where_it_is_when_a_gate_fails() {
+fn failed_gate_leaves_an_ignored_file_that_the_user_moved() {
     let sandbox = Sandbox::new();
     sandbox.write(".git/info/exclude", "*.secret\n");
     sandbox.write("a.secret", "key\n");
@@ -60,7 +60,7 @@ fn an_ignored_file_that_a_person_moved_stays_where_it_is_when_a_gate_fails() {
 }
 
 #[test]
-fn what_has_no_retries_left_can_be_done_by_hand() {
+fn complete_accepts_a_story_without_retries_left() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
     let agent = sandbox.failing("true");

@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 
 #[test]
-fn it_shows_a_whole_loop_and_leaves_nothing() {
+fn demo_shows_a_whole_loop_and_leaves_nothing() {
     let sandbox = Sandbox::empty();
     let dir = sandbox.outside("home");
     let output = sandbox.ralph_cmd(&["demo"]).dir(&dir).run().exits(0);
@@ -17,7 +17,7 @@ fn it_shows_a_whole_loop_and_leaves_nothing() {
 }
 
 #[test]
-fn it_can_keep_its_repository() {
+fn demo_can_keep_its_repository() {
     let sandbox = Sandbox::empty();
     let dir = sandbox.outside("home");
     let output = sandbox.ralph_cmd(&["demo", "--keep"]).dir(&dir).run().exits(0);

@@ -51,7 +51,7 @@ fn the_whole_loop_is_compared_with_its_beginning() {
 }
 
 #[test]
-fn what_is_no_attempt_is_told() {
+fn diff_reports_an_unknown_or_invalid_attempt() {
     let sandbox = with_two_attempts();
     sandbox
         .ralph(&["diff", "1@9"])
@@ -61,7 +61,7 @@ fn what_is_no_attempt_is_told() {
 }
 
 #[test]
-fn an_attempt_that_changed_nothing_has_no_difference_to_look_for() {
+fn log_suggests_no_diff_for_an_attempt_without_a_change() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.step("next", &sandbox.agent("echo hello")).exits(3);
@@ -76,7 +76,7 @@ fn an_attempt_that_changed_nothing_has_no_difference_to_look_for() {
 }
 
 #[test]
-fn an_attempt_that_deleted_an_ignored_file_is_not_said_to_have_changed_none() {
+fn commands_say_that_git_sees_no_change_of_an_ignored_file() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     sandbox.step("next", &sandbox.failing("rm .env")).exits(3);

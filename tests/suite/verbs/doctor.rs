@@ -9,7 +9,7 @@ use crate::support::remote::Remote;
 use crate::support::{CHANGE, Sandbox, working_git, write_program};
 
 #[test]
-fn without_an_agent_something_needs_mending() {
+fn doctor_reports_a_missing_agent() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["doctor"]).exits(1);
     for preset in PRESETS {
@@ -31,7 +31,7 @@ fn without_an_agent_something_needs_mending() {
 }
 
 #[test]
-fn it_shows_the_agent_that_would_be_used_and_works_anywhere() {
+fn doctor_shows_the_agent_in_use_and_works_anywhere() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.agent", "sh ./claude --dangerously-skip-permissions");
     let output = sandbox.ralph(&["doctor", "--json"]).exits(0).json();
@@ -79,7 +79,7 @@ fn examine(sandbox: &Sandbox, code: i32) -> serde_json::Value {
 }
 
 #[test]
-fn nothing_is_changed_and_no_command_is_run() {
+fn doctor_changes_nothing_and_runs_no_command() {
     let sandbox = healthy(Sandbox::dirty());
     sandbox.configure("ralph.adapter", "command");
     sandbox.configure("ralph.storiesCommand", "echo >ran");
@@ -92,7 +92,7 @@ fn nothing_is_changed_and_no_command_is_run() {
 }
 
 #[test]
-fn features_are_told_by_version() {
+fn doctor_lists_the_features_of_the_git_version() {
     let sandbox = healthy(Sandbox::new());
     let features = |version: &str| {
         let dir = sandbox.outside("other git");
@@ -129,7 +129,7 @@ fn features_are_told_by_version() {
 }
 
 #[test]
-fn a_lock_without_a_git_needs_mending() {
+fn doctor_reports_a_lock_without_a_git() {
     let sandbox = healthy(Sandbox::new());
     let of_fetch = sandbox.top.join(".git/shallow.lock");
     fs::write(&of_fetch, "").unwrap();
@@ -152,7 +152,7 @@ fn a_lock_without_a_git_needs_mending() {
 }
 
 #[test]
-fn an_attempt_that_was_cut_off_needs_mending_one_that_runs_does_not() {
+fn doctor_reports_a_cut_off_attempt_but_not_a_running_one() {
     let sandbox = healthy(Sandbox::started());
     let agent =
         sandbox.agent("git ralph doctor --json >\"$notes/doctor\"; echo $? >\"$notes/code\"; kill -9 $(ps -o ppid= -p $PPID)");
@@ -172,7 +172,7 @@ fn an_attempt_that_was_cut_off_needs_mending_one_that_runs_does_not() {
 }
 
 #[test]
-fn a_step_that_was_cut_off_is_named() {
+fn doctor_names_a_step_that_was_cut_off() {
     let sandbox = healthy(Sandbox::started());
     let mut state = fs::read_to_string(sandbox.state_file()).unwrap();
     let oid = sandbox.git(&["rev-parse", "HEAD"]);
@@ -188,7 +188,7 @@ fn a_step_that_was_cut_off_is_named() {
 }
 
 #[test]
-fn a_state_that_is_lost_damaged_or_newer_needs_mending() {
+fn doctor_reports_a_lost_damaged_or_newer_state() {
     let sandbox = healthy(Sandbox::started());
     fs::write(sandbox.state_file(), "version = 99\n").unwrap();
     has(
@@ -226,7 +226,7 @@ fn a_state_that_is_lost_damaged_or_newer_needs_mending() {
 }
 
 #[test]
-fn old_refs_of_a_finished_loop_are_told() {
+fn doctor_reports_old_refs_of_a_finished_loop() {
     let sandbox = healthy(Sandbox::started());
     sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
     sandbox.configure("ralph.keepAttempts", "0d");
@@ -245,7 +245,7 @@ fn old_refs_of_a_finished_loop_are_told() {
 }
 
 #[test]
-fn a_work_tree_that_is_gone_needs_mending() {
+fn doctor_reports_a_missing_work_tree() {
     let sandbox = healthy(Sandbox::new());
     let tree = sandbox.outside("other tree");
     sandbox.git(&["worktree", "add", "-q", "--detach", tree.to_str().unwrap()]);
@@ -258,7 +258,7 @@ fn a_work_tree_that_is_gone_needs_mending() {
 }
 
 #[test]
-fn lists_are_read_and_mistakes_are_told_with_their_lines() {
+fn doctor_reads_lists_and_reports_mistakes_with_their_lines() {
     let sandbox = healthy(Sandbox::new());
     sandbox.write("specs/add-login/tasks.md", "- [ ] 1 Do it\n");
     sandbox.write("prd.json", "{\"branchName\": \"ralph/form\",\n \"stories\": [3]}");
@@ -293,7 +293,7 @@ fn lists_are_read_and_mistakes_are_told_with_their_lines() {
 }
 
 #[test]
-fn what_is_installed_is_told() {
+fn doctor_reports_the_installed_pages_and_completions() {
     let sandbox = healthy(Sandbox::new());
     sandbox.install("man", "echo ${MAN_PAGE}; test -n \"$MAN_PAGE\"");
     let found = examine(&sandbox, 0);
@@ -326,7 +326,7 @@ fn what_is_installed_is_told() {
 }
 
 #[test]
-fn people_read_the_same() {
+fn doctor_prints_the_same_facts_as_text() {
     let sandbox = healthy(Sandbox::started());
     fs::write(sandbox.top.join(".git/index.lock"), "").unwrap();
     let output = sandbox.ralph(&["doctor"]).exits(1);
@@ -351,7 +351,7 @@ fn people_read_the_same() {
 }
 
 #[test]
-fn the_doctor_tries_a_remote_out_and_leaves_nothing() {
+fn doctor_tries_a_remote_and_leaves_nothing() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     let before = remote.git(&["for-each-ref"]);

@@ -3,7 +3,7 @@
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn a_run_shows_the_loop_that_it_would_begin_or_go_on_with() {
+fn run_shows_the_loop_that_it_would_begin_or_continue() {
     let sandbox = Sandbox::dirty();
     sandbox.configure("ralph.verify", "true");
     let (print, mtimes) = (sandbox.print(), sandbox.mtimes());
@@ -27,7 +27,7 @@ fn a_run_shows_the_loop_that_it_would_begin_or_go_on_with() {
 }
 
 #[test]
-fn a_step_shows_its_attempt_or_is_refused_as_it_would_be() {
+fn step_shows_its_attempt_or_the_refusal_it_would_get() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.agent", "sh -c true");
     sandbox.configure("ralph.retryAgent", "second --deep");
@@ -51,7 +51,7 @@ fn a_step_shows_its_attempt_or_is_refused_as_it_would_be() {
 }
 
 #[test]
-fn what_decides_whether_a_story_is_complete_is_shown() {
+fn run_shows_the_checks_that_decide_about_a_story() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.agent", "sh -c true");
     let judges = |text: &str, is_shown: bool| {

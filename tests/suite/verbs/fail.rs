@@ -3,7 +3,7 @@
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn it_counts_keeps_and_undoes() {
+fn fail_counts_keeps_and_undoes_the_attempt() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let files = sandbox.files();

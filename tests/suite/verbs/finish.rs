@@ -99,7 +99,7 @@ fn a_choice_is_an_option_or_a_word() {
 }
 
 #[test]
-fn without_a_choice_and_a_terminal_nothing_is_done() {
+fn finish_does_nothing_without_a_choice_and_a_terminal() {
     let sandbox = half_way();
     let (print, state) = (sandbox.print(), sandbox.state());
     for args in [&["finish"][..], &["finish", CHANGE]] {
@@ -116,7 +116,7 @@ fn without_a_choice_and_a_terminal_nothing_is_done() {
 }
 
 #[test]
-fn on_a_terminal_the_choice_is_asked_for() {
+fn finish_asks_for_the_choice_on_a_terminal() {
     let sandbox = half_way();
     let state = sandbox.state();
     let question = "[q]uit: ";
@@ -153,7 +153,7 @@ fn commit_elsewhere(sandbox: &Sandbox, branch: &str, path: &str, content: &str) 
 }
 
 #[test]
-fn an_original_that_moved_on_is_merged() {
+fn cleanup_merges_with_an_original_branch_that_moved() {
     let sandbox = half_way();
     commit_elsewhere(&sandbox, "main", "meanwhile.txt", "theirs\n");
     let main = sandbox.git(&["rev-parse", "main"]);
@@ -189,7 +189,7 @@ fn a_shallow_history_is_merged_too() {
 }
 
 #[test]
-fn objects_that_cannot_be_fetched_stop_it_before_anything_changes() {
+fn missing_objects_stop_finish_before_any_change() {
     let sandbox = Sandbox::new();
     let origin = sandbox.outside("origin");
     sandbox.git(&["clone", "-q", "--bare", ".", origin.to_str().unwrap()]);
@@ -281,7 +281,7 @@ fn a_conflict_touches_nothing() {
 }
 
 #[test]
-fn an_ignored_file_in_the_way_is_never_written_over() {
+fn finish_never_overwrites_an_ignored_file() {
     let sandbox = half_way();
     sandbox.write("mine.log", "mine\n");
     let linked = sandbox.outside("elsewhere");
@@ -303,7 +303,7 @@ fn an_ignored_file_in_the_way_is_never_written_over() {
 }
 
 #[test]
-fn an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person() {
+fn cleanup_refuses_if_the_original_branch_is_gone_or_in_use() {
     let sandbox = half_way();
     let oid = sandbox.git(&["rev-parse", "main"]);
     sandbox.git(&["branch", "-q", "-D", "main"]);
@@ -329,7 +329,7 @@ fn an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person() {
 }
 
 #[test]
-fn an_original_that_got_its_first_commit_needs_a_person() {
+fn cleanup_refuses_if_the_original_branch_got_its_first_commit() {
     let sandbox = Sandbox::empty();
     std::fs::create_dir(&sandbox.top).unwrap();
     sandbox.git(&["init", "-q", "--initial-branch=trunk"]);
@@ -345,7 +345,7 @@ fn an_original_that_got_its_first_commit_needs_a_person() {
 }
 
 #[test]
-fn the_users_merge_settings_cannot_break_it() {
+fn merge_settings_of_the_user_do_not_break_finish() {
     let sandbox = half_way();
     for (key, value) in [
         ("merge.ff", "only"),
@@ -384,7 +384,7 @@ fn edits_made_by_hand_come_back_too() {
 }
 
 #[test]
-fn after_the_last_retry_the_finished_stories_come_back() {
+fn cleanup_after_the_last_retry_brings_back_finished_stories() {
     let sandbox = half_way();
     let agent = sandbox.failing("echo mess >mess; rm -r more");
     for code in [3, 3, 4] {
@@ -400,7 +400,7 @@ fn after_the_last_retry_the_finished_stories_come_back() {
 }
 
 #[test]
-fn head_elsewhere_needs_a_person() {
+fn finish_refuses_while_head_is_on_another_branch() {
     let sandbox = half_way();
     sandbox.git(&["checkout", "-q", "main"]);
     let print = sandbox.print();
@@ -434,7 +434,7 @@ fn a_finished_change_can_be_started_again() {
 }
 
 #[test]
-fn what_was_staged_can_be_staged_again_where_the_loop_has_not_changed_it() {
+fn finish_can_stage_again_what_the_loop_did_not_change() {
     let sandbox = Sandbox::new();
     sandbox.write("README.md", "staged\n");
     sandbox.write("touched.txt", "staged\n");

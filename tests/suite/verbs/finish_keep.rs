@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 
 #[test]
-fn keep_says_where_the_uncommitted_files_are_and_how_they_come_back() {
+fn keep_prints_the_command_that_restores_uncommitted_files() {
     let sandbox = Sandbox::dirty();
     let before = sandbox.files();
     sandbox.start();
@@ -28,7 +28,7 @@ fn keep_says_where_the_uncommitted_files_are_and_how_they_come_back() {
 }
 
 #[test]
-fn keep_on_another_branch_says_what_is_there() {
+fn keep_on_another_branch_names_head_and_a_deleted_branch() {
     for gone in [false, true] {
         let sandbox = Sandbox::started();
         sandbox.git(&["checkout", "-q", "main"]);
@@ -46,7 +46,7 @@ fn keep_on_another_branch_says_what_is_there() {
 }
 
 #[test]
-fn the_other_way_afterwards_is_two_commands() {
+fn hint_for_the_other_choice_has_two_commands() {
     for (first, then) in [("--keep", "--cleanup"), ("--cleanup", "--keep")] {
         let sandbox = Sandbox::dirty();
         sandbox.start();

@@ -28,7 +28,7 @@ fn moved(attributes: &str, of_original: Option<&str>) -> Sandbox {
 }
 
 #[test]
-fn the_attributes_of_an_attempt_decide_nothing() {
+fn merge_ignores_attributes_of_an_attempt() {
     for rules in ["* merge=ours", "* merge=union", "* merge=run", "*.txt -merge"] {
         let sandbox = moved(rules, None);
         sandbox
@@ -41,7 +41,7 @@ fn the_attributes_of_an_attempt_decide_nothing() {
 }
 
 #[test]
-fn those_of_the_original_do_but_no_driver_is_run() {
+fn merge_uses_attributes_of_the_original_branch_but_no_driver() {
     let sandbox = moved("* -merge", Some("*.txt merge=union\n"));
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     assert_eq!(sandbox.read("src/lib.txt"), "one\nmain\nloop\nthree\n");

@@ -147,7 +147,7 @@ fn settings_behind_links_and_in_named_directories_are_changed_where_they_are() {
 }
 
 #[test]
-fn settings_of_a_project_are_told_when_they_would_be_committed() {
+fn install_warns_of_project_settings_that_git_does_not_ignore() {
     let sandbox = Sandbox::new();
     for (agent, _, file) in FILES {
         let install = |ignored: bool| {
@@ -175,7 +175,7 @@ fn settings_of_a_project_are_told_when_they_would_be_committed() {
 }
 
 #[test]
-fn settings_that_are_none_stay_as_they_are() {
+fn invalid_settings_stay_unchanged() {
     let sandbox = Sandbox::empty();
     let path = home(&sandbox, ".claude/settings.json");
     for (text, why) in [

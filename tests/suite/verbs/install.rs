@@ -12,7 +12,7 @@ use crate::support::{Cmd, Output, Sandbox};
 const BASH: &str = "bash-completion/completions/git-ralph";
 
 #[test]
-fn all_that_is_in_the_source_is_brought_along() {
+fn program_bundles_all_pages_and_completions_of_the_source() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut wanted: Vec<String> = ["man", "completions"]
         .iter()
@@ -44,7 +44,7 @@ fn all_that_is_in_the_source_is_brought_along() {
 }
 
 #[test]
-fn each_path_is_told_once_and_nothing_is_written_twice() {
+fn install_prints_each_path_once_and_writes_nothing_twice() {
     let place = Place::new();
     let output = place.install(&[]).exits(0);
     let mut told: Vec<PathBuf> = output.stdout.lines().map(PathBuf::from).collect();
@@ -71,7 +71,7 @@ fn each_path_is_told_once_and_nothing_is_written_twice() {
 }
 
 #[test]
-fn uninstall_leaves_what_was_there_before() {
+fn uninstall_leaves_earlier_files() {
     let place = Place::new();
     // One directory of the way is somebody's, with a file in it; the others are made.
     fs::create_dir_all(place.share.join("man/man1")).unwrap();
@@ -107,7 +107,7 @@ fn a_prefix_is_made_and_unmade() {
 }
 
 #[test]
-fn without_a_data_directory_it_is_below_the_home_directory() {
+fn install_uses_the_home_directory_without_a_data_directory() {
     let place = Place::new();
     for value in ["", "relative"] {
         place.cmd(&[]).env("XDG_DATA_HOME", value).run().exits(0);
@@ -120,7 +120,7 @@ fn without_a_data_directory_it_is_below_the_home_directory() {
 }
 
 #[test]
-fn what_somebody_changed_stays() {
+fn install_and_uninstall_leave_changed_files() {
     let place = Place::new();
     place.install(&[]).exits(0);
     let changed = place.share.join(BASH);
@@ -145,7 +145,7 @@ fn what_somebody_changed_stays() {
 }
 
 #[test]
-fn what_another_version_wrote_is_replaced_and_removed() {
+fn install_and_uninstall_treat_files_of_another_version_as_own() {
     let place = Place::new();
     let old = |place: &Place| {
         place.install(&[]).exits(0);
@@ -210,7 +210,7 @@ fn man_finds_the_pages() {
 }
 
 #[test]
-fn bash_loads_the_completion_by_itself() {
+fn bash_loads_the_completion_automatically() {
     let loader = "/usr/share/bash-completion/bash_completion";
     if !crate::installed("bash") || !Path::new(loader).exists() {
         return;
@@ -231,7 +231,7 @@ fn bash_loads_the_completion_by_itself() {
 }
 
 #[test]
-fn bash_is_told_to_source_a_file_elsewhere() {
+fn install_prints_the_source_line_for_bash_below_a_prefix() {
     if !crate::installed("bash") {
         return;
     }
@@ -242,7 +242,7 @@ fn bash_is_told_to_source_a_file_elsewhere() {
 }
 
 #[test]
-fn zsh_is_told_what_to_add_until_it_is_there() {
+fn install_prints_the_fpath_line_for_zsh_until_it_is_set() {
     if !crate::installed("zsh") {
         return;
     }
@@ -259,7 +259,7 @@ fn zsh_is_told_what_to_add_until_it_is_there() {
 }
 
 #[test]
-fn fish_loads_the_completion_by_itself() {
+fn fish_loads_the_completion_automatically() {
     if !crate::installed("fish") {
         return;
     }

@@ -9,9 +9,9 @@ pub const ROWS: &[Row] = &[
         "merge settings",
         &[
             State("hooks"),
-            Test("finish::the_users_merge_settings_cannot_break_it"),
-            Test("finish_merge::the_attributes_of_an_attempt_decide_nothing"),
-            Test("finish_merge::those_of_the_original_do_but_no_driver_is_run"),
+            Test("finish::merge_settings_of_the_user_do_not_break_finish"),
+            Test("finish_merge::merge_ignores_attributes_of_an_attempt"),
+            Test("finish_merge::merge_uses_attributes_of_the_original_branch_but_no_driver"),
         ],
     ),
     ("C2", "a tag named like the branch", &[State("names")]),
@@ -55,7 +55,7 @@ pub const ROWS: &[Row] = &[
         "C9",
         "the original branch is gone",
         &[Test(
-            "finish::an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person",
+            "finish::cleanup_refuses_if_the_original_branch_is_gone_or_in_use",
         )],
     ),
     (

@@ -45,9 +45,7 @@ pub const ROWS: &[Row] = &[
     (
         "E8",
         "objects missing in a partial clone",
-        &[Test(
-            "finish::objects_that_cannot_be_fetched_stop_it_before_anything_changes",
-        )],
+        &[Test("finish::missing_objects_stop_finish_before_any_change")],
     ),
     (
         "E9",
@@ -59,7 +57,7 @@ pub const ROWS: &[Row] = &[
         "hooks and files in the way at the end",
         &[
             State("hooks"),
-            Test("finish::an_ignored_file_in_the_way_is_never_written_over"),
+            Test("finish::finish_never_overwrites_an_ignored_file"),
         ],
     ),
     (

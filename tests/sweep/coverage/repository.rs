@@ -51,7 +51,7 @@ pub const ROWS: &[Row] = &[
         "B9",
         "the original branch checked out elsewhere",
         &[Test(
-            "finish::an_original_that_is_gone_or_checked_out_elsewhere_needs_a_person",
+            "finish::cleanup_refuses_if_the_original_branch_is_gone_or_in_use",
         )],
     ),
     (

@@ -72,8 +72,8 @@ pub const ROWS: &[Row] = &[
         "staged changes, new files and renames",
         &[
             State("mixed"),
-            Test("abort::everything_is_as_it_was_before_the_loop"),
-            Test("finish::what_was_staged_can_be_staged_again_where_the_loop_has_not_changed_it"),
+            Test("abort::abort_restores_everything_from_before_the_loop"),
+            Test("finish::finish_can_stage_again_what_the_loop_did_not_change"),
         ],
     ),
     (
