@@ -5,7 +5,7 @@ use std::fs;
 use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 #[test]
-fn every_attempt_is_there() {
+fn log_lists_every_attempt() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox
@@ -46,7 +46,7 @@ fn every_attempt_is_there() {
 }
 
 #[test]
-fn a_line_that_was_cut_off_is_passed_over() {
+fn log_skips_a_line_that_was_cut_off() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.completing("true");
@@ -66,7 +66,7 @@ echo x >x
 echo '{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>"}'"#;
 
 #[test]
-fn what_an_attempt_printed_is_shown_in_words_or_raw() {
+fn log_shows_the_output_of_an_attempt_in_words_or_raw() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent(STREAM);
     sandbox.configure("ralph.verify", "echo the gate");
@@ -136,7 +136,7 @@ fn an_attempt_that_runs_can_be_followed_and_is_in_the_status() {
 }
 
 #[test]
-fn a_checkpoint_says_what_it_came_from() {
+fn checkpoint_names_its_attempt_agent_and_evidence() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--verify", "true"]).exits(0);
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
@@ -162,7 +162,7 @@ fn a_checkpoint_says_what_it_came_from() {
 }
 
 #[test]
-fn after_a_restore_the_next_command_is_complete() {
+fn status_suggests_complete_after_a_restore() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
     sandbox.ralph(&["restore", "1@1"]).exits(0);
@@ -181,7 +181,7 @@ fn after_a_restore_the_next_command_is_complete() {
 }
 
 #[test]
-fn the_events_say_which_part_of_the_log_is_whose() {
+fn events_name_the_part_of_the_log_of_agent_and_gate() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "echo 3 tests passed");
     sandbox.start();

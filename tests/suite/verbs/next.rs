@@ -131,7 +131,7 @@ fn no_identity_does_not_matter() {
 }
 
 #[test]
-fn edits_are_said_to_be_committed_once_they_are() {
+fn next_reports_committed_edits_only_after_the_commit() {
     let sandbox = Sandbox::started();
     sandbox.write("by-hand.txt", "mine\n");
     let args = ["next", "--", "sh", "-c", "true"];
@@ -174,7 +174,7 @@ fn edits_between_steps_are_a_checkpoint_of_their_own() {
 }
 
 #[test]
-fn head_elsewhere_needs_a_person() {
+fn next_refuses_while_head_is_on_another_branch() {
     let sandbox = Sandbox::started();
     sandbox.git(&["checkout", "-q", "main"]);
     let before = sandbox.print();
@@ -200,7 +200,7 @@ fn head_elsewhere_needs_a_person() {
 }
 
 #[test]
-fn on_another_branch_without_the_list_it_is_the_branch_that_is_told() {
+fn next_names_the_other_branch_even_if_the_list_is_missing() {
     let sandbox = Sandbox::new();
     sandbox.write("plan.md", "- [ ] 1 Database\n- [ ] 2 Pages\n");
     sandbox.ralph(&["start", CHANGE, "--stories", "plan.md"]).exits(0);
@@ -214,7 +214,7 @@ fn on_another_branch_without_the_list_it_is_the_branch_that_is_told() {
 }
 
 #[test]
-fn without_an_agent_nothing_happens() {
+fn next_does_nothing_without_an_agent() {
     let sandbox = Sandbox::started();
     let (print, state) = (sandbox.print(), sandbox.state());
     sandbox
@@ -349,7 +349,7 @@ fn no_step_runs_porcelain_and_each_runs_few_commands() {
 }
 
 #[test]
-fn what_git_writes_for_us_is_on_disk_before_it_is_relied_upon() {
+fn steps_make_git_sync_its_writes_to_disk() {
     let sandbox = Sandbox::dirty();
     let agent = sandbox.failing("echo x >x");
     for args in [&["start", CHANGE][..], &["next", "--", &agent]] {
@@ -397,7 +397,7 @@ fn an_amended_checkpoint_is_left_with_the_edit_in_the_work_tree() {
 }
 
 #[test]
-fn a_list_that_is_edited_during_an_attempt_is_told_when_it_goes_back() {
+fn failed_attempt_reports_an_edited_list_and_restores_it() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let list = sandbox.read(TASKS);

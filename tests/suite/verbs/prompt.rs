@@ -3,7 +3,7 @@
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn it_is_exactly_what_the_agent_gets() {
+fn prompt_prints_exactly_the_input_of_the_agent() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let print = sandbox.print();
@@ -28,7 +28,7 @@ fn it_is_exactly_what_the_agent_gets() {
 }
 
 #[test]
-fn no_line_of_it_is_a_promise() {
+fn no_line_of_the_prompt_is_a_promise() {
     let sandbox = Sandbox::new();
     sandbox.write(
         crate::support::TASKS,
@@ -51,7 +51,7 @@ fn no_line_of_it_is_a_promise() {
 }
 
 #[test]
-fn there_is_none_when_nothing_is_left() {
+fn prompt_prints_nothing_if_no_story_is_left() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.completing("true");
@@ -85,7 +85,7 @@ fn the_built_in_template_is_printed_anywhere() {
 }
 
 #[test]
-fn another_story_can_be_asked_for() {
+fn prompt_can_show_another_story() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let prompt = sandbox.ralph(&["prompt", "--story", "3"]).exits(0).stdout;
@@ -111,7 +111,7 @@ fn a_template_of_ones_own_makes_the_prompt() {
 }
 
 #[test]
-fn a_mistake_in_a_template_is_told_by_start_with_its_place() {
+fn start_reports_the_place_of_a_mistake_in_a_template() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.prompt", "my.md");
     sandbox
@@ -144,7 +144,7 @@ fn a_mistake_in_a_template_is_told_by_start_with_its_place() {
 }
 
 #[test]
-fn an_attempt_without_a_promise_is_repeated_without_a_word_unless_asked_for() {
+fn prompt_mentions_a_missing_promise_only_if_configured() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.agent("seq 100");
@@ -181,7 +181,7 @@ fn an_attempt_without_a_promise_is_repeated_without_a_word_unless_asked_for() {
 }
 
 #[test]
-fn what_agents_learn_reaches_later_prompts_by_file_and_by_message() {
+fn later_prompts_have_learnings_from_file_and_message() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.failing(
@@ -221,7 +221,7 @@ fn something_else_in_the_place_of_the_learnings_is_not_followed() {
 }
 
 #[test]
-fn before_a_loop_it_is_what_the_first_attempt_would_get() {
+fn prompt_before_a_loop_shows_the_input_of_the_first_attempt() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
     for args in [&["prompt"][..], &["prompt", CHANGE]] {
@@ -241,7 +241,7 @@ fn before_a_loop_it_is_what_the_first_attempt_would_get() {
 }
 
 #[test]
-fn after_a_failure_it_names_what_is_kept_and_shows_both_ends_of_the_output() {
+fn prompt_after_a_failure_names_kept_work_and_both_ends_of_output() {
     let sandbox = Sandbox::new();
     sandbox.configure(
         "ralph.verify",
@@ -281,7 +281,7 @@ fn after_a_failure_it_names_what_is_kept_and_shows_both_ends_of_the_output() {
 }
 
 #[test]
-fn what_the_list_says_above_its_stories_comes_with_each() {
+fn prompt_of_each_story_quotes_the_preamble_of_the_list() {
     let sandbox = Sandbox::new();
     let tasks = sandbox.read(crate::support::TASKS);
     sandbox.write(
@@ -299,7 +299,7 @@ fn what_the_list_says_above_its_stories_comes_with_each() {
 }
 
 #[test]
-fn it_says_which_tests_are_held_unless_their_changes_are_let_pass() {
+fn prompt_lists_held_tests_unless_changes_are_allowed() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "true");
     sandbox.configure("ralph.tests", "tests");

@@ -54,7 +54,7 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
 }
 
 #[test]
-fn nothing_is_pruned_when_all_is_kept_for_ever() {
+fn prune_removes_nothing_if_attempts_are_kept_for_ever() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.ralph(&["finish", "--keep"]).exits(0);

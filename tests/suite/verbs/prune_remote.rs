@@ -23,7 +23,7 @@ fn prune(clone: &Clone<'_>, args: &[&str]) -> crate::support::Output {
 }
 
 #[test]
-fn a_finished_loop_goes_when_it_is_old_and_its_work_is_on_a_branch() {
+fn prune_removes_an_old_finished_loop_whose_work_is_on_a_branch() {
     let remote = Remote::new();
     let clone = finished(&remote, "one");
     let other = remote.clone("other", &["--depth=1"]);
@@ -73,7 +73,7 @@ fn a_finished_loop_goes_when_it_is_old_and_its_work_is_on_a_branch() {
 }
 
 #[test]
-fn nothing_goes_that_is_not_finished_or_has_moved_or_is_no_state() {
+fn prune_keeps_loops_that_are_unfinished_moved_or_invalid() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
@@ -119,7 +119,7 @@ fn nothing_goes_that_is_not_finished_or_has_moved_or_is_no_state() {
 }
 
 #[test]
-fn a_loop_that_was_finished_elsewhere_can_be_done_again_once_it_is_removed() {
+fn run_can_repeat_a_finished_change_after_its_loop_was_removed() {
     let remote = Remote::new();
     let other = remote.clone("other", &[]);
     finished(&remote, "one");

@@ -14,7 +14,7 @@ fn fails_once(sandbox: &Sandbox) -> String {
 }
 
 #[test]
-fn a_loop_goes_on_elsewhere_as_if_it_had_stayed() {
+fn loop_continues_in_another_clone_with_the_same_result() {
     let together = Sandbox::new();
     together
         .ralph(&["run", CHANGE, "--keep", "--", &fails_once(&together)])
@@ -72,7 +72,7 @@ fn a_loop_goes_on_elsewhere_as_if_it_had_stayed() {
 }
 
 #[test]
-fn a_fetch_that_was_killed_is_no_obstacle_to_the_next() {
+fn killed_fetch_does_not_block_the_next_pull() {
     let remote = Remote::new();
     let one = remote.clone("one", &[]);
     one.ralph(&["start", CHANGE]).exits(0);
@@ -103,7 +103,7 @@ fn the_work_of_another_machine_comes_back_uncommitted() {
 }
 
 #[test]
-fn a_pull_refuses_to_take_anything_along() {
+fn pull_refuses_uncommitted_changes_and_unknown_loops() {
     let remote = Remote::new();
     let one = remote.clone("one", &[]);
     one.ralph(&["start", CHANGE]).exits(0);
@@ -224,7 +224,7 @@ fn a_loop_that_was_taken_from_a_dead_run_here_can_be_pushed() {
 }
 
 #[test]
-fn without_a_name_it_takes_the_only_loop_that_goes_on_or_names_the_commands() {
+fn pull_without_a_name_takes_the_only_active_loop_or_lists_commands() {
     let remote = Remote::new();
     let other = remote.clone("other", &[]);
     other.ralph(&["pull"]).exits(1).says("origin has no loop");

@@ -6,7 +6,7 @@ use crate::support::CHANGE;
 use crate::support::remote::{Clone, Remote};
 
 #[test]
-fn nothing_is_pushed_that_was_not_asked_for() {
+fn push_sends_only_the_loop_to_a_named_remote() {
     let remote = Remote::new();
     let agent = remote.sandbox.completing("echo x >>done");
     let clone = remote.clone("one", &[]);
@@ -32,7 +32,7 @@ fn nothing_is_pushed_that_was_not_asked_for() {
 }
 
 #[test]
-fn what_was_not_committed_is_named_when_it_is_pushed() {
+fn push_names_files_that_were_not_committed_before_the_loop() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     fs::write(clone.dir.join("mine"), "mine\n").unwrap();
@@ -49,7 +49,7 @@ fn what_was_not_committed_is_named_when_it_is_pushed() {
 }
 
 #[test]
-fn two_who_go_on_do_not_overwrite_each_other() {
+fn push_does_not_overwrite_the_work_of_another_clone() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));

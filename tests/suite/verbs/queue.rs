@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 #[test]
-fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
+fn queue_shows_free_and_conflicting_changes() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
@@ -43,7 +43,7 @@ fn the_queue_tells_what_can_be_taken_and_what_conflicts() {
 }
 
 #[test]
-fn without_a_remote_the_loops_of_this_repository_are_listed() {
+fn queue_without_a_remote_lists_the_loops_of_the_repository() {
     let sandbox = Sandbox::new();
     let entry = || {
         let queue = sandbox.ralph(&["queue", "--json"]).exits(0).json();
@@ -71,7 +71,7 @@ fn without_a_remote_the_loops_of_this_repository_are_listed() {
 }
 
 #[test]
-fn what_needs_a_person_comes_first_and_a_line_has_the_sums() {
+fn queue_lists_changes_that_need_the_user_first_and_prints_sums() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     let list = |change: &str| {

@@ -19,7 +19,7 @@ fn has_no_loop(clone: &Clone<'_>) -> bool {
 }
 
 #[test]
-fn the_loops_on_a_remote_are_reported_as_where_they_were_made() {
+fn report_of_a_remote_agrees_with_the_report_of_its_origin() {
     let remote = Remote::new();
     let one = remote.clone("one", &[]);
     let sandbox = &remote.sandbox;
@@ -83,7 +83,7 @@ fn the_loops_on_a_remote_are_reported_as_where_they_were_made() {
 }
 
 #[test]
-fn a_remote_is_watched_until_nothing_goes_on_there() {
+fn watch_follows_a_remote_until_no_loop_runs() {
     let remote = Remote::new();
     let one = remote.clone("one", &[]);
     let agent = remote.sandbox.completing("echo x >>f");

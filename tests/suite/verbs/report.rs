@@ -279,7 +279,7 @@ fn the_page_can_show_only_what_failed_and_has_times() {
 }
 
 #[test]
-fn what_is_not_there_is_not_reported() {
+fn report_leaves_out_missing_parts() {
     let sandbox = Sandbox::new();
     sandbox
         .ralph(&["report"])
@@ -315,7 +315,7 @@ fn what_is_not_there_is_not_reported() {
 }
 
 #[test]
-fn what_is_open_again_undone_or_gone_is_not_claimed() {
+fn report_claims_no_story_that_is_reopened_undone_or_gone() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
@@ -355,7 +355,7 @@ fn what_is_open_again_undone_or_gone_is_not_claimed() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told() {
+fn error_names_a_place_that_cannot_be_written() {
     let sandbox = Sandbox::started();
     sandbox
         .ralph(&["report", "-o", "nowhere/report.html"])
@@ -459,7 +459,7 @@ END"#
 }
 
 #[test]
-fn what_is_to_be_taken_out_is_nowhere() {
+fn report_contains_no_redacted_text() {
     let sandbox = Sandbox::started();
     sandbox.configure("ralph.redact", "hunter[0-9]");
     let lines = "for i in 1 2 3 4 5 6 7 8; do printf '%0600d hunter5 ' 0; echo tok-79; done";

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn what_was_asked_and_said_stands_beside_the_difference() {
+fn report_shows_task_and_answer_beside_the_diff() {
     let sandbox = Sandbox::started();
     sandbox.configure("ralph.verify", "echo not the agent");
     let agent = sandbox.completing("echo x >x; echo 'I added <x>.'");
@@ -87,7 +87,7 @@ fn each_run_of_a_gate_has_the_end_of_its_output() {
 }
 
 #[test]
-fn what_was_accepted_is_added_up_by_file() {
+fn report_sums_accepted_changes_by_file() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent(
         "count; case $n in 1) seq 3 >'a b'; printf '\\0' >bytes ;; 2) echo x >undone; failed no ;; *) echo 9 >'a b' ;; esac
@@ -124,7 +124,7 @@ fn what_was_accepted_is_added_up_by_file() {
 }
 
 #[test]
-fn the_settings_in_force_are_told_with_each_change() {
+fn report_lists_the_settings_in_force_after_each_change() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "test -e x");
     sandbox

@@ -79,7 +79,7 @@ fn hooks_of_git_come_and_go() {
 }
 
 #[test]
-fn a_directory_of_others_is_not_written_to_and_its_hooks_run() {
+fn install_leaves_a_foreign_hooks_directory_whose_hooks_still_run() {
     for (scope, value) in [
         ("--local", ".husky/_"),
         ("--local", "../their hooks"),
@@ -167,7 +167,7 @@ fn settings_made_meanwhile_stay() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_told_and_nothing_is_changed() {
+fn install_reports_an_obstacle_and_changes_nothing() {
     let sandbox = Sandbox::new();
     let hooks = sandbox.top.join(".git/hooks");
     let refused = |why: &str| {
@@ -202,7 +202,7 @@ fn what_stands_in_the_way_is_told_and_nothing_is_changed() {
 }
 
 #[test]
-fn without_a_loop_they_start_no_git_and_write_nothing() {
+fn hooks_start_no_git_and_write_nothing_without_a_loop() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
@@ -222,7 +222,7 @@ fn without_a_loop_they_start_no_git_and_write_nothing() {
 }
 
 #[test]
-fn what_a_person_does_is_noted() {
+fn hooks_count_commits_by_hand() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["hooks", "install"]).exits(0);
     sandbox.start();

@@ -25,7 +25,7 @@ fn failed_work_comes_back_and_can_be_completed() {
 }
 
 #[test]
-fn it_writes_over_nothing() {
+fn restore_overwrites_nothing() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox

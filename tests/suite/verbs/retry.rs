@@ -3,7 +3,7 @@
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn one_and_three_attempts_then_it_is_over() {
+fn story_gets_one_attempt_and_three_retries() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.agent("count; echo $n >f; cat >\"$notes/prompt-$n\"; failed \"reason $n\"");
@@ -52,7 +52,7 @@ fn one_and_three_attempts_then_it_is_over() {
 }
 
 #[test]
-fn nothing_to_retry_is_an_error() {
+fn retry_is_refused_without_a_failed_story() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let (print, state) = (sandbox.print(), sandbox.state());
@@ -78,7 +78,7 @@ fn a_retry_that_succeeds_opens_the_next_story() {
 }
 
 #[test]
-fn without_retries_the_first_failure_is_the_last() {
+fn first_failure_is_the_last_without_retries() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--max-retries", "0"]).exits(0);
     let agent = sandbox.failing("true");
@@ -87,7 +87,7 @@ fn without_retries_the_first_failure_is_the_last() {
 }
 
 #[test]
-fn the_number_of_retries_is_read_anew_by_each_command() {
+fn each_command_rereads_the_number_of_retries() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.maxRetries", "0");
     sandbox.start();
@@ -100,7 +100,7 @@ fn the_number_of_retries_is_read_anew_by_each_command() {
 }
 
 #[test]
-fn what_a_loop_was_begun_with_goes_before_what_is_configured() {
+fn options_of_the_start_override_the_configuration() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--max-retries", "1"]).exits(0);
     sandbox.configure("ralph.maxRetries", "9");
@@ -162,7 +162,7 @@ fn a_reason_of_several_lines_is_quoted_and_harmless() {
 }
 
 #[test]
-fn a_promise_in_the_wrong_form_is_told_why_it_did_not_count() {
+fn prompt_explains_why_a_promise_did_not_count() {
     for (said, why) in [
         (
             "I am done: <promise>COMPLETE</promise>, I think.",

@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 
 #[test]
-fn where_nothing_was_changed_nothing_is_said_to_be_undone() {
+fn output_claims_no_undo_if_nothing_was_changed() {
     let sandbox = Sandbox::started();
     let idle = sandbox.failing("true");
     let output = sandbox.step("next", &idle).exits(3);
@@ -25,7 +25,7 @@ fn where_nothing_was_changed_nothing_is_said_to_be_undone() {
 }
 
 #[test]
-fn it_keeps_and_undoes_without_counting() {
+fn revert_keeps_and_undoes_without_counting() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let files = sandbox.files();
@@ -60,7 +60,7 @@ fn it_keeps_and_undoes_without_counting() {
 }
 
 #[test]
-fn it_brings_back_a_branch_that_was_left() {
+fn revert_returns_to_the_branch_of_the_loop() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.git(&["checkout", "-q", "main"]);

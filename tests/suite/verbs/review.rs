@@ -59,7 +59,7 @@ fn a_checkpoint_is_reviewed_and_nothing_changes() {
 }
 
 #[test]
-fn without_a_verdict_it_is_an_error_and_changes_are_told() {
+fn review_fails_without_a_verdict_and_reports_changes() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
     let silent = reviewer(&sandbox, "echo z >new");
@@ -79,7 +79,7 @@ fn without_a_verdict_it_is_an_error_and_changes_are_told() {
 }
 
 #[test]
-fn a_reviewer_that_is_limited_is_waited_for() {
+fn review_waits_for_a_limited_reviewer() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
     let result = |rest: &str| format!(r#"echo '{{"type":"result","subtype":"success",{rest}}}'"#);
@@ -119,7 +119,7 @@ if [ "$n" = 1 ]; then {limit}; {limited}; else {accepts}; fi"#
 }
 
 #[test]
-fn an_attempt_does_not_instruct_the_reviewer_that_a_person_asks() {
+fn attempt_does_not_instruct_the_reviewer_of_the_user() {
     let sandbox = Sandbox::new();
     sandbox.write("AGENTS.md", "Be strict.\n");
     sandbox.write("review.md", "Look at {{ story.id }}: {{ diff }}\n");

@@ -61,9 +61,7 @@ pub const ROWS: &[Row] = &[
     (
         "C10",
         "objects not yet on disk",
-        &[Test(
-            "next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon",
-        )],
+        &[Test("next::steps_make_git_sync_its_writes_to_disk")],
     ),
     ("C11", "git killed halfway", &[Test("crash::killed_at_any_time")]),
     (
@@ -72,7 +70,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("gc"),
             Misdeed("pack_refs"),
-            Test("next::what_git_writes_for_us_is_on_disk_before_it_is_relied_upon"),
+            Test("next::steps_make_git_sync_its_writes_to_disk"),
         ],
     ),
     ("C13", "settings of new branches", &[State("stale_settings")]),
