@@ -124,7 +124,7 @@ fn gates_end_in_the_box_as_without() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_costs_no_retry_in_the_box_either() {
+fn missing_program_costs_no_retry_in_the_box_either() {
     if !Sandbox::new().has_boxes() {
         return;
     }

@@ -107,7 +107,7 @@ fn every_hazard_is_covered() {
 }
 
 #[test]
-fn the_table_is_shown() {
+fn table_in_safety_matches_the_rows() {
     let mut text = String::new();
     for (part, _, title) in PARTS {
         text.push_str(&format!("\n### {title}\n\n| | tested by |\n|---|---|\n"));

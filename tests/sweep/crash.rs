@@ -92,12 +92,12 @@ macro_rules! sweeps {
         pub const SWEPT: &[&str] = &[$(stringify!($name)),*];
         $(mod $name {
             #[test]
-            fn killed_around_git() {
+            fn kill_around_git_commands_loses_nothing() {
                 super::sweep(super::steps::named(stringify!($name)));
             }
 
             #[test]
-            fn killed_around_files() {
+            fn kill_around_file_changes_loses_nothing() {
                 super::sweep_files(super::steps::named(stringify!($name)));
             }
         })*
@@ -119,7 +119,7 @@ fn every_step_is_swept() {
 }
 
 #[test]
-fn killed_at_any_time() {
+fn kill_at_any_time_loses_nothing() {
     let mut random: u64 = 0x2545_f491_4f6c_dd1d;
     let mut found = Vec::new();
     let times = if whole() { 5 } else { 1 };
@@ -188,7 +188,7 @@ fn a_disk_without_room_loses_nothing() {
 /// A look at a file that the system refuses (a bad disk, a network that is away, too many open files) shows nothing: it does not
 /// show that nothing is there.
 #[test]
-fn a_look_that_fails_is_no_look_at_nothing() {
+fn failed_lookup_does_not_count_as_a_missing_file() {
     // Which look the n-th one is differs from run to run: it is for a search, not for a gate.
     if !every() || !installed("strace") {
         return;
@@ -209,7 +209,7 @@ fn a_look_that_fails_is_no_look_at_nothing() {
 
 /// A lock that nobody seems to hold, where no step was cut off: it is not ours to remove.
 #[test]
-fn a_lock_in_the_way_is_told_and_nothing_is_lost() {
+fn lock_in_the_way_is_reported_and_loses_nothing() {
     let locks = [
         "index.lock",
         "HEAD.lock",

@@ -319,7 +319,7 @@ fn is_told_and_left(clone: &Clone<'_>, what: &str, says: &str) {
 }
 
 #[test]
-fn what_is_no_state_is_told_and_left() {
+fn commands_report_and_leave_an_invalid_state() {
     let remote = with_two_loops();
     let clone = remote.clone("other", &[]);
     let good = remote.state(CHANGE);
@@ -354,7 +354,7 @@ fn what_is_no_state_is_told_and_left() {
 }
 
 #[test]
-fn a_worker_passes_over_what_is_no_state_and_does_the_rest() {
+fn worker_skips_an_invalid_state_and_does_the_rest() {
     let remote = with_two_loops();
     let clone = remote.clone("other", &[]);
     let good = remote.state(CHANGE);
@@ -382,7 +382,7 @@ fn a_worker_passes_over_what_is_no_state_and_does_the_rest() {
 }
 
 #[test]
-fn a_remote_that_lists_refs_without_end_is_told() {
+fn error_reports_a_remote_that_lists_refs_without_end() {
     let remote = Remote::new();
     let clone = remote.clone("other", &[]);
     let oid = "0123456789012345678901234567890123456789";

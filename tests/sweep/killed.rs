@@ -153,7 +153,7 @@ fn nothing_ran(sandbox: &Sandbox, what: &str) {
 }
 
 #[test]
-fn nothing_that_the_attempt_could_write_is_run_or_installed() {
+fn commands_run_and_install_nothing_that_the_attempt_could_write() {
     // As many as there are commands, and one more: each tampering meets another command.
     let every = stride(COMMANDS.len() + 1, 1);
     let cases = TAMPERS

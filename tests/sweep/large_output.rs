@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 
 #[test]
-fn one_line_of_100_megabytes_is_nothing_special() {
+fn step_handles_one_line_of_100_megabytes() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let bytes = 100_000_000 / crate::stride(10, 1);

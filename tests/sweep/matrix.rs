@@ -98,7 +98,7 @@ states! {
 }
 
 #[test]
-fn permissions_are_no_obstacle() {
+fn permissions_block_no_step() {
     let mut found = Vec::new();
     let states = ["clean", "mixed", "modes", "subdirectory", "linked_worktree"];
     let states = states.map(|name| STATES.iter().find(|state| state.name == name).unwrap());

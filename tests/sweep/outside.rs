@@ -297,7 +297,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn nothing_outside_is_touched() {
+fn commands_touch_nothing_outside() {
     // Neither is a multiple of a row's length, so that every misdeed and every ending has its turn.
     let cases: Vec<Case> = cases().into_iter().step_by(stride(61, 5)).collect();
     let next = AtomicUsize::new(0);

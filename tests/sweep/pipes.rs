@@ -53,7 +53,7 @@ fn put_pipe(path: &Path) {
 }
 
 #[test]
-fn those_of_an_attempt_are_moved_away_and_nothing_waits() {
+fn pipes_of_an_attempt_are_moved_away_and_block_nothing() {
     std::thread::scope(|scope| {
         for place in places() {
             scope.spawn(move || {
@@ -81,7 +81,7 @@ fn those_of_an_attempt_are_moved_away_and_nothing_waits() {
 
 /// Git follows links in its own directory; one to a device would also fill the memory.
 #[test]
-fn links_of_an_attempt_to_them_are_moved_away_and_nothing_waits() {
+fn links_to_pipes_are_moved_away_and_block_nothing() {
     std::thread::scope(|scope| {
         for place in OF_GIT.iter().step_by(crate::stride(8, 1)) {
             scope.spawn(move || {
@@ -111,7 +111,7 @@ fn links_of_an_attempt_to_them_are_moved_away_and_nothing_waits() {
 }
 
 #[test]
-fn those_of_an_attempt_that_kills_git_ralph_are_moved_away_or_named() {
+fn pipes_are_moved_away_or_named_if_the_attempt_kills_git_ralph() {
     std::thread::scope(|scope| {
         for place in places() {
             scope.spawn(move || {
@@ -130,7 +130,7 @@ fn those_of_an_attempt_that_kills_git_ralph_are_moved_away_or_named() {
 }
 
 #[test]
-fn others_are_named_with_the_command_that_removes_them() {
+fn error_names_pipes_of_the_user_and_the_command_that_removes_them() {
     std::thread::scope(|scope| {
         for place in places() {
             scope.spawn(move || {

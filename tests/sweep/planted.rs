@@ -45,7 +45,7 @@ fn replace(path: &Path, put: impl FnOnce(&Path)) {
 }
 
 #[test]
-fn a_link_leads_nowhere() {
+fn planted_link_leads_no_write_outside() {
     for name in OWN.iter().step_by(crate::stride(7, 1)) {
         let sandbox = started();
         let elsewhere = sandbox.outside("elsewhere");
@@ -96,7 +96,7 @@ fn a_pipe_or_a_device_is_not_waited_for() {
 }
 
 #[test]
-fn an_attempt_leads_no_write_elsewhere_and_blocks_nothing() {
+fn attempt_redirects_no_write_and_blocks_nothing() {
     let harms = [
         "rm -rf .git/ralph/add-login/trash .git/ralph/add-login/attempts
          ln -s ../../../../elsewhere .git/ralph/add-login/trash; ln -s ../../../../elsewhere .git/ralph/add-login/attempts",

@@ -53,7 +53,7 @@ fn with_loops() -> Remote {
 }
 
 #[test]
-fn nothing_that_comes_from_a_remote_hides_history() {
+fn commands_with_a_remote_hide_no_history() {
     let remote = with_loops();
     let agent = remote.sandbox.completing("echo x >>f");
     let loops = remote.git(&["for-each-ref", "--format=update %(refname) %(objectname)"]);

@@ -40,7 +40,7 @@ const SIGNALS: &[(&str, bool, &str)] = &[
     any(not(target_os = "linux"), feature = "without-proc"),
     ignore = "only Linux gives orphans to the runner"
 )]
-fn a_signal_to_any_of_the_three_costs_no_work_on_a_branch() {
+fn signal_to_any_process_costs_no_work_on_a_branch() {
     all_signals(PLACES[0]);
 }
 
@@ -49,7 +49,7 @@ fn a_signal_to_any_of_the_three_costs_no_work_on_a_branch() {
     any(not(target_os = "linux"), feature = "without-proc"),
     ignore = "only Linux gives orphans to the runner"
 )]
-fn a_signal_to_any_of_the_three_costs_no_work_in_place() {
+fn signal_to_any_process_costs_no_work_in_place() {
     all_signals(PLACES[1]);
 }
 
@@ -58,7 +58,7 @@ fn a_signal_to_any_of_the_three_costs_no_work_in_place() {
     any(not(target_os = "linux"), feature = "without-proc"),
     ignore = "only Linux gives orphans to the runner"
 )]
-fn a_signal_to_any_of_the_three_costs_no_work_in_a_work_tree_of_its_own() {
+fn signal_to_any_process_costs_no_work_in_an_own_work_tree() {
     all_signals(PLACES[2]);
 }
 

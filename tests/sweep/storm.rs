@@ -256,7 +256,7 @@ fn seeds() -> Vec<u64> {
 }
 
 #[test]
-fn whatever_happens_to_workers_each_story_is_done_once() {
+fn workers_do_each_story_once_despite_faults() {
     let mut wrong = Vec::new();
     for seed in seeds() {
         let storm = Storm {
@@ -274,7 +274,7 @@ fn whatever_happens_to_workers_each_story_is_done_once() {
 }
 
 #[test]
-fn what_a_slow_host_loses_is_neither_lost_nor_done_twice() {
+fn slow_host_neither_loses_nor_repeats_work() {
     let mut wrong = Vec::new();
     for seed in seeds() {
         let storm = Storm {
@@ -366,7 +366,7 @@ fn a_run_that_lost_its_loop_lands_nothing_and_without_the_fence_it_would() {
 }
 
 #[test]
-fn what_an_agent_did_when_its_loop_was_taken_is_kept() {
+fn work_of_an_agent_whose_loop_was_taken_is_kept() {
     let sandbox = Sandbox::new();
     let storm = Storm {
         workers: 2,

@@ -12,7 +12,7 @@ fn plant(config: &str, attributes: &str, file: &str) -> String {
 }
 
 #[test]
-fn what_the_configuration_of_a_submodule_names_is_not_run_for_the_agent() {
+fn commands_run_nothing_that_a_submodules_configuration_names() {
     let modules = plant(".git/modules/lib/config", ".git/modules/lib/info", "lib/a");
     let replaced = format!(
         "cp -r .git/modules/lib x; rm lib/.git; mv x lib/.git; git config -f lib/.git/config --unset core.worktree\n{}",
@@ -68,7 +68,7 @@ const PLANTED: &[&str] = &[
 ];
 
 #[test]
-fn what_an_attempt_plants_in_a_repository_inside_is_put_back_whatever_the_verdict() {
+fn step_undoes_plants_in_inner_repositories_for_any_verdict() {
     std::thread::scope(|scope| {
         for planted in PLANTED.iter().step_by(crate::stride(6, 1)) {
             for (dir, git_dir) in [("lib", ".git/modules/lib"), ("own", "own/.git")] {

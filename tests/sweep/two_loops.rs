@@ -38,17 +38,17 @@ const MISDEEDS: &[&str] = &[
 ];
 
 #[test]
-fn what_one_loop_does_during_an_attempt_is_no_verdict_about_another() {
+fn misdeeds_of_one_loop_do_not_judge_another_during_an_attempt() {
     all_misdeeds("agent");
 }
 
 #[test]
-fn what_one_loop_does_while_gates_run_is_no_verdict_about_another() {
+fn misdeeds_of_one_loop_do_not_judge_another_while_gates_run() {
     all_misdeeds("gate");
 }
 
 #[test]
-fn what_one_loop_does_during_a_hook_is_no_verdict_about_another() {
+fn misdeeds_of_one_loop_do_not_judge_another_during_a_hook() {
     all_misdeeds("hook");
 }
 

@@ -14,7 +14,7 @@ fn names(events: &[serde_json::Value]) -> Vec<&str> {
 }
 
 #[test]
-fn it_starts_retries_completes_and_leaves_the_choice() {
+fn run_starts_retries_completes_and_leaves_the_choice() {
     let sandbox = Sandbox::dirty();
     let agent = sandbox.agent("count; echo $n >>log.txt; test $n = 2 && failed oops || complete");
     let output = sandbox.ralph(&["run", CHANGE, "--json", "--", &agent]).exits(0);
@@ -64,7 +64,7 @@ fn the_choice_can_be_given_or_set() {
 }
 
 #[test]
-fn on_a_terminal_the_choice_is_asked_for() {
+fn run_asks_for_the_choice_on_a_terminal() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >x");
     let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]);
@@ -82,7 +82,7 @@ fn on_a_terminal_the_choice_is_asked_for() {
 }
 
 #[test]
-fn spent_retries_end_it_with_4() {
+fn spent_retries_end_the_run_with_4() {
     let sandbox = Sandbox::new();
     let agent = sandbox.agent("count; echo x >x$n; test $RALPH_STORY = 1 && complete || failed no");
     let args = ["run", CHANGE, "--max-retries", "1", "--json", "--", &agent];
@@ -102,7 +102,7 @@ fn spent_retries_end_it_with_4() {
 }
 
 #[test]
-fn a_loop_begun_by_hand_goes_on() {
+fn run_continues_a_loop_begun_by_hand() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let failing = sandbox.failing("true");
@@ -113,7 +113,7 @@ fn a_loop_begun_by_hand_goes_on() {
 }
 
 #[test]
-fn a_signal_ends_it_and_the_same_command_goes_on() {
+fn signal_ends_the_run_and_the_same_command_continues() {
     let sandbox = Sandbox::new();
     let agent = sandbox
         .agent("count; echo x >x$n; test $n = 2 && { echo >\"$notes/at-work\"; sleep 600; }; complete");
@@ -143,7 +143,7 @@ fn a_signal_ends_it_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn limits_end_it_with_6() {
+fn limits_end_the_run_with_6() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.maxAttempts", "2");
     let agent = sandbox.completing("true");
@@ -164,7 +164,7 @@ fn limits_end_it_with_6() {
 }
 
 #[test]
-fn nothing_is_begun_without_an_agent_or_without_work() {
+fn run_begins_nothing_without_an_agent_or_work() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
     sandbox
@@ -186,7 +186,7 @@ fn nothing_is_begun_without_an_agent_or_without_work() {
 }
 
 #[test]
-fn more_retries_go_on_with_a_story_that_had_none_left() {
+fn run_continues_a_spent_story_after_more_retries() {
     let sandbox = Sandbox::new();
     let failing = sandbox.failing("true");
     sandbox
@@ -210,7 +210,7 @@ fn a_gate_that_is_set_later_holds_from_then_on() {
 }
 
 #[test]
-fn what_was_typed_before_the_question_is_no_answer() {
+fn input_typed_before_the_question_is_no_answer() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >x");
     let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--", &agent]).typing("k\nc\n");
@@ -223,7 +223,7 @@ fn what_was_typed_before_the_question_is_no_answer() {
 }
 
 #[test]
-fn after_a_failure_a_person_can_retry_and_skip() {
+fn user_can_retry_and_skip_after_a_failure() {
     let sandbox = Sandbox::new();
     let agent = sandbox.agent("count; echo x >x$n; test $n = 2 && complete || failed \"no $n\"");
     let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--max-retries", "0", "--", &agent]);
@@ -247,7 +247,7 @@ fn after_a_failure_a_person_can_retry_and_skip() {
 }
 
 #[test]
-fn cleanup_that_would_conflict_is_said_before_it_is_chosen() {
+fn question_warns_of_a_conflicting_cleanup() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.completing("echo ours >README.md");
@@ -295,7 +295,7 @@ fn a_story_that_fails_can_be_skipped_for_the_others() {
 }
 
 #[test]
-fn a_loop_that_failed_is_closed_only_when_that_is_asked_for() {
+fn run_closes_a_failed_loop_only_on_request() {
     let sandbox = Sandbox::new();
     let agent = sandbox.failing("echo x >x");
     let run = |more: &[&str]| {
@@ -320,7 +320,7 @@ fn a_loop_that_failed_is_closed_only_when_that_is_asked_for() {
 }
 
 #[test]
-fn without_a_name_the_only_change_with_open_stories_is_run() {
+fn run_without_a_name_takes_the_only_open_change() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >>work");
     sandbox.write("openspec/changes/done/tasks.md", "- [x] 1. All is done\n");
@@ -359,7 +359,7 @@ fn an_agent_that_ends_at_once_with_the_same_words_is_not_asked_again() {
 }
 
 #[test]
-fn an_agent_that_changes_files_or_says_other_words_gets_every_retry() {
+fn agent_that_changes_files_or_output_gets_every_retry() {
     for script in [
         "echo x >>work; echo same; exit 1",
         "date +%N; exit 1",
@@ -387,7 +387,7 @@ fn limits_can_be_typed() {
 }
 
 #[test]
-fn that_a_cost_will_not_be_known_is_told_before_the_first_attempt() {
+fn run_warns_of_an_unknown_cost_before_the_first_attempt() {
     let sandbox = Sandbox::new();
     sandbox.configure(
         "ralph.agent.codex.command",

@@ -28,7 +28,7 @@ fn phase(clone: &Clone<'_>, change: &str) -> String {
 }
 
 #[test]
-fn a_story_without_retries_left_is_passed_over_and_can_be_gone_on_with() {
+fn run_any_skips_a_spent_change_that_can_be_continued() {
     let remote = Remote::new();
     let clone = clone_with(&remote, &["a", "b", "c"]);
     let agent = remote

@@ -8,7 +8,7 @@ use crate::support::remote::{Clone, Remote};
 use crate::support::{CHANGE, Sandbox, wait_for};
 
 #[test]
-fn a_run_holds_its_loop_and_a_killed_one_goes_on_at_once() {
+fn run_holds_its_loop_and_a_killed_run_continues_at_once() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
@@ -53,7 +53,7 @@ fn a_run_holds_its_loop_and_a_killed_one_goes_on_at_once() {
 }
 
 #[test]
-fn a_host_that_refuses_the_work_says_so_to_everybody() {
+fn every_clone_sees_that_the_host_refused_the_work() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let one = remote.clone("one", &[]);
@@ -91,7 +91,7 @@ fn a_host_that_refuses_the_work_says_so_to_everybody() {
 }
 
 #[test]
-fn an_answer_that_is_lost_is_looked_up() {
+fn run_looks_up_a_lost_answer_of_the_remote() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);
@@ -314,7 +314,7 @@ fn a_runner_that_ends_late_keeps_no_run_away_from_its_loop() {
 }
 
 #[test]
-fn after_a_loop_that_was_cut_off_the_next_change_begins_where_that_one_began() {
+fn next_change_begins_where_the_cut_off_loop_began() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     let list = clone.dir.join("openspec/changes/other");
@@ -353,7 +353,7 @@ fn a_loop_that_another_run_left_behind_is_taken_in_the_end() {
 }
 
 #[test]
-fn what_a_killed_run_has_done_can_be_pushed_from_its_repository() {
+fn work_of_a_killed_run_can_be_pushed_from_its_repository() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     is_killed_at_work(&clone);
@@ -401,7 +401,7 @@ fn is_killed_before_it_tells_of_its_end(clone: &Clone<'_>) {
 }
 
 #[test]
-fn an_end_that_the_remote_was_not_told_of_is_told_by_the_next_run_there() {
+fn next_run_pushes_an_end_that_the_remote_lacks() {
     for again in [&[CHANGE, "--keep"][..], &["--any", "--keep"]] {
         let remote = Remote::new();
         let clone = remote.clone("one", &[]);
@@ -432,7 +432,7 @@ fn a_complete_loop_whose_run_was_killed_is_finished_by_another() {
 }
 
 #[test]
-fn a_renewal_that_is_under_way_when_the_agent_ends_is_left_alone() {
+fn end_of_the_agent_does_not_interrupt_a_lease_renewal() {
     let remote = Remote::new();
     let sandbox = &remote.sandbox;
     let clone = remote.clone("one", &[]);

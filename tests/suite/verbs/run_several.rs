@@ -29,7 +29,7 @@ fn phase(sandbox: &Sandbox, change: &str) -> String {
 const WORK: &str = "echo \"$RALPH_CHANGE $RALPH_STORY\" >>work.txt";
 
 #[test]
-fn each_is_finished_before_the_next_begins() {
+fn each_change_is_finished_before_the_next_begins() {
     let sandbox = sandbox();
     let agent = sandbox.completing(WORK);
     let output = run(&sandbox, &["--cleanup"], &agent).exits(0);
@@ -45,7 +45,7 @@ fn each_is_finished_before_the_next_begins() {
 }
 
 #[test]
-fn branches_that_are_kept_are_above_each_other() {
+fn kept_branches_build_on_each_other() {
     let sandbox = sandbox();
     sandbox.configure("ralph.finish", "keep");
     let agent = sandbox.completing(WORK);
@@ -68,7 +68,7 @@ fn branches_that_are_kept_are_above_each_other() {
 }
 
 #[test]
-fn without_a_choice_or_with_a_wrong_name_none_begins() {
+fn run_begins_no_change_without_a_choice_or_with_a_wrong_name() {
     let sandbox = sandbox();
     let agent = sandbox.completing(WORK);
     run(&sandbox, &[], &agent)
@@ -81,7 +81,7 @@ fn without_a_choice_or_with_a_wrong_name_none_begins() {
 }
 
 #[test]
-fn a_change_that_fails_stops_the_others_unless_it_may() {
+fn failed_change_stops_the_others_unless_allowed() {
     let fails = "echo \"$RALPH_CHANGE $RALPH_STORY\" >>work.txt; test $RALPH_CHANGE$RALPH_STORY = one1 && failed no || complete";
     for (more, work) in [
         (&[][..], ""),
@@ -104,7 +104,7 @@ fn a_change_that_fails_stops_the_others_unless_it_may() {
 }
 
 #[test]
-fn the_same_command_goes_on_with_the_one_that_is_active() {
+fn same_command_continues_the_active_change() {
     let sandbox = sandbox();
     let failing = sandbox.agent(&format!(
         "{WORK}; test $RALPH_CHANGE = two && failed no || complete"

@@ -45,7 +45,7 @@ fn a_story_without_retries_can_be_skipped() {
 }
 
 #[test]
-fn an_unknown_story_is_told_with_those_there_are() {
+fn error_lists_the_stories_for_an_unknown_one() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let state = sandbox.state();
@@ -57,7 +57,7 @@ fn an_unknown_story_is_told_with_those_there_are() {
 }
 
 #[test]
-fn nothing_is_skipped_or_taken_back_that_is_not_there_to_skip() {
+fn skip_refuses_complete_stories_and_undo_refuses_open_ones() {
     let sandbox = Sandbox::started();
     sandbox
         .ralph(&["skip", "--undo", "2"])

@@ -23,7 +23,7 @@ fn no_file_is_touched_and_the_commit_holds_all_that_is_not_ignored() {
 }
 
 #[test]
-fn what_was_staged_is_kept() {
+fn start_keeps_staged_content() {
     let sandbox = Sandbox::dirty();
     let staged = sandbox.git(&["ls-files", "-s"]);
     let index = fs::read(sandbox.top.join(".git/index")).unwrap();
@@ -51,7 +51,7 @@ fn what_was_staged_is_kept() {
 }
 
 #[test]
-fn a_start_is_told_once_it_is_made() {
+fn start_is_announced_only_after_it_succeeded() {
     let sandbox = Sandbox::new();
     // Git moves no ref in a quarantine.
     let refused = sandbox
@@ -161,7 +161,7 @@ fn a_leftover_branch_is_replaced_and_its_tip_kept() {
 }
 
 #[test]
-fn it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree() {
+fn commands_work_in_subdirectories_with_dash_c_and_linked_work_trees() {
     let sandbox = Sandbox::new();
     let deep = sandbox.top.join("src/deep");
     sandbox.ralph_cmd(&["start", CHANGE]).dir(&deep).run().exits(0);
@@ -199,7 +199,7 @@ fn it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree() {
 }
 
 #[test]
-fn what_git_is_told_not_to_look_at_is_kept_and_comes_back() {
+fn files_hidden_by_index_flags_are_kept_and_come_back() {
     for (flag, tag) in [("--assume-unchanged", "h"), ("--skip-worktree", "S")] {
         let sandbox = Sandbox::new();
         sandbox.git(&["update-index", flag, "README.md"]);
@@ -376,7 +376,7 @@ fn a_checkpoint_that_has_a_title_in_its_subject_is_read_too() {
 }
 
 #[test]
-fn there_must_be_something_to_resume_from() {
+fn start_refuses_to_resume_without_a_loop() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
     sandbox
@@ -429,7 +429,7 @@ fn a_dry_run_shows_the_loop_and_changes_nothing() {
 }
 
 #[test]
-fn on_the_branch_of_a_finished_loop_another_branch_comes_first() {
+fn start_is_refused_on_the_branch_of_a_finished_loop() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
@@ -452,7 +452,7 @@ fn the_agent_of_the_whole_loop_can_be_given_as_words() {
 }
 
 #[test]
-fn what_it_saved_and_where_is_one_line() {
+fn start_names_saved_files_and_their_place_in_one_line() {
     let sandbox = Sandbox::new();
     sandbox.write("stashed", "x");
     sandbox.git(&["stash", "-qu"]);

@@ -139,7 +139,7 @@ fn a_list_without_work_is_refused() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_refused() {
+fn missing_agent_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.agent", "no-such-agent --fast");
     refuses(&sandbox, 1, "cannot find the agent 'no-such-agent'");
@@ -153,7 +153,7 @@ fn an_agent_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn what_may_not_be_read_is_refused() {
+fn unreadable_files_are_refused() {
     let Some(sandbox) = Sandbox::unprivileged() else {
         return;
     };
@@ -190,7 +190,7 @@ fn a_filter_that_is_missing_is_refused() {
 }
 
 #[test]
-fn outside_a_work_tree_is_refused() {
+fn start_is_refused_outside_a_work_tree() {
     let sandbox = Sandbox::empty();
     fs::create_dir(&sandbox.top).unwrap();
     let ceiling = sandbox.outside("");
@@ -215,7 +215,7 @@ fn outside_a_work_tree_is_refused() {
 }
 
 #[test]
-fn inside_an_attempt_no_loop_begins() {
+fn loops_and_steps_are_refused_inside_an_attempt() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
     for args in [&["start", CHANGE][..], &["run", CHANGE, "--", "true"], &["demo"]] {

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn it_follows_a_loop() {
+fn status_follows_a_loop() {
     let sandbox = Sandbox::new();
     sandbox
         .ralph(&["status"])
@@ -46,7 +46,7 @@ fn it_follows_a_loop() {
 }
 
 #[test]
-fn the_reason_of_an_attempt_without_a_promise_is_told() {
+fn run_and_status_show_why_an_attempt_made_no_promise() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo 'TypeError: boom'; exit 1");
     let why = "the agent promised nothing (exit code 1): TypeError: boom";
@@ -64,7 +64,7 @@ fn the_reason_of_an_attempt_without_a_promise_is_told() {
 }
 
 #[test]
-fn it_tells_what_stopped_the_last_run() {
+fn status_shows_why_the_last_run_stopped() {
     let sandbox = Sandbox::started();
     let agent = sandbox.completing("true");
     sandbox.configure("ralph.maxAttempts", "1");
@@ -91,7 +91,7 @@ fn it_tells_what_stopped_the_last_run() {
 }
 
 #[test]
-fn while_a_service_is_waited_for_it_says_so_and_advises_no_second_process() {
+fn status_shows_a_wait_and_suggests_no_second_process() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo 'Weekly limit reached \u{2219} resets in 20 minutes'; exit 1");
     let running = sandbox.direct(&["next", "--", &agent]).start();
@@ -113,7 +113,7 @@ fn while_a_service_is_waited_for_it_says_so_and_advises_no_second_process() {
 }
 
 #[test]
-fn a_branch_that_is_not_checked_out_or_gone_is_told_with_the_command_that_brings_it_back() {
+fn status_suggests_the_command_that_brings_back_a_branch() {
     let sandbox = Sandbox::started();
     sandbox.git(&["checkout", "-q", "main"]);
     let words = sandbox.ralph(&["status"]).exits(0).stdout;
@@ -141,7 +141,7 @@ fn a_branch_that_is_not_checked_out_or_gone_is_told_with_the_command_that_brings
 }
 
 #[test]
-fn it_works_from_every_work_tree_and_changes_nothing() {
+fn status_works_in_every_work_tree_and_changes_nothing() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let linked = sandbox.outside("linked");
@@ -185,7 +185,7 @@ fn a_damaged_state_file_does_not_hide_the_other_loops() {
 }
 
 #[test]
-fn it_works_where_the_current_directory_was_deleted() {
+fn status_works_in_a_deleted_directory() {
     let sandbox = Sandbox::started();
     let gone = sandbox.top.join("gone");
     let program = env!("CARGO_BIN_EXE_git-ralph");
@@ -196,7 +196,7 @@ fn it_works_where_the_current_directory_was_deleted() {
 }
 
 #[test]
-fn one_line_follows_a_loop() {
+fn short_line_follows_a_loop() {
     let sandbox = Sandbox::new();
     let short = || {
         let output = sandbox.direct(&["status", "--short"]).run().exits(0);
@@ -239,7 +239,7 @@ fn one_line_follows_a_loop() {
 }
 
 #[test]
-fn one_line_needs_no_git_and_no_list_and_is_never_an_error() {
+fn short_line_needs_no_git_and_no_list_and_never_fails() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let path = sandbox.outside("nothing");
@@ -284,7 +284,7 @@ fn one_line_needs_no_git_and_no_list_and_is_never_an_error() {
 }
 
 #[test]
-fn one_line_tells_waiting_and_what_was_cut_off() {
+fn short_line_shows_a_wait_and_a_cut_off_attempt() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.agent(
@@ -366,7 +366,7 @@ fn the_short_line_and_completions_wait_for_nothing() {
 }
 
 #[test]
-fn the_short_line_says_nothing_of_a_repository_of_somebody_elses() {
+fn short_line_is_empty_in_a_repository_of_another_user() {
     let Some(sandbox) = Sandbox::unprivileged() else {
         return;
     };
@@ -388,7 +388,7 @@ fn the_short_line_says_nothing_of_a_repository_of_somebody_elses() {
 }
 
 #[test]
-fn it_says_how_many_stories_rest_on_a_promise_alone() {
+fn status_counts_stories_that_rest_on_a_promise_alone() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.completing("echo \"$RALPH_STORY\" >work");

@@ -30,7 +30,7 @@ fn a_run_ends_after_the_attempt_that_is_running() {
 }
 
 #[test]
-fn at_once_means_at_once_for_a_run_in_the_background_too() {
+fn stop_now_ends_a_background_run_at_once() {
     let sandbox = Sandbox::new();
     let (agent, go) = waiting(&sandbox);
     // A script has its background jobs ignore SIGINT.
@@ -44,7 +44,7 @@ fn at_once_means_at_once_for_a_run_in_the_background_too() {
 }
 
 #[test]
-fn without_a_run_there_is_nothing_to_stop() {
+fn stop_does_nothing_without_a_run() {
     let sandbox = Sandbox::started();
     let state = sandbox.state();
     sandbox
@@ -58,7 +58,7 @@ fn without_a_run_there_is_nothing_to_stop() {
 }
 
 #[test]
-fn as_json_it_says_who_stops_and_how() {
+fn json_names_the_process_and_how_it_stops() {
     let sandbox = Sandbox::new();
     let (agent, go) = waiting(&sandbox);
     let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();

@@ -3,7 +3,7 @@
 use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
-fn it_lists_before_and_during_a_loop() {
+fn stories_lists_before_and_during_a_loop() {
     let sandbox = Sandbox::new();
     let before = sandbox.ralph(&["stories", CHANGE]).exits(0).stdout;
     assert!(before.contains("Database") && before.contains("Page"), "{before}");
@@ -19,7 +19,7 @@ fn it_lists_before_and_during_a_loop() {
 }
 
 #[test]
-fn what_is_probably_a_mistake_is_told() {
+fn stories_warns_of_a_probable_mistake() {
     let sandbox = Sandbox::new();
     sandbox.write(TASKS, "## 1. One\n- [ ] 1.1 a\n\n## 1. Two\n- [ ] 1.2 b\n");
     let output = sandbox.ralph(&["stories", CHANGE]).exits(0);
@@ -33,7 +33,7 @@ fn what_is_probably_a_mistake_is_told() {
 }
 
 #[test]
-fn no_part_of_a_list_is_left_out_in_silence() {
+fn stories_reports_every_part_that_it_leaves_out() {
     let sandbox = Sandbox::new();
     sandbox.write(TASKS, "---\n- [ ] 1 a\n---\n- [x] 2 b\n");
     let stories = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0).json();
@@ -89,7 +89,7 @@ fn other_lists_and_groupings_can_be_named() {
 }
 
 #[test]
-fn a_list_can_be_looked_at_before_a_loop_and_beside_one() {
+fn stories_can_show_another_list_before_and_beside_a_loop() {
     let sandbox = Sandbox::new();
     sandbox.write("TODO.md", "## A\n- [ ] one\n- [ ] two\n");
     let ids = |arguments: &[&str]| {
@@ -111,7 +111,7 @@ fn a_list_can_be_looked_at_before_a_loop_and_beside_one() {
 }
 
 #[test]
-fn a_list_is_named_from_where_one_stands_and_a_setting_from_the_top() {
+fn option_is_relative_to_the_directory_and_setting_to_the_top() {
     let sandbox = Sandbox::new();
     sandbox.write("TODO.md", "## A\n- [ ] one\n");
     sandbox.write("sub/here.md", "## B\n- [ ] two\n");
@@ -131,7 +131,7 @@ fn a_list_is_named_from_where_one_stands_and_a_setting_from_the_top() {
 }
 
 #[test]
-fn a_list_without_boxes_is_told_as_start_tells_it() {
+fn stories_warns_of_a_list_without_boxes() {
     let sandbox = Sandbox::new();
     sandbox.write(TASKS, "# Plan\n\n## 1. One\n\nText.\n");
     let output = sandbox.ralph(&["stories", CHANGE]).exits(0);
@@ -148,7 +148,7 @@ fn a_list_without_boxes_is_told_as_start_tells_it() {
 }
 
 #[test]
-fn a_change_without_a_list_is_told_with_those_that_have_one() {
+fn error_for_a_change_without_a_list_names_changes_with_one() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["stories", "nothing"]).exits(1).answers_nothing();
     assert!(output.stderr.contains(CHANGE), "{}", output.stderr);
@@ -171,7 +171,7 @@ fn a_change_without_a_list_is_told_with_those_that_have_one() {
 }
 
 #[test]
-fn on_another_branch_without_the_list_it_says_where_to_go() {
+fn hint_names_the_branch_that_has_the_list() {
     let sandbox = Sandbox::new();
     sandbox.git(&["rm", "-q", "-r", "--cached", "openspec"]);
     sandbox.git(&["commit", "-q", "-m", "no list here"]);
@@ -186,7 +186,7 @@ fn on_another_branch_without_the_list_it_says_where_to_go() {
 }
 
 #[test]
-fn without_a_list_every_place_is_named_and_the_command_that_uses_one() {
+fn error_without_a_list_names_every_place_and_a_command() {
     let sandbox = Sandbox::new();
     sandbox.git(&["rm", "-rq", "openspec"]);
     let places = "\n    openspec/changes/x/tasks.md\n    specs/x/tasks.md\n    .kiro/specs/x/tasks.md\n    \
@@ -232,7 +232,7 @@ fn without_a_list_every_place_is_named_and_the_command_that_uses_one() {
 }
 
 #[test]
-fn the_only_list_is_named_with_its_own_error() {
+fn error_names_the_only_list_and_the_bad_line() {
     let sandbox = Sandbox::new();
     sandbox.git(&["rm", "-rq", "openspec"]);
     sandbox.write(

@@ -3,7 +3,7 @@
 use crate::support::Sandbox;
 
 #[test]
-fn it_prints_what_the_option_prints() {
+fn version_prints_the_same_as_the_option() {
     let sandbox = Sandbox::empty();
     let dir = sandbox.outside("home");
     let print = |word| sandbox.ralph_cmd(&[word]).dir(&dir).run().exits(0).stdout;
@@ -29,7 +29,7 @@ fn json_has_the_program_and_git() {
 }
 
 #[test]
-fn json_says_that_git_is_missing() {
+fn json_reports_a_missing_git() {
     let sandbox = Sandbox::empty();
     let empty = sandbox.outside("empty");
     std::fs::create_dir(&empty).unwrap();

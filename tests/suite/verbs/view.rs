@@ -159,7 +159,7 @@ fn a_whole_change_is_done_by_keys_alone() {
 }
 
 #[test]
-fn whoever_leaves_the_view_leaves_the_loop_running() {
+fn loop_keeps_running_after_the_view_is_closed() {
     let sandbox = Sandbox::new();
     let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
         return;
@@ -184,7 +184,7 @@ fn whoever_leaves_the_view_leaves_the_loop_running() {
 }
 
 #[test]
-fn it_is_suspended_and_comes_back() {
+fn view_can_be_suspended_and_resumed() {
     let sandbox = Sandbox::new();
     let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
         return;
@@ -217,7 +217,7 @@ fn it_is_suspended_and_comes_back() {
 }
 
 #[test]
-fn a_loop_that_ended_while_it_was_watched_is_finished_there() {
+fn view_finishes_a_loop_that_ended_meanwhile() {
     let sandbox = Sandbox::new();
     let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
         return;
@@ -410,7 +410,7 @@ fn viewers_that_are_killed_leave_no_trace_in_the_loop() {
 }
 
 #[test]
-fn nothing_turns_or_takes_the_mouse_and_nothing_prints_past_the_screen() {
+fn view_has_no_spinner_no_mouse_capture_and_no_direct_output() {
     let mut dirs = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ui/view")];
     let mut files = 0;
     while let Some(dir) = dirs.pop() {
@@ -437,7 +437,7 @@ fn nothing_turns_or_takes_the_mouse_and_nothing_prints_past_the_screen() {
 }
 
 #[test]
-fn nobody_waits_for_a_terminal_that_is_gone() {
+fn run_does_not_wait_for_a_closed_terminal() {
     for runs in [true, false] {
         let sandbox = Sandbox::new();
         let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {

@@ -18,7 +18,7 @@ fn waiting(sandbox: &Sandbox, ends: &str) -> (String, std::path::PathBuf) {
 }
 
 #[test]
-fn it_tells_a_run_in_plain_lines_and_ends_with_its_exit_code() {
+fn watch_prints_plain_lines_and_ends_with_the_exit_code_of_the_run() {
     for (ends, code) in [("complete", 0), ("failed no", 4)] {
         let sandbox = Sandbox::new();
         let (agent, go) = waiting(&sandbox, ends);
@@ -81,7 +81,7 @@ fn events_are_printed_as_they_are_recorded() {
 }
 
 #[test]
-fn a_killed_run_and_a_deleted_loop_end_it() {
+fn killed_run_and_deleted_loop_end_watch() {
     let sandbox = Sandbox::new();
     let (agent, go) = waiting(&sandbox, "complete");
     let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
@@ -99,14 +99,14 @@ fn a_killed_run_and_a_deleted_loop_end_it() {
 }
 
 #[test]
-fn what_it_may_not_know_is_an_error() {
+fn watch_refuses_an_unknown_loop() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["watch"]).exits(1);
     sandbox.ralph(&["watch", "nothing"]).exits(1).says("nothing");
 }
 
 #[test]
-fn what_has_happened_is_shown_again() {
+fn watch_replays_earlier_events() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo \"hello from $RALPH_STORY\"; echo x >>x");
     sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);

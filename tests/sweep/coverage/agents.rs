@@ -137,7 +137,7 @@ pub const ROWS: &[Row] = &[
         "D15",
         "takes permissions away",
         &[
-            Test("matrix::permissions_are_no_obstacle"),
+            Test("matrix::permissions_block_no_step"),
             Test("undone::permissions_that_an_attempt_took_or_gave_are_undone"),
         ],
     ),
@@ -161,7 +161,7 @@ pub const ROWS: &[Row] = &[
             Misdeed("fifos"),
             State("special_files"),
             Test("undone::failed_attempt_undoes_read_only_directories_and_pipes"),
-            Test("pipes::those_of_an_attempt_are_moved_away_and_nothing_waits"),
+            Test("pipes::pipes_of_an_attempt_are_moved_away_and_block_nothing"),
         ],
     ),
     (
@@ -250,7 +250,7 @@ pub const ROWS: &[Row] = &[
         "D29",
         "moves the branch of a neighbouring loop",
         &[Test(
-            "two_loops::what_one_loop_does_during_an_attempt_is_no_verdict_about_another",
+            "two_loops::misdeeds_of_one_loop_do_not_judge_another_during_an_attempt",
         )],
     ),
 ];

@@ -63,7 +63,11 @@ pub const ROWS: &[Row] = &[
         "objects not yet on disk",
         &[Test("next::steps_make_git_sync_its_writes_to_disk")],
     ),
-    ("C11", "git killed halfway", &[Test("crash::killed_at_any_time")]),
+    (
+        "C11",
+        "git killed halfway",
+        &[Test("crash::kill_at_any_time_loses_nothing")],
+    ),
     (
         "C12",
         "garbage collection",
@@ -83,7 +87,7 @@ pub const ROWS: &[Row] = &[
             Test("crash::a_disk_without_room_loses_nothing"),
             Test("processes::an_agent_whose_log_cannot_be_written_is_ended"),
             Test("others::error_does_not_call_an_unwritable_file_a_changing_one"),
-            Test("crash::a_look_that_fails_is_no_look_at_nothing"),
+            Test("crash::failed_lookup_does_not_count_as_a_missing_file"),
         ],
     ),
 ];

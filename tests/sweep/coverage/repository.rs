@@ -67,7 +67,7 @@ pub const ROWS: &[Row] = &[
     (
         "B12",
         "no work tree",
-        &[Test("start_refuses::outside_a_work_tree_is_refused")],
+        &[Test("start_refuses::start_is_refused_outside_a_work_tree")],
     ),
     (
         "B13",

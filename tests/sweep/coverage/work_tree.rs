@@ -8,7 +8,7 @@ pub const ROWS: &[Row] = &[
         "A1",
         "content under assume-unchanged",
         &[
-            Test("start::what_git_is_told_not_to_look_at_is_kept_and_comes_back"),
+            Test("start::files_hidden_by_index_flags_are_kept_and_come_back"),
             State("flagged"),
         ],
     ),
@@ -63,7 +63,7 @@ pub const ROWS: &[Row] = &[
         "A8",
         "partly staged files",
         &[
-            Test("start::what_was_staged_is_kept"),
+            Test("start::start_keeps_staged_content"),
             Test("property::no_content_is_ever_lost"),
         ],
     ),
@@ -129,7 +129,7 @@ pub const ROWS: &[Row] = &[
         "commands typed in a subdirectory",
         &[
             State("subdirectory"),
-            Test("start::it_works_from_a_subdirectory_with_dash_c_and_in_a_linked_work_tree"),
+            Test("start::commands_work_in_subdirectories_with_dash_c_and_linked_work_trees"),
         ],
     ),
     (
@@ -154,7 +154,7 @@ pub const ROWS: &[Row] = &[
     (
         "A20",
         "unreadable files",
-        &[Test("start_refuses::what_may_not_be_read_is_refused")],
+        &[Test("start_refuses::unreadable_files_are_refused")],
     ),
     (
         "A21",
