@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_tree_can_be_made_only_where_nothing_is() {
+    fn work_tree_needs_an_unused_or_empty_place() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("full/empty")).unwrap();

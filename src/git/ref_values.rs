@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_work_tree_sees_the_refs_of_all() {
+    async fn linked_work_tree_reads_the_refs_of_the_repository() {
         let dir = tempfile::tempdir().unwrap();
         let main = repository(dir.path(), "sha1").await;
         let linked = dir.path().join("linked");

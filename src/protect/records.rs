@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_that_stays_as_it_is_is_not_written_again() {
+    fn unchanged_record_is_not_written_again() {
         let dir = tempfile::tempdir().unwrap();
         let records = Records {
             dir: dir.path().join("unversioned"),

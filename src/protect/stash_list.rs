@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_that_came_or_went_are_found() {
+    fn comparison_finds_new_and_missing_entries() {
         let entry = |digit: char| StashEntry {
             oid: Oid::parse(&digit.to_string().repeat(40)).unwrap(),
             message: format!("On main: work {digit}"),

@@ -173,7 +173,7 @@ mod tests {
     use jiff::Timestamp;
 
     #[test]
-    fn an_attempt_that_was_cut_off_is_the_reason_if_it_is_the_latest() {
+    fn latest_attempt_gives_the_reason_if_it_was_cut_off() {
         let event = |story: &str, verdict, second| {
             let started = Timestamp::from_second(second).unwrap();
             let reason = Some("\nkilled\nhard".to_owned());

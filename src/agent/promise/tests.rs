@@ -97,7 +97,7 @@ fn a_failure_carries_its_reason() {
 }
 
 #[test]
-fn an_unclosed_failure_claims_what_it_mentions() {
+fn unclosed_failure_includes_the_tags_that_it_mentions() {
     for text in [
         "<promise>FAILED: never got to <promise>COMPLETE</promise>",
         "Sorry: <promise>FAILED: never got to <promise>COMPLETE</promise>",
@@ -477,7 +477,7 @@ fn limits_are_distances_in_the_text() {
 }
 
 #[test]
-fn floods_of_tags_take_little() {
+fn scanner_reads_floods_of_tags_in_little_time() {
     for tags in [
         "<promise>",
         "</promise>",

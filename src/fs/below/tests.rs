@@ -74,7 +74,7 @@ fn below_changes_nothing_behind_a_link_or_outside_its_directory() {
 }
 
 #[test]
-fn a_file_with_another_name_is_replaced_and_never_changed() {
+fn below_replaces_a_hard_linked_file_and_never_changes_it() {
     let (dir, below, out) = laid_out();
     fs::hard_link(out.join("file"), dir.path().join("top/same")).unwrap();
     let before = print(&out);

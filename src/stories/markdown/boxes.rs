@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_star_makes_it_optional_unless_it_starts_emphasis() {
+    fn star_makes_a_box_optional_unless_it_starts_emphasis() {
         assert_eq!(read("[ ]* a"), Some((1..2, false, true, 4)));
         assert_eq!(read("[x]*"), Some((1..2, true, true, 4)));
         assert_eq!(read("[ ]*a* b"), Some((1..2, false, false, 3)));
     }
 
     #[test]
-    fn a_star_behind_the_number_makes_it_optional() {
+    fn star_behind_the_number_makes_a_box_optional() {
         for text in ["[ ] 2.3* a", "[x]  1.2.10* a", "[ ] 2.3*"] {
             assert_eq!(read(text).map(|found| found.2), Some(true), "{text}");
         }

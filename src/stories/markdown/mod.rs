@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_without_boxes_are_one_line_but_for_those_that_may_be_stories() {
+    fn plan_lists_plain_sections_without_boxes_in_one_line() {
         let text = "## Notes\n## 1. A\n- [ ] a\n## Phase 2: B\n## 3. C\n## Summary\n## Stepping\n## Step\n";
         let plan = parse(text);
         let told = plan.warnings.iter().chain(&plan.aside);

@@ -189,7 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_night_is_short() {
+    fn timeline_shortens_a_night() {
         let scale = Scale::over(vec![(0.0, 100.0), (40_000.0, 40_100.0)]);
         assert_eq!(scale.gaps.len(), 1);
         assert!((scale.gaps[0].1 - 39_900.0).abs() < 1e-9);

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_attempts_are_gone_through_in_the_order_of_the_list() {
+    fn keys_visit_failed_attempts_in_the_order_of_the_list() {
         let model = model();
         for (from, forward, to) in [
             ((0, None), true, (1, 0)),

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_that_runs_is_counted_now_and_then_until_that_takes_long() {
+    fn view_counts_files_of_a_running_attempt_now_and_then_until_git_is_slow() {
         let of = |runs| Of {
             story: "1".to_owned(),
             attempt: 1,

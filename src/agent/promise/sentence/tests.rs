@@ -125,7 +125,7 @@ fn in_output(text: &str, size: usize) -> Heard {
 }
 
 #[test]
-fn words_that_deny_a_completion_take_it_back() {
+fn denying_words_cancel_a_completion() {
     for text in DENIALS {
         let heard = hear(with_tag(text));
         assert!(!matches!(heard, Heard::Promise(_)), "{text:?}: {heard:?}");
@@ -133,7 +133,7 @@ fn words_that_deny_a_completion_take_it_back() {
 }
 
 #[test]
-fn honest_words_around_a_completion_leave_it() {
+fn honest_words_keep_a_completion() {
     for text in HONEST {
         assert_eq!(
             hear(with_tag(text)),

@@ -100,7 +100,7 @@ fn a_wide_screen_has_the_list_and_the_output() {
 }
 
 #[test]
-fn a_narrow_screen_has_one_of_both_and_a_tiny_one_a_line() {
+fn narrow_screen_has_list_or_output_and_tiny_screen_has_one_line() {
     let model = model(events());
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (40, 10));
     assert_eq!(rows[0], "add-login  1 of 3 stories  5m 16s  $0.84");
