@@ -133,7 +133,7 @@ fn quick_start() -> String {
 }
 
 #[test]
-fn the_run_that_is_shown_is_one() {
+fn shown_run_matches_a_real_run() {
     let sandbox = Sandbox::new();
     fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
     let typed = quick_start();

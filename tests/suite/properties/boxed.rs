@@ -124,7 +124,7 @@ fn a_work_tree_around_the_home_directory_has_no_box() {
 }
 
 #[test]
-fn an_agent_has_what_is_its_own_and_what_the_user_adds() {
+fn box_gives_an_agent_its_own_files_and_those_that_the_user_adds() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
         return;
@@ -270,7 +270,7 @@ fn odd_paths_and_work_trees_of_their_own_have_a_box_too() {
 }
 
 #[test]
-fn the_command_that_prepares_a_work_tree_writes_that_one_alone() {
+fn setup_command_writes_only_its_own_work_tree() {
     let sandbox = Sandbox::new();
     if !sandbox.has_boxes() {
         return;
@@ -304,7 +304,7 @@ fn the_command_that_prepares_a_work_tree_writes_that_one_alone() {
 }
 
 #[test]
-fn the_git_of_submodules_and_inner_repositories_is_put_back_with_a_box_and_without() {
+fn step_restores_git_directories_of_submodules_and_inner_repositories() {
     for mode in ["require", "off"] {
         let sandbox = Sandbox::new();
         if mode != "off" && !sandbox.has_boxes() {

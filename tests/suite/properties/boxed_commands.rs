@@ -29,7 +29,7 @@ fn tracker(sandbox: &Sandbox) -> impl Fn() -> Vec<&'static str> {
 }
 
 #[test]
-fn commands_of_trackers_run_in_the_box_if_that_is_wanted() {
+fn setting_makes_commands_of_trackers_run_in_the_box() {
     let first = Sandbox::new();
     if !first.has_boxes() {
         return;
@@ -66,7 +66,7 @@ fn without_boxes(sandbox: &Sandbox) {
 }
 
 #[test]
-fn a_tracker_without_the_box_that_is_required_is_not_run() {
+fn command_of_a_tracker_does_not_run_without_a_required_box() {
     let sandbox = Sandbox::new();
     without_boxes(&sandbox);
     let acts = tracker(&sandbox);
@@ -88,7 +88,7 @@ fn a_tracker_without_the_box_that_is_required_is_not_run() {
 }
 
 #[test]
-fn a_hook_without_the_box_that_is_required_is_not_run() {
+fn hook_does_not_run_without_a_required_box() {
     let sandbox = Sandbox::started();
     without_boxes(&sandbox);
     let ran = sandbox.notes.join("ran");

@@ -148,7 +148,7 @@ fn with_slow_git(sandbox: &Sandbox, verb: &str, cmd: Cmd) -> Cmd {
 }
 
 #[test]
-fn a_git_that_outlives_us_is_waited_for() {
+fn next_command_waits_for_a_git_that_outlived_git_ralph() {
     // Each is refused only after a while.
     std::thread::scope(|scope| {
         for (verb, args) in [

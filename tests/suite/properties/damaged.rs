@@ -129,7 +129,7 @@ fn a_damaged_head_is_not_guessed() {
 }
 
 #[test]
-fn a_repository_that_git_refuses_is_not_called_none() {
+fn error_does_not_call_a_refused_repository_missing() {
     let sandbox = Sandbox::new();
     sandbox.git(&["config", "core.repositoryFormatVersion", "99"]);
     sandbox

@@ -113,7 +113,7 @@ fn step_prints_the_output_of_a_failed_gate_once() {
 }
 
 #[test]
-fn a_gate_that_may_be_red_is_not_forgiven_later() {
+fn allow_red_does_not_excuse_a_red_gate_later() {
     let sandbox = Sandbox::new();
     sandbox.write("broken", "");
     sandbox.configure("ralph.verify", "if [ -f broken ]; then exit 4; fi");
@@ -173,7 +173,7 @@ fn a_gate_has_a_time_limit_of_its_own() {
 }
 
 #[test]
-fn gates_of_a_start_that_is_killed_end() {
+fn gates_end_if_their_start_is_killed() {
     let sandbox = Sandbox::new();
     let there = sandbox.notes.join("there");
     let gate = format!("echo >'{}'; sleep 1000", there.display());

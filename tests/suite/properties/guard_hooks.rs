@@ -100,7 +100,7 @@ fn hook_of_the_user_can_refuse_under_the_guard() {
 }
 
 #[test]
-fn hooks_that_come_in_the_middle_are_run() {
+fn guard_runs_hooks_that_the_attempt_adds() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let tells = sandbox.outside("tells");
@@ -149,7 +149,7 @@ fn hooks_that_come_in_the_middle_are_run() {
 }
 
 #[test]
-fn a_pushes_hook_runs_where_pushing_is_allowed() {
+fn push_hook_runs_if_pushing_is_allowed() {
     let sandbox = Sandbox::new();
     let remote = sandbox.outside("remote");
     sandbox.git(&["init", "-q", "--bare", remote.to_str().unwrap()]);

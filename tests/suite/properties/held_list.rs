@@ -200,7 +200,7 @@ fn a_list_that_git_does_not_track_is_held_too() {
 }
 
 #[test]
-fn a_link_that_leads_to_the_list_stays_one() {
+fn link_to_the_list_stays_a_link() {
     let sandbox = Sandbox::new();
     let text = "- [ ] One\n- [ ] Two\n";
     sandbox.write("docs/plan.md", text);

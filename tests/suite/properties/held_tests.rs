@@ -326,7 +326,7 @@ fn a_test_that_two_stories_change_is_held_to_both_versions() {
 }
 
 #[test]
-fn a_renamed_test_takes_what_is_held_along() {
+fn renamed_test_keeps_its_held_version() {
     let sandbox = project(2);
     sandbox.configure("ralph.verify", "for t in tests/*.sh; do sh $t || exit 1; done");
     let comment = "# The value is what is expected.\n".repeat(20);

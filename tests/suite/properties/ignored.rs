@@ -152,7 +152,7 @@ fn failed_attempt_returns_ignored_files_renamed_with_a_directory() {
 }
 
 #[test]
-fn another_name_of_a_file_is_not_taken_for_a_renamed_one() {
+fn step_does_not_take_a_hard_link_for_a_renamed_file() {
     let sandbox = with_ignored();
     sandbox.write("mine.txt", "mine\n");
     fs::hard_link(sandbox.top.join("mine.txt"), sandbox.top.join("data/mine.log")).unwrap();
@@ -226,7 +226,7 @@ fn a_complete_story_may_put_files_beside_ignored_ones() {
 }
 
 #[test]
-fn an_ignored_file_that_an_attempt_made_in_a_directory_of_its_own_goes_with_it() {
+fn undo_removes_a_new_directory_with_its_ignored_files() {
     let sandbox = Sandbox::started();
     let before = sandbox.files();
     let script = "mkdir -p p/q r/target; echo x >p/m; echo x >p/q/m.log; echo x >r/target/o";
@@ -244,7 +244,7 @@ fn an_ignored_file_that_an_attempt_made_in_a_directory_of_its_own_goes_with_it()
 }
 
 #[test]
-fn a_record_with_whole_directories_is_understood() {
+fn step_reads_an_older_record_with_whole_directories() {
     let sandbox = with_ignored();
     sandbox.start();
     let unversioned = sandbox.top.join(".git/ralph/add-login/slots/1/unversioned");
@@ -379,7 +379,7 @@ fn many_ignored_files_do_not_take_the_place_of_a_small_one() {
 }
 
 #[test]
-fn a_directory_that_ignores_itself_is_one_thing() {
+fn step_treats_a_directory_that_ignores_itself_as_a_whole() {
     let sandbox = with_ignored();
     sandbox.start();
     sandbox

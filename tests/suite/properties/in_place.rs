@@ -257,7 +257,7 @@ fn user_may_commit_between_attempts() {
 }
 
 #[test]
-fn abort_leads_back_to_before_the_loop() {
+fn abort_restores_the_state_before_the_loop() {
     let sandbox = stashed();
     let (place, mine, files) = (Place::of(&sandbox), list(&sandbox), sandbox.files());
     sandbox.start();
@@ -359,7 +359,7 @@ fn two_work_trees_share_the_list() {
 }
 
 #[test]
-fn a_stash_in_the_same_moment_stays() {
+fn stash_entry_made_at_the_same_moment_stays() {
     // Just before git drops the loop's entry, somebody else stashes.
     let sandbox = stashed();
     sandbox.start();
@@ -402,7 +402,7 @@ fn a_detached_head_stays_detached() {
 }
 
 #[test]
-fn settings_that_change_what_git_shows_change_nothing() {
+fn settings_for_the_output_of_git_change_nothing() {
     let sandbox = stashed();
     for (key, value) in [
         ("log.showSignature", "true"),

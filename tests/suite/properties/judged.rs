@@ -258,7 +258,7 @@ fn edits_during_the_second_run_of_gates_are_kept() {
 }
 
 #[test]
-fn a_gate_that_moves_the_repository_has_it_moved_back() {
+fn step_moves_back_a_repository_that_a_gate_moved() {
     let swap = "test -e \"$notes/done\" || { touch \"$notes/done\"; cp -r .git \"$notes/copy\"
         git config -f \"$notes/copy/config\" core.fsmonitor \"touch $notes/run; false\"
         mv .git \"$notes/was\"; echo \"gitdir: $notes/copy\" >.git; }";

@@ -44,7 +44,7 @@ fn fresh_clone_continues_the_numbers_of_the_refs() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_left_alone() {
+fn attempt_takes_the_next_number_if_a_ref_has_its_name() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.step("next", &sandbox.failing("echo one >work")).exits(3);

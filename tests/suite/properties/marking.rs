@@ -135,7 +135,7 @@ fn an_ignored_list_comes_back_after_a_failed_attempt() {
 }
 
 #[test]
-fn an_ignored_list_comes_back_whatever_stands_in_its_place() {
+fn ignored_list_replaces_anything_in_its_place() {
     let sandbox = allowed();
     sandbox.write(".git/info/exclude", "/lists\n");
     let list = r#"{"branchName":"mine","stories":[{"id":"a","passes":false}]}"#;
@@ -316,7 +316,7 @@ fn only_the_box_changes_in_the_list() {
 }
 
 #[test]
-fn the_agent_may_tick_and_may_tick_others() {
+fn agent_may_tick_its_own_story_and_others() {
     let sandbox = allowed();
     sandbox.start();
     let agent = sandbox.completing(&format!("sed -i 's/\\[ \\] \\([12]\\)/[x] \\1/' {TASKS}"));

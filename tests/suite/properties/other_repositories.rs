@@ -21,7 +21,7 @@ fn a_repository_made_among_tracked_files_is_undone() {
 }
 
 #[test]
-fn a_repository_that_a_complete_story_left_among_tracked_files_goes_with_the_loop() {
+fn abort_removes_a_repository_that_a_complete_story_left() {
     let sandbox = Sandbox::started();
     sandbox
         .step("next", &sandbox.completing("git init -q src"))

@@ -15,7 +15,7 @@ fn in_trash(sandbox: &Sandbox, text: &str) -> String {
 }
 
 #[test]
-fn a_directory_that_an_attempt_made_a_link_comes_back_and_nothing_outside_is_touched() {
+fn step_restores_a_directory_that_became_a_link_and_spares_its_target() {
     for (promise, code) in [("complete", 0), ("failed it", 3)] {
         let sandbox = Sandbox::new();
         sandbox.hook("pre-commit", "exit 0");
@@ -45,7 +45,7 @@ fn a_directory_that_an_attempt_made_a_link_comes_back_and_nothing_outside_is_tou
 }
 
 #[test]
-fn a_users_link_to_tracked_hooks_is_a_link_and_no_more() {
+fn step_leaves_tracked_hooks_behind_a_link_of_the_user() {
     let sandbox = Sandbox::new();
     sandbox.write("hk/pre-push", "#!/bin/sh\n");
     sandbox.git(&["add", "hk"]);
@@ -103,7 +103,7 @@ fn trash_keeps_every_earlier_version() {
 }
 
 #[test]
-fn a_remote_that_came_during_an_attempt_stays_and_what_can_run_something_goes() {
+fn step_keeps_a_new_remote_and_removes_settings_that_run_commands() {
     for (promise, code) in [("complete", 0), ("failed it", 3)] {
         let sandbox = Sandbox::new();
         sandbox.git(&["remote", "add", "origin", "https://example.org/o.git"]);

@@ -110,7 +110,7 @@ fn cleanup_brings_the_work_uncommitted_to_where_it_began() {
 }
 
 #[test]
-fn cleanup_merges_with_what_came_meanwhile() {
+fn cleanup_merges_with_commits_made_meanwhile() {
     let sandbox = worked();
     sandbox.write("theirs.txt", "theirs\n");
     sandbox.git(&["add", "-A"]);
@@ -166,7 +166,7 @@ fn cleanup_touches_nothing_where_work_could_be_lost() {
 }
 
 #[test]
-fn an_index_that_cannot_be_written_is_no_change_of_the_users() {
+fn unwritable_index_does_not_count_as_a_change_of_the_user() {
     let sandbox = worked();
     // The same files with other times, as after a copy of the whole repository.
     sandbox
@@ -205,7 +205,7 @@ fn keep_leaves_the_work_tree_on_the_branch() {
 }
 
 #[test]
-fn abort_leaves_nothing_but_what_is_kept() {
+fn abort_leaves_only_kept_work() {
     let sandbox = worked();
     let own = own(&sandbox, CHANGE);
     fs::write(own.join("last.txt"), "last\n").unwrap();

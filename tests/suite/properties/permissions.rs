@@ -98,7 +98,7 @@ fn set_id_bits_come_back() {
 }
 
 #[test]
-fn the_mode_of_a_file_outside_is_not_changed_through_another_name() {
+fn step_changes_no_mode_outside_through_a_hard_link() {
     let sandbox = Sandbox::dirty();
     set(&sandbox, ".env", 0o600);
     let outside = sandbox.outside("theirs");

@@ -26,7 +26,7 @@ echo '{"type":"system","subtype":"init","session_id":"s"}'
 printf '%s\n' '{"type":"result","subtype":"success","is_error":false,"result":"Done.\n<promise>COMPLETE</promise>","total_cost_usd":0.5}'"#;
 
 #[test]
-fn the_first_one_on_path_is_taken_where_none_is_named() {
+fn first_agent_on_path_is_taken_if_none_is_named() {
     let sandbox = Sandbox::new();
     install(&sandbox, "gemini", "echo x >x; complete");
     install(&sandbox, "claude", STREAM);

@@ -67,7 +67,7 @@ fn term_and_hangup_are_requests_to_stop_too() {
 }
 
 #[test]
-fn a_signal_that_it_was_started_to_ignore_stays_ignored() {
+fn signal_ignored_at_the_start_stays_ignored() {
     let (sandbox, agent) = started("until [ -e \"$notes/enough\" ]; do sleep 0.05; done; complete");
     // As nohup does.
     let script = "trap '' HUP; exec git-ralph \"$@\"";
@@ -92,7 +92,7 @@ fn an_agent_that_promises_after_it_was_asked_to_stop_is_interrupted() {
 }
 
 #[test]
-fn a_launcher_may_die_before_what_it_launched() {
+fn step_ends_processes_that_outlive_their_launcher() {
     // The real agent has another session, goes on writing, and holds the pipes open.
     let (sandbox, agent) = started(
         r#"setsid sh -c 'echo >"$0/launched"; while :; do echo more >>half; done' "$notes" &

@@ -200,7 +200,7 @@ fn planted_hooks_and_settings_do_not_matter() {
 }
 
 #[test]
-fn the_loops_own_files_can_go() {
+fn failed_attempt_restores_deleted_files_of_the_loop() {
     fails_without_a_trace("rm -rf .git/ralph; echo x >x");
 }
 
@@ -295,7 +295,7 @@ fn step_touches_nothing_if_the_repository_is_gone() {
 }
 
 #[test]
-fn refs_that_keep_the_work_of_loops_are_put_back_whatever_comes_of_the_attempt() {
+fn step_restores_refs_that_keep_work_for_any_verdict() {
     let sandbox = Sandbox::started();
     sandbox
         .step("next", &sandbox.failing("echo precious >p"))
@@ -413,7 +413,7 @@ fn an_index_that_was_cut_short_loses_nothing() {
 }
 
 #[test]
-fn a_cut_index_without_what_the_loop_keeps_is_made_from_the_checkpoint() {
+fn step_makes_a_cut_index_from_the_checkpoint_without_its_copy() {
     fails_without_a_trace("rm -rf .git/ralph; echo x >x; truncate -s 100 .git/index");
 }
 
@@ -437,7 +437,7 @@ fn replacements_deceive_neither_a_checkpoint_nor_an_abort() {
 }
 
 #[test]
-fn a_users_replacement_stays() {
+fn replacement_ref_of_the_user_stays() {
     let sandbox = Sandbox::new();
     let other = sandbox.git(&["commit-tree", "-m", "other", "HEAD^{tree}"]);
     sandbox.git(&["replace", "HEAD", &other]);
@@ -469,7 +469,7 @@ fn head_stays_in_a_rebase_of_the_user() {
 }
 
 #[test]
-fn an_unfinished_cherry_pick_is_seen_where_refs_are_in_tables() {
+fn step_finds_an_unfinished_cherry_pick_with_reftables() {
     let mut sandbox = Sandbox::new();
     let top = sandbox.outside("tables");
     let made = sandbox

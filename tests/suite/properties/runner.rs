@@ -48,7 +48,7 @@ fn no_agent_survives_git_ralph() {
 }
 
 #[test]
-fn a_killed_git_ralph_that_its_parent_does_not_wait_for_holds_nothing() {
+fn killed_git_ralph_holds_nothing_before_its_parent_reaps_it() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo >\"$notes/there\"; while :; do sleep 1000; done");
     let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
@@ -100,7 +100,7 @@ fn signals_to_the_runner_alone_end_nothing() {
 }
 
 #[test]
-fn the_hidden_command_does_nothing_for_others() {
+fn hidden_command_does_nothing_if_typed() {
     let sandbox = Sandbox::new();
     let before = sandbox.print();
     for input in ["", "\u{3}\0\0\0\0"] {

@@ -134,7 +134,7 @@ fn a_session_goes_through_the_whole_loop() {
 }
 
 #[test]
-fn the_session_of_a_loop_that_is_driven_already_is_not_judged_twice() {
+fn hook_does_not_judge_a_session_inside_an_attempt() {
     let sandbox = Sandbox::started();
     sandbox.write("work.txt", "x\n");
     let input = stop_json(&sandbox, "one", COMPLETE).to_string();

@@ -133,7 +133,7 @@ fn a_stale_lock_beside_a_git_that_only_reads_costs_no_attempt() {
 }
 
 #[test]
-fn the_stash_of_several_work_trees_is_no_place_for_an_attempt() {
+fn attempt_cannot_use_a_stash_of_several_work_trees() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
     // What another loop, or the user, puts there meanwhile.

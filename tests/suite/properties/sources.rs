@@ -49,7 +49,7 @@ fn phases_of_a_spec_kit_list_are_stories() {
 }
 
 #[test]
-fn openspec_below_the_top_is_openspec() {
+fn search_finds_an_openspec_directory_below_the_top() {
     let sandbox = Sandbox::new();
     let dir = "docs/openspec/changes/greet";
     sandbox.write(&format!("{dir}/tasks.md"), "- [ ] one\n");
@@ -121,7 +121,7 @@ fn a_story_of_a_prd_is_in_the_prompt_as_it_is_written() {
 }
 
 #[test]
-fn a_broken_prd_is_told_with_line_and_column() {
+fn error_names_line_and_column_of_a_broken_prd() {
     let sandbox = Sandbox::new();
     let print = sandbox.print();
     sandbox.write(
@@ -141,7 +141,7 @@ fn a_broken_prd_is_told_with_line_and_column() {
 }
 
 #[test]
-fn stories_that_wait_for_each_other_need_a_person() {
+fn start_refuses_stories_that_wait_for_each_other() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "prd.json",
@@ -185,7 +185,7 @@ fn a_schema_that_tracks_another_file_is_followed() {
 }
 
 #[test]
-fn two_lists_for_one_change_must_be_told_apart() {
+fn start_refuses_to_choose_between_two_lists_for_one_change() {
     let sandbox = Sandbox::new();
     sandbox.write("specs/add-login/tasks.md", "- [ ] T001 a\n");
     sandbox
@@ -203,7 +203,7 @@ fn ids_of(sandbox: &Sandbox, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_list_with_dates_and_people_is_warned_about_with_lines() {
+fn stories_warns_with_lines_of_large_manual_and_hidden_tasks() {
     let sandbox = Sandbox::new();
     let many: String = (0..16).map(|n| format!("- [ ] 1.{n} Do\n")).collect();
     sandbox.write(

@@ -82,7 +82,7 @@ fn a_crash_does_not_lose_the_list() {
 }
 
 #[test]
-fn only_the_attempts_own_stash_fails_it() {
+fn attempt_fails_only_for_its_own_stash_entry() {
     for guard in ["true", "false"] {
         let sandbox = Sandbox::new();
         sandbox.configure("ralph.guard", guard);

@@ -123,7 +123,7 @@ fn filters_that_a_submodule_had_at_the_start_are_run() {
 }
 
 #[test]
-fn a_submodule_that_an_attempt_moves_stays_one_and_what_runs_nothing_stays() {
+fn moved_submodule_stays_one_and_keeps_settings_that_run_nothing() {
     let sandbox = started();
     let agent = sandbox.completing(
         "git mv lib moved; git -C moved remote add fork https://example.org/fork.git; git -C moved config core.editor evil",

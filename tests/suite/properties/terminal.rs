@@ -98,7 +98,7 @@ fn output_to_a_pipe_has_whole_lines_without_colours() {
 }
 
 #[test]
-fn colours_are_where_they_are_wanted() {
+fn terminal_and_variables_decide_about_colours() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let coloured = |args: &[&str], variable: Option<(&str, &str)>, terminal: bool| {
@@ -286,7 +286,7 @@ fn foreign_text_does_not_control_the_terminal() {
 }
 
 #[test]
-fn a_prompt_is_exact_for_a_program() {
+fn prompt_to_a_pipe_is_exact() {
     let (sandbox, _) = hostile();
     sandbox.start();
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;

@@ -92,7 +92,7 @@ fn story_removed_from_the_tracker_is_done_and_still_counted() {
 }
 
 #[test]
-fn a_tracker_that_nothing_marks_is_remembered_by_the_loop() {
+fn loop_remembers_done_stories_if_no_command_marks_them() {
     let sandbox = Sandbox::new();
     tracker(&sandbox);
     sandbox.git(&["config", "--unset", "ralph.doneCommand"]);

@@ -299,7 +299,7 @@ fn failed_attempt_restores_a_deleted_work_tree() {
 }
 
 #[test]
-fn an_ignored_file_that_a_story_deleted_stays_deleted_until_the_loop_is_aborted() {
+fn abort_restores_an_ignored_file_that_a_complete_story_deleted() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = sandbox.completing("rm .env; echo x >x");
@@ -317,7 +317,7 @@ fn an_ignored_file_that_a_story_deleted_stays_deleted_until_the_loop_is_aborted(
 }
 
 #[test]
-fn permissions_that_an_attempt_takes_in_the_second_in_which_the_file_was_made_come_back() {
+fn failed_attempt_restores_permissions_in_the_second_of_the_checkout() {
     // Git compares whole seconds: in one of these seconds it sees nothing.
     for _ in 0..4 {
         let sandbox = Sandbox::new();
@@ -412,7 +412,7 @@ fn abort_restores_no_ignored_file_made_during_the_loop() {
 }
 
 #[test]
-fn a_filter_that_fails_keeps_no_attempt_from_being_undone() {
+fn failing_filter_does_not_prevent_the_undo() {
     let sandbox = Sandbox::new();
     sandbox.write(".git/info/attributes", "*.nb filter=odd\n");
     sandbox.configure("filter.odd.clean", "cat");
@@ -455,7 +455,7 @@ fn conversions_and_a_sparse_checkout_go_together() {
 }
 
 #[test]
-fn an_encoding_that_a_file_is_not_in_harms_no_other_file() {
+fn wrong_encoding_of_a_file_harms_no_other_file() {
     let harm = "echo '*.txt working-tree-encoding=UTF-16' >.gitattributes; echo x >>old.txt; mkdir new
         echo w >new/work; echo w >z";
     let sandbox = Sandbox::new();

@@ -113,7 +113,7 @@ fn settings_of_a_user_come_back_byte_for_byte() {
 }
 
 #[test]
-fn settings_behind_links_and_in_named_directories_are_changed_where_they_are() {
+fn install_changes_settings_behind_links_and_in_named_directories() {
     let sandbox = Sandbox::empty();
     let real = sandbox.outside("dotfiles/claude.json");
     put(&real, "{\n    \"a\": 1\n}\n");

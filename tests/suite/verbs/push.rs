@@ -89,7 +89,7 @@ fn push_does_not_overwrite_the_work_of_another_clone() {
 }
 
 #[test]
-fn a_loop_that_leaves_head_in_its_place_stays() {
+fn push_and_run_refuse_a_loop_with_the_stash_strategy() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     clone.ralph(&["start", CHANGE, "--strategy", "stash"]).exits(0);
@@ -104,7 +104,7 @@ fn a_loop_that_leaves_head_in_its_place_stays() {
 }
 
 #[test]
-fn a_branch_of_that_name_with_other_commits_stays_and_is_named() {
+fn push_leaves_and_names_a_branch_with_other_commits() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     let foreign = clone.git(&["commit-tree", "-m", "theirs", "HEAD^{tree}"]);

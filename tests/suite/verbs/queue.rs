@@ -136,7 +136,7 @@ fn queue_lists_changes_that_need_the_user_first_and_prints_sums() {
 }
 
 #[test]
-fn one_look_lists_a_hundred_loops() {
+fn queue_lists_a_hundred_loops_with_one_lookup() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     clone.ralph(&["start", CHANGE]).exits(0);

@@ -36,7 +36,7 @@ fn short(sandbox: &Sandbox) -> String {
 }
 
 #[test]
-fn hooks_of_git_come_and_go() {
+fn install_adds_hooks_of_git_and_uninstall_removes_them() {
     let sandbox = Sandbox::new();
     sandbox.hook("pre-push", "cat >>'pushed'; exit 3");
     sandbox.hook("post-commit", "echo \"$0 $*\" >>../notes/post-commit");

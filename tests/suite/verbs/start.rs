@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::support::{CHANGE, Print, Sandbox, TASKS};
 
 #[test]
-fn no_file_is_touched_and_the_commit_holds_all_that_is_not_ignored() {
+fn start_touches_no_file_and_commits_all_that_is_not_ignored() {
     let sandbox = Sandbox::dirty();
     let (files, mtimes) = (sandbox.files(), sandbox.mtimes());
     sandbox.start();

@@ -71,7 +71,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("stash"),
             Test("repository::work_in_the_stash_is_no_finished_story"),
-            Test("side_by_side::the_stash_of_several_work_trees_is_no_place_for_an_attempt"),
+            Test("side_by_side::attempt_cannot_use_a_stash_of_several_work_trees"),
         ],
     ),
     (
@@ -101,7 +101,7 @@ pub const ROWS: &[Row] = &[
             Misdeed("cherry_pick"),
             Misdeed("bisect"),
             Test("kept::failed_attempt_keeps_autostashes_of_unfinished_operations"),
-            Test("repository::an_unfinished_cherry_pick_is_seen_where_refs_are_in_tables"),
+            Test("repository::step_finds_an_unfinished_cherry_pick_with_reftables"),
         ],
     ),
     (
@@ -201,7 +201,7 @@ pub const ROWS: &[Row] = &[
         "deletes the state of the loop",
         &[
             Misdeed("no_state"),
-            Test("repository::the_loops_own_files_can_go"),
+            Test("repository::failed_attempt_restores_deleted_files_of_the_loop"),
             Test("start::a_lost_state_is_rebuilt_from_the_branch_and_the_refs"),
         ],
     ),
