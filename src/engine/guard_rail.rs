@@ -1,12 +1,12 @@
 //! Sets up the guard around the agent's git for an attempt, takes it away, and records its findings as events.
 
 use super::Loop;
+use super::attempt::facts::GuardedMoves;
 use crate::error::Error;
 use crate::events::What;
-use crate::guard::{self, GitSettings, Rail, SeenMove};
+use crate::guard::{self, GitSettings, Rail};
 use crate::names::Oid;
 use crate::protect::StashList;
-use crate::protect::user_refs::OwnMove;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
@@ -54,33 +54,6 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
         stashes: &stashes,
     };
     Ok(guard::set_up(&repo.git, rail).await?)
-}
-
-/// What the guard saw of the refs of an attempt.
-#[derive(Default)]
-pub(crate) struct GuardedMoves {
-    /// The moves that were made.
-    pub made: Vec<OwnMove>,
-    /// The stash entries that it refused.
-    pub refused_stash: Vec<Oid>,
-}
-
-impl GuardedMoves {
-    fn of(moves: &[SeenMove]) -> Self {
-        let target = |moved: &SeenMove| Oid::parse(moved.new.as_deref()?);
-        let (refused, made): (Vec<_>, Vec<_>) = moves.iter().partition(|moved| moved.refused);
-        Self {
-            made: made
-                .into_iter()
-                .filter_map(|moved| Some((moved.name.clone(), target(moved)?)))
-                .collect(),
-            refused_stash: refused
-                .into_iter()
-                .filter(|moved| moved.name == "refs/stash")
-                .filter_map(target)
-                .collect(),
-        }
-    }
 }
 
 /// Takes the guard away after an attempt, or after other commands that ran in it, once none of their processes is

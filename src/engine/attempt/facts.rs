@@ -1,6 +1,8 @@
 //! What this process knows of the attempt that it runs.
 
-use crate::engine::guard_rail::GuardedMoves;
+use crate::guard::SeenMove;
+use crate::names::Oid;
+use crate::protect::user_refs::OwnMove;
 use crate::protect::{Held, LeftList, StashList, StoryList, UserRefs};
 
 /// The facts about an attempt, in memory: the attempt can change what is in the loop's directory. A process that completes
@@ -19,4 +21,32 @@ pub(in crate::engine) struct Facts {
     pub left_list: Option<LeftList>,
     /// What the guard saw it do.
     pub seen: GuardedMoves,
+}
+
+/// What the guard saw of the refs of an attempt.
+#[derive(Default)]
+pub(in crate::engine) struct GuardedMoves {
+    /// The moves that were made.
+    pub made: Vec<OwnMove>,
+    /// The stash entries that it refused.
+    pub refused_stash: Vec<Oid>,
+}
+
+impl GuardedMoves {
+    /// Returns what these moves are, as the guard recorded them.
+    pub fn of(moves: &[SeenMove]) -> Self {
+        let target = |moved: &SeenMove| Oid::parse(moved.new.as_deref()?);
+        let (refused, made): (Vec<_>, Vec<_>) = moves.iter().partition(|moved| moved.refused);
+        Self {
+            made: made
+                .into_iter()
+                .filter_map(|moved| Some((moved.name.clone(), target(moved)?)))
+                .collect(),
+            refused_stash: refused
+                .into_iter()
+                .filter(|moved| moved.name == "refs/stash")
+                .filter_map(target)
+                .collect(),
+        }
+    }
 }
