@@ -100,8 +100,8 @@ fn a_lock_that_a_git_in_another_work_tree_can_hold_is_left() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
     let lock = sandbox.top.join(".git/packed-refs.lock");
-    fs::write(&lock, "").unwrap();
     let git = working_git(|args| sandbox.git_cmd(args));
+    fs::write(&lock, "").unwrap();
     sandbox
         .ralph(&["revert", CHANGE])
         .exits(75)

@@ -145,6 +145,8 @@ fn doctor_reports_a_lock_without_a_git() {
     );
     // One that somebody's git may hold is none of our business.
     let git = working_git(|args| sandbox.git_cmd(args));
+    // It began before the lock was written.
+    fs::write(&lock, "").unwrap();
     assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);
     git.signal_group(Signal::SIGKILL);
     git.wait_for_its_end();

@@ -32,9 +32,6 @@ fn run_holds_its_loop_and_a_killed_run_continues_at_once() {
             .unwrap()
             .starts_with("process ")
     );
-    other
-        .cmd(&["-c", "ralph.lease=1s", "ralph", "run", CHANGE, "--", "true"])
-        .run();
     running.signal_group(Signal::SIGKILL);
     running.wait_for_its_end();
     fs::write(sandbox.notes.join("go"), "").unwrap();
