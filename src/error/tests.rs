@@ -91,15 +91,15 @@ fn a_name_in_a_hint_is_one_word_of_a_command() {
             };
             // With other text around it, a name may be quoted together with that.
             let meant = |name: &str| format!("did you mean '{name}'?");
-            let mut told = hint.replace(&meant(name), &meant("NAME"));
+            let mut restored = hint.replace(&meant(name), &meant("NAME"));
             let words = plain.split(|c: char| c.is_whitespace() || ",;:()".contains(c));
             let mut words: Vec<&str> = words.filter(|word| word.contains("NAME")).collect();
             words.sort_by_key(|word| std::cmp::Reverse(word.len()));
             for word in words {
-                told = told.replace(&typed(word.replace("NAME", name)), word);
+                restored = restored.replace(&typed(word.replace("NAME", name)), word);
             }
-            told = told.replace(&typed(name), "NAME");
-            if told != plain {
+            restored = restored.replace(&typed(name), "NAME");
+            if restored != plain {
                 wrong.push(format!("{name:?} in {hint}"));
             }
         }

@@ -149,7 +149,7 @@ pub enum ProtectError {
         => Person, "move it back, then run: git ralph status";
     /// Files that can make git run something, with git-ralph's copies of them, which prove nothing.
     #[error(
-        "what git can run has changed since the attempt began, and git-ralph's record of it may be the attempt's too: {}",
+        "a hook or a command in git's configuration changed during the attempt, and git-ralph cannot tell by whom: {}",
         unproven(.0)
     )]
     Unproven(Vec<(PathBuf, PathBuf)>)

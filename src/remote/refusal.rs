@@ -68,7 +68,7 @@ pub enum RemoteRefusal {
         why: String,
     }
         => |change, branch, remote| hint(format!(
-            "keep what is there elsewhere: git fetch {remote} {branch}:{there} && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}",
+            "keep the work there under another name: git fetch {remote} {branch}:{there} && git push {remote} :{branch}, then: git ralph push {change} --remote {remote}",
             change = typed(change),
             remote = typed(remote),
             there = typed(format!("{branch}-there")),
@@ -80,7 +80,7 @@ pub enum RemoteRefusal {
     Behind { change: String, remote: String }
         => Person, "git ralph pull {change} --remote {remote}", change, remote;
     /// Two loops of one name.
-    #[error("another loop '{0}' is active here, which began on its own")]
+    #[error("a different loop '{0}' is active in this repository, which was not pulled from the remote")]
     Another(String)
         => Person, "git ralph finish {change}, or: git ralph abort {change}", (change);
     #[error("{remote} has no loop '{change}'")]
@@ -123,7 +123,7 @@ pub enum RemoteRefusal {
         => "start it without --strategy stash";
     /// `--worktree` of a loop that has to be brought here.
     #[error(
-        "'{change}' has gone on elsewhere, and --worktree makes work trees only for loops that begin here"
+        "'{change}' has newer work on the remote, and --worktree makes work trees only for new loops"
     )]
     OwnWorkTree { change: String }
         => "git worktree add --detach ../{change}, then there: git ralph run {change}", change;

@@ -72,7 +72,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
         OpenRefusal::WorkTreeMoved {
             change: change(),
             path: path("/r.ralph/add-login"),
-            to: path("/elsewhere"),
+            to: path("/other"),
         },
         OpenRefusal::WorkTreeCutOff {
             change: change(),
@@ -333,7 +333,7 @@ pub(super) fn finish() -> Vec<FinishRefusal> {
             change: change(),
             branch: None,
         },
-        FinishRefusal::NotAWorkTree(path("/elsewhere")),
+        FinishRefusal::NotAWorkTree(path("/other")),
         FinishRefusal::ChangesInTheWay {
             path: path("/r"),
             paths: words(&["a.txt"]),

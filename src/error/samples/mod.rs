@@ -281,7 +281,7 @@ fn source() -> Vec<SourceError> {
         },
         SourceError::Outside {
             path: list(),
-            target: path("/elsewhere/tasks.md"),
+            target: path("/other/tasks.md"),
         },
         SourceError::Untickable {
             path: list(),
