@@ -20,7 +20,7 @@ impl Escape {
     pub const ESC: u8 = 0x1b;
     const BELL: u8 = 0x07;
 
-    /// Goes on with one byte; returns the place after it, `None` if the sequence is over, and whether the byte is
+    /// Takes one byte; returns the place after it, `None` if the sequence is over, and whether the byte is
     /// part of it.
     pub fn next(self, byte: u8) -> (Option<Self>, bool) {
         let (place, is_part) = match (self, byte) {

@@ -131,8 +131,8 @@ pub fn before_exit(call: fn()) {
 /// The longest time that the program may take to notice a request to stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts a thread that ends the program if it is asked to stop and does not: no step is under way and it has not ended
-/// by itself, it blocks, or it is asked a third time.
+/// Starts a thread that ends the program if it is asked to stop and does not: no step is under way and it still runs, it
+/// blocks, or it is asked a third time.
 fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
     static STANDS_BY: AtomicBool = AtomicBool::new(false);
     let main = Handle::current();

@@ -2,7 +2,7 @@
 //!
 //! Taken from what each reads and writes in the home directory when it runs as its preset runs it (strace(1)), and from
 //! where it keeps its sign-in; those that could not be run (`tried` in their presets), from their manuals. Settings can
-//! only be read, because they can hold commands that the agent would run for a person later. A file that the agent
+//! only be read, because they can hold commands that the agent would run for the user later. A file that the agent
 //! replaces by another one (rename(2)) cannot be shared with it: it gets a copy, and its sign-in is brought back.
 
 use crate::sandbox::{Belongings, Directory, Place};

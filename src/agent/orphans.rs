@@ -1,4 +1,4 @@
-//! Ends the processes of an attempt whose git-ralph was killed, as far as they can be told from others.
+//! Ends the processes of an attempt whose git-ralph was killed, as far as git-ralph recognizes them.
 
 use std::path::Path;
 
@@ -34,21 +34,21 @@ impl Orphaned<'_> {
         if found.alive > 0 {
             return Err(ProcessError::Immortal(found.alive));
         }
-        let mut told = Vec::new();
+        let mut notices = Vec::new();
         if found.ended > 0 {
-            told.push(
+            notices.push(
                 "processes of that attempt were still running: those that git-ralph recognized were ended; \
                  others may be left"
                     .to_owned(),
             );
         }
-        told.extend(self.suspects().into_iter().map(|pid| {
+        notices.extend(self.suspects().into_iter().map(|pid| {
             format!(
                 "process {pid} works in the work tree and may be of that attempt: if you do not need it, end it by \
                  hand: kill {pid}"
             )
         }));
-        Ok(told)
+        Ok(notices)
     }
 
     /// Finds processes that may belong to the attempt: they began after it in a session of their own, their parent

@@ -18,7 +18,7 @@ pub(super) struct Spent {
     pub(super) limit: Duration,
 }
 
-/// The gap between two looks at the clock, usually a second apart, from which git-ralph counts as stopped.
+/// The gap between two readings of the clock, usually a second apart, from which git-ralph counts as stopped.
 const STOPPED: Duration = Duration::from_secs(3);
 
 /// The limits of a process, and what is left of them.
@@ -50,7 +50,7 @@ impl Patience {
         [self.deadline, idle].into_iter().flatten().min()
     }
 
-    /// Looks at the clock: a gap in which git-ralph was stopped does not count, and silence begins again.
+    /// Reads the clock: a gap in which git-ralph was stopped does not count, and silence begins again.
     pub(super) fn look(&mut self, now: Instant) {
         let gap = now.duration_since(self.last_look);
         self.last_look = now;

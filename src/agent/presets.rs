@@ -1,7 +1,7 @@
 //! The agents that git-ralph knows by name: one table, shown by `git ralph doctor` and by
 //! the manual.
 //!
-//! Each line was tried by running the program without a person in front of it, unless it says that it was not.
+//! Each line was tried by running the program unattended, unless it says that it was not.
 
 use std::ffi::OsString;
 
@@ -16,7 +16,7 @@ pub struct Preset {
     pub name: &'static str,
     /// The program, as searched on PATH.
     pub program: &'static str,
-    /// The arguments with which it reads the prompt on standard input and works without a person.
+    /// The arguments with which it reads the prompt on standard input and works unattended.
     pub args: &'static [&'static str],
     /// Environment variables that it needs for that.
     pub env: &'static [(&'static str, &'static str)],

@@ -48,8 +48,8 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// Returns the ending of a program of which a box has told the exit code: that of a signal is the one that shells give,
-    /// for what they have started.
+    /// Returns the ending of a program from the exit code that a box reports. The code of a signal is the one that shells
+    /// report.
     fn out_of_box(self) -> Self {
         match self {
             Self::Exited(code) if Signal::try_from(code - SIGNALLED).is_ok() => {

@@ -3,7 +3,7 @@
 //! A process belongs to an attempt if it is in the session in which the attempt was started, carries the attempt's
 //! variable in its environment (agents give their tools sessions of their own, and launchers die before the processes
 //! that they started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of
-//! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. Elsewhere one that left
+//! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. On other systems one that left
 //! the session, its parent and the variable escapes. Where no process can be seen, only the session's process group can
 //! be reached. As process 1 of a container, which gets every orphan of it, git-ralph ends only what is in the session or
 //! carries the variable. Never touches anyone else's process, nor a child that git-ralph started for itself meanwhile.
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The time that killed processes have to disappear, from when the last one was found; and the time for all of them.
 const LAST: Duration = Duration::from_secs(5);
 const LAST_OF_ALL: Duration = Duration::from_secs(30);
-/// The shortest and the longest pause between two looks at whether they have gone.
+/// The shortest and the longest pause between two checks whether they have gone.
 const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 /// The number of times that our children are killed in a row before other work gets its turn.
 const STRIKES: usize = 50;
@@ -54,7 +54,7 @@ pub struct AttemptProcesses {
 pub fn adopt_orphans() {
     #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
-        tracing::debug!("orphans of an attempt go elsewhere: {error}");
+        tracing::debug!("orphans of an attempt do not become children of git-ralph: {error}");
     }
 }
 
@@ -210,7 +210,7 @@ impl AttemptProcesses {
             }
             let _ = kill(Pid::from_raw(*pid), signal);
             if signal == Signal::SIGTERM {
-                // A stopped process takes TERM only when it goes on.
+                // A stopped process takes TERM only after CONT.
                 let _ = kill(Pid::from_raw(*pid), Signal::SIGCONT);
             }
         }
@@ -274,7 +274,7 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
                 let had = asked.len();
                 ended = ended.max(processes.kill_children(&mut asked));
                 if !fresh.is_empty() || asked.len() > had {
-                    // A process that leaves a child behind and goes on in it is hit sooner or later, if not at once.
+                    // A process that continues in a child that it left behind is hit sooner or later, if not at once.
                     deadline = (Instant::now() + LAST).min(begun + LAST_OF_ALL);
                 }
             }

@@ -12,7 +12,7 @@ const AFTER_AGENT: &str = "AfterAgent";
 pub enum Answer {
     /// The session does not concern us.
     Nothing,
-    /// The session goes on with this prompt; `fresh` drops the earlier context, if the agent can do that.
+    /// The session continues with this prompt; `fresh` drops the earlier context, if the agent can do that.
     GoOn {
         /// The prompt.
         prompt: String,

@@ -2,7 +2,7 @@
 //! prompt, or that it may end. The session's message is judged like any agent's last message, by the same functions as
 //! `complete` and `fail`; between two stops the loop is at rest, so that a session may die at any time.
 //!
-//! - `hook_input`: the input of a hook; `transcript`: the last message, if it is elsewhere; `usage`: tokens and cost;
+//! - `hook_input`: the input of a hook; `transcript`: the last message, if the input has none; `usage`: tokens and cost;
 //! - `locate`: the loop that the session is in, found before any process is started;
 //! - `stop`: from the last message to the answer;
 //! - `answer`: the answer to the agent.
@@ -101,7 +101,7 @@ fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> 
     Ok(Answer::Nothing)
 }
 
-/// Records that the session has ended; one that was told to go on leaves its story unfinished.
+/// Records that the session has ended; one that git-ralph asked to continue leaves its story unfinished.
 fn agent_session_ended(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let session = open.state.here.session.as_mut();
     let Some(session) = session.filter(|session| session.id == call.session) else {

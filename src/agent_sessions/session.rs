@@ -10,7 +10,7 @@ pub(super) fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut Age
     session.insert(known.unwrap_or_else(|| AgentSession::new(id)))
 }
 
-/// Returns another session that seems to be at work on the loop, because it was heard of lately.
+/// Returns another session that seems to work on the loop, because it was heard of lately.
 pub(super) fn other_agent_session<'l>(open: &'l Loop<'_>, id: &str) -> Option<&'l AgentSession> {
     let other = open.state.here.session.as_ref()?;
     let is_at_work = other.is_heard_at_work(open.settings().idle_timeout);

@@ -88,7 +88,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     learnings::learn(open, &story.id, number, &report.learnings);
     let judgement = judge(&Ending::Exited(0), &report, None);
     let is_silent = judgement.verdict == Verdict::NoSignal;
-    // A person may talk to an agent on the loop's branch about something else.
+    // The user may talk to an agent on the loop's branch about something else.
     if is_silent && (turn.released || turn.given.is_none() && !call.knows_promise()) {
         return Ok(Answer::Nothing);
     }
@@ -145,7 +145,7 @@ impl Turn {
         }
     }
 
-    /// Returns the story that a person's prompt gave a session that is heard of for the first time.
+    /// Returns the story that the user's prompt gave a session that is heard of for the first time.
     fn prompted(&self, open: &Loop<'_>) -> Option<Given> {
         let is_new = self.given.is_none() && self.attempts == 0;
         open.state.here.prompted.clone().filter(|_| is_new)

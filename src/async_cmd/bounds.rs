@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::processes::memory;
 
-/// The time between two looks at a child that has bounds.
+/// The time between two checks of a child that has bounds.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The bounds of a child.

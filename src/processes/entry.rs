@@ -11,7 +11,7 @@ pub(crate) struct Stat {
     pub session: i32,
     /// True if it has a terminal that can end it, or if that cannot be seen.
     pub on_terminal: bool,
-    /// The start, in ticks of the system's own: clock ticks since boot on Linux, seconds since 1970 elsewhere.
+    /// The start, in ticks of the system's own: clock ticks since boot on Linux, seconds since 1970 on other systems.
     pub started: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The processes of the system: by `/proc` on Linux (`proc_files`), by the system's own calls elsewhere
-//! (`process_list`).
+//! The processes of the system: by `/proc` on Linux (`proc_files`), by the system's own calls on other
+//! systems (`process_list`).
 
 mod entry;
 pub(crate) mod own;

@@ -37,7 +37,7 @@ impl Drop for OwnChild {
     }
 }
 
-/// Looks at processes while no child of our own is being started. Among the children that `look` finds are those that it
+/// Reads processes while no child of our own is being started. Among the children that `look` finds are those that it
 /// is given, and none besides them is our own.
 pub(crate) fn look<T>(look: impl FnOnce(&BTreeSet<i32>) -> T) -> T {
     look(&OWN.lock().unwrap_or_else(PoisonError::into_inner))

@@ -46,7 +46,7 @@ fn parse(line: &str) -> Option<Stat> {
 /// Lists the children of this process, dead ones included.
 pub(super) fn children(ourselves: i32) -> Vec<(i32, Stat)> {
     let listed = fs::read_dir("/proc/self/task").and_then(|tasks| {
-        // Each thread has the children that it started; orphans may come to any of them.
+        // Each thread has the children that it started; orphans may become children of any of them.
         tasks
             .map(|task| fs::read_to_string(task?.path().join("children")))
             .collect::<io::Result<String>>()

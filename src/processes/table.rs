@@ -1,4 +1,4 @@
-//! The processes of the system, and who descends from whom: by `/proc` on Linux, by the system's own calls elsewhere.
+//! The processes of the system, and who descends from whom: by `/proc` on Linux, else by the system's own calls.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -46,7 +46,7 @@ pub struct Belongings {
     pub places: &'static [Place],
     /// The beginnings of the names of its variables, which hold its keys.
     pub variables: &'static [&'static str],
-    /// The variables by which it is told that it is in a box.
+    /// The variables that say that it is in a box.
     pub told: &'static [(&'static str, &'static str)],
     /// The arguments that ask for a sandbox of its own, which does not start in another one, and that which asks for none.
     pub own_sandbox: Option<(&'static [&'static str], &'static str)>,
@@ -61,12 +61,12 @@ pub enum Place {
     Copied(&'static str),
     /// A file or directory that can only be read.
     Read(&'static str),
-    /// A directory that can be written as a whole: nothing in it is run for a person later.
+    /// A directory that can be written as a whole: nothing in it is run for the user later.
     Written(&'static str),
 }
 
 /// An agent's own directory, and names in it (`*` at one end stands for anything). Whatever else is there can only be
-/// read, and what is new is gone afterwards: such settings can hold commands, which the agent would run for a person
+/// read, and what is new is gone afterwards: such settings can hold commands, which the agent would run for the user
 /// later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directory {
@@ -172,12 +172,12 @@ impl Belongings {
     pub(super) fn mounts(&self, home: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<Mount> {
         let mut mounts = Vec::new();
         let found = |path: &str| {
-            let elsewhere = NAMED.iter().find_map(|(beginning, name)| {
+            let configured = NAMED.iter().find_map(|(beginning, name)| {
                 let dir = variable(name).filter(|dir| dir.is_absolute())?;
                 Some(dir.join(path.strip_prefix(beginning)?))
             });
-            let elsewhere = elsewhere.filter(|path| seen(path).is_some());
-            elsewhere.unwrap_or_else(|| home.join(path))
+            let configured = configured.filter(|path| seen(path).is_some());
+            configured.unwrap_or_else(|| home.join(path))
         };
         for place in self.places {
             match *place {
@@ -259,8 +259,8 @@ mod tests {
             Mount::Read(dir.join("settings.json")),
         ];
         assert_eq!(BELONGINGS.mounts(home, |_| None), wanted);
-        let elsewhere = |_: &str| Some(PathBuf::from("/nowhere"));
-        assert_eq!(BELONGINGS.mounts(home, elsewhere), []);
+        let nowhere = |_: &str| Some(PathBuf::from("/nowhere"));
+        assert_eq!(BELONGINGS.mounts(home, nowhere), []);
     }
 
     #[test]

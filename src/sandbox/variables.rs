@@ -38,7 +38,7 @@ const BEGINNINGS: &[&str] = &[
     "SYSTEMD_",
 ];
 
-/// Names that lead to a screen, to a person, or to what a CI job does next.
+/// Names that lead to a screen, to the user, or to the next steps of a CI job.
 const NAMES: &[&str] = &[
     "DISPLAY",
     "WAYLAND_DISPLAY",

@@ -57,7 +57,7 @@ impl Claude {
         };
         for block in content {
             match block.text("type").as_str() {
-                // It is told as the reason.
+                // It becomes the reason.
                 "text" if error.is_some() => {}
                 "text" => report.note(&block.text("text")),
                 "tool_use" => report.note_tool(&block.text("name"), &block.object("input")),
@@ -88,9 +88,9 @@ impl Claude {
         }
         if result.has("is_error") && result.get("is_error") != Some(false) {
             // The words of qwen about an error, in the place of a result.
-            let told: Option<String> = result.get("error/message");
-            let told = told.map(|words| qwen::bare(&words).to_owned());
-            let message = text.or(told).unwrap_or_else(|| result.text("subtype"));
+            let words_of_qwen: Option<String> = result.get("error/message");
+            let words_of_qwen = words_of_qwen.map(|words| qwen::bare(&words).to_owned());
+            let message = text.or(words_of_qwen).unwrap_or_else(|| result.text("subtype"));
             report.fault = Some(self.fault(result.get("api_error_status"), &message));
         } else if self.is_qwen {
             report.fault = text.as_deref().and_then(qwen::fault_in);
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn report_has_cached_tokens_model_and_turns() {
         let init = r#"{"type":"system","subtype":"init","session_id":"s1","model":"opus"}"#;
-        let told = |rest: &str| {
+        let decoded = |rest: &str| {
             let result = format!(r#"{{"type":"result","result":"",{rest}}}"#);
             let report = decode(&[init, &result]);
             let cache = (report.cache_read_tokens, report.cache_write_tokens);
@@ -210,10 +210,10 @@ mod tests {
         };
         let models = r#""num_turns":4,"modelUsage":{"a":{"inputTokens":1,"cacheReadInputTokens":40,"cacheCreationInputTokens":5},"b":{"cacheReadInputTokens":2}}"#;
         let opus = || Some("opus".to_owned());
-        assert_eq!(told(models), ((Some(42), Some(5)), opus(), Some(4)));
-        // Not told is not zero.
+        assert_eq!(decoded(models), ((Some(42), Some(5)), opus(), Some(4)));
+        // Not reported is not zero.
         let none = r#""usage":{"input_tokens":20}"#;
-        assert_eq!(told(none), ((None, None), opus(), None));
+        assert_eq!(decoded(none), ((None, None), opus(), None));
     }
 
     #[test]

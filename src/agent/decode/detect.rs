@@ -75,7 +75,7 @@ impl Detection {
         self.decide(format)
     }
 
-    /// Looks at the line that ends where the search has stopped; returns the format if it is known now.
+    /// Reads the line that ends where the search has stopped; returns the format if it is known now.
     fn look_at_line(&mut self) -> Option<Format> {
         let line = self.held_back[self.line..self.seen].trim_ascii();
         if line.is_empty() {

@@ -88,10 +88,10 @@ mod tests {
         let error = r#"{"type":"error","message":"Authentication failed. Please log in using /login"}"#;
         let (report, _) = decode(Format::Droid, &[INIT, error]);
         assert_eq!(report.fault.map(|fault| fault.kind), Some(FaultKind::Auth));
-        let told =
+        let limit =
             r#"{"type":"error","source":"agent_loop","message":"429 Rate limit reached, try again in 20s."}"#;
         let end = r#"{"type":"error","source":"cli","message":"Exec failed"}"#;
-        let (report, _) = decode(Format::Droid, &[INIT, told, end]);
+        let (report, _) = decode(Format::Droid, &[INIT, limit, end]);
         let fault = report.fault.unwrap();
         assert_eq!(
             (fault.kind, fault.retry_after),

@@ -1,4 +1,4 @@
-//! Tells kinds of faults apart.
+//! Classifies errors of agents and their services.
 //!
 //! Structured fields come first: the agent's own name for the error, then an HTTP status. Words are searched only in
 //! the text of an error, never in a model's message. This module must not know what a fault leads to.
@@ -30,7 +30,7 @@ pub enum FaultKind {
     Auth,
     /// Credit or quota is spent: waiting does not help.
     Billing,
-    /// A limit of the user's plan is reached; it ends by itself, which the text may date.
+    /// A limit of the user's plan is reached; it ends after a time, which the text may name.
     PlanLimit,
     /// Too many requests for now.
     RateLimited,
@@ -298,7 +298,7 @@ fn judge(name: Option<&str>, status: Option<u16>, message: &str) -> FaultKind {
     with_status(kind, status)
 }
 
-/// Returns the kind of an error with this status: "too many requests" says that a limit ends by itself.
+/// Returns the kind of an error with this status: "too many requests" says that a limit ends after a time.
 fn with_status(kind: FaultKind, status: Option<u16>) -> FaultKind {
     match (kind, status) {
         (FaultKind::PlanLimit, Some(429)) => FaultKind::RateLimited,

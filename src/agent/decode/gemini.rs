@@ -250,23 +250,23 @@ mod tests {
             assert_eq!(fault.message, message);
             fault.kind
         };
-        let told = |error: &str| {
+        let stderr_with = |error: &str| {
             format!(
                 "timeout, trying again\nError when talking to Gemini API Full report available at: /a/503/b.json {error}\n"
             )
         };
         let frames = "    at fetch (node:network:404:1)\n    at timeout (node:x:1)";
-        let missing = told(&format!(
+        let missing = stderr_with(&format!(
             "ModelNotFoundError: model: x\n{frames} {{\n  code: 404\n}}"
         ));
         assert_eq!(fault("model: x", &missing), FaultKind::UnknownModel);
-        let cut = told(&format!(
+        let cut = stderr_with(&format!(
             "TypeError: broken\n{frames} {{\n  [cause]: SocketError: other side closed\n    code: 'UND_ERR_SOCKET'\n}}"
         ));
         assert_eq!(fault("broken", &cut), FaultKind::Network);
         assert_eq!(fault("terminated", ""), FaultKind::Network);
         assert_eq!(
-            fault("odd", &told(&format!("Error: odd\n{frames}"))),
+            fault("odd", &stderr_with(&format!("Error: odd\n{frames}"))),
             FaultKind::Other
         );
         assert_eq!(fault("odd", "fetch failed, trying again\n"), FaultKind::Other);

@@ -1,6 +1,6 @@
 //! The last words of a program that ended with an error and without a promise.
 //!
-//! Only the kinds of faults are believed that another attempt cannot overcome by itself. Only the end of the output
+//! Only the kinds of faults are believed that another attempt would meet again. Only the end of the output
 //! counts, and that of stdout only if there is little else: a long text is the model's. This module must not know
 //! whether there was an error.
 

@@ -53,7 +53,7 @@ const MESSAGE_KEPT: usize = 4 * 1024;
 pub(super) struct ReportBuilder {
     scanner: PromiseScanner,
     learnings: LearningScanner,
-    /// The end of the message, a byte more than is told.
+    /// The end of the message, a byte more than is reported.
     message: Vec<u8>,
     /// The id of the message that comes in pieces.
     speaker: Option<String>,

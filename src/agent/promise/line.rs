@@ -31,7 +31,7 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     {
         before = &before[side.len()..];
     }
-    // A tag in the middle of a sentence is told as one.
+    // A tag in the middle of a sentence has a message of its own.
     if !is_made_of(before, |byte| matches!(byte, b'+' | b'<')) {
         return false;
     }

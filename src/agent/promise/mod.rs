@@ -164,7 +164,7 @@ struct Message {
     output: bool,
     /// The plain text. A line break stands before the first line.
     text: Vec<u8>,
-    /// The offset at which the search for a closing tag goes on.
+    /// The offset at which the search for a closing tag continues.
     next: usize,
     /// The end of the last closing tag.
     after_tag: usize,
@@ -269,7 +269,7 @@ impl Message {
         self.go_on(&text);
     }
 
-    /// Notes that the message goes on with `text`.
+    /// Notes that the message continues with `text`.
     fn go_on(&mut self, text: &[u8]) {
         let before = self.text.len();
         self.text.extend_from_slice(text);

@@ -61,7 +61,7 @@ impl PlainFilter {
         self.0 = Place::Outside;
     }
 
-    /// Goes on within a sequence or a blank; returns false if `byte` is not part of it.
+    /// Takes a byte of a sequence or a blank; returns false if `byte` is not part of it.
     fn takes(&mut self, byte: u8, plain: &mut Vec<u8>) -> bool {
         let (place, taken) = match self.0 {
             Place::Outside => (Place::Outside, false),

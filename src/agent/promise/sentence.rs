@@ -1,6 +1,6 @@
 //! Reads the words around a promise of completion: whether they deny it.
 //!
-//! A finished sentence before a tag stands by itself, whatever it says of other things. The words lead to the tag if the
+//! A finished sentence before a tag does not deny it, whatever it says of other things. The words lead to the tag if the
 //! sentence before it is not finished, and the words that follow belong to the message as well. This module must not
 //! know what a tag is worth.
 
@@ -153,7 +153,7 @@ pub(super) fn denies_before(text: &[u8]) -> bool {
     (leads || !sentence.is_item) && denied || leads && conditional
 }
 
-/// Returns true if the text before a tag, on the same line, has come to its end.
+/// Returns true if the text before a tag, on the same line, is a finished sentence.
 pub(super) fn is_finished(text: &[u8]) -> bool {
     let text = lower(&text[text.len().saturating_sub(AROUND)..]);
     let sentence = Sentence::last_of(&text);
