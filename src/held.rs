@@ -1,5 +1,5 @@
-//! Locks that short children of ours hold with us. A git that we have started goes on when we are killed; for
-//! as long as it does, the lock on what it works on is taken.
+//! Holds locks together with our short children. A git that we have started keeps running when we are killed; as long
+//! as it does, its lock is taken.
 //!
 //! A `flock` belongs to the open file, which such a child inherits. No other child does: agents, hooks and
 //! the commands of trackers may leave processes behind that run for days.

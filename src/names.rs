@@ -241,7 +241,7 @@ pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
     format!("{number} {noun}")
 }
 
-/// Quotes a word for a POSIX shell where it needs it. For words that a person is to type, see [`typed`].
+/// Quotes a word for a POSIX shell where it needs it. For words that the user is to type, see [`typed`].
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
     let expands = word.contains('{') && (word.contains(',') || word.contains("..")) || word.starts_with('=');
@@ -372,8 +372,8 @@ mod tests {
 
     #[test]
     fn dollars_shows_amounts_below_a_cent() {
-        let told = [0.0, 0.003, 0.01, 1.5].map(dollars);
-        assert_eq!(told, ["$0.00", "$0.0030", "$0.01", "$1.50"]);
+        let amounts = [0.0, 0.003, 0.01, 1.5].map(dollars);
+        assert_eq!(amounts, ["$0.00", "$0.0030", "$0.01", "$1.50"]);
     }
 
     #[test]

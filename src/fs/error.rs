@@ -20,7 +20,7 @@ pub struct FileError {
 
 /// The hint where the system has no room left.
 pub const MAKE_ROOM: &str =
-    "make room on the disk, then type the command again: it goes on where this one stopped";
+    "make room on the disk, then type the command again: it continues where this one stopped";
 
 impl Advise for FileError {
     fn advice(&self) -> Advice {

@@ -12,13 +12,13 @@ use nix::sys::stat::Mode;
 
 use super::place::{Missing, PASS, walk};
 
-/// Looks at what is at a path, a link there itself, where the system refused to look because of the length of the path;
-/// other errors are passed on.
+/// Returns the metadata of a path, without following a link there, where the system refused because of the length of the
+/// path; other errors are passed on.
 pub(super) fn kind_of(path: &Path, refused: io::Error) -> io::Result<Metadata> {
     open(path, PASS | OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW, refused)?.metadata()
 }
 
-/// Looks at what is at such a path, or where a link there leads.
+/// Returns the metadata of such a path, and follows a link there.
 pub(super) fn target_of(path: &Path, refused: io::Error) -> io::Result<Metadata> {
     open(path, PASS | OFlag::O_NONBLOCK, refused)?.metadata()
 }

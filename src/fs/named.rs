@@ -1,4 +1,4 @@
-//! Files at a place that a person named, which may be anywhere: links on the way are theirs.
+//! Writes files at a place that the user named, which may be anywhere: links on the way are the user's.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

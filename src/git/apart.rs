@@ -178,7 +178,7 @@ mod tests {
             ("local", "core.sshcommand\n ssh\t-v "),
             ("local", "x.empty\n"),
             ("local", "x.truth"),
-            ("local", "core.worktree\n/elsewhere"),
+            ("local", "core.worktree\n/other"),
             ("local", "extensions.refstorage\nreftable"),
             ("local", "remote.o.promisor\ntrue"),
             ("local", "includeif.gitdir:/x.path\n/y"),

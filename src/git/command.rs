@@ -137,7 +137,7 @@ impl Git {
         self
     }
 
-    /// Makes commits as `git-ralph`, for a user who has told git no name.
+    /// Makes commits as `git-ralph`, for a user without a name in git's configuration.
     pub fn with_own_identity(mut self, own: bool) -> Self {
         self.own_identity = own;
         self

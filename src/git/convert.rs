@@ -29,7 +29,7 @@ impl Repo {
         }
         let mut args = vec!["-z", "--stdin"];
         args.extend(ATTRIBUTES);
-        let told = self
+        let output = self
             .git
             .cmd("check-attr", args)
             .index(index)
@@ -37,7 +37,7 @@ impl Repo {
             .bytes()
             .await?;
         // "<path> NUL <attribute> NUL <value> NUL"
-        let mut converted: Vec<Vec<u8>> = split_z(&told)
+        let mut converted: Vec<Vec<u8>> = split_z(&output)
             .chunks_exact(3)
             .filter_map(|record| match record {
                 [path, attribute, value] => {
@@ -84,9 +84,9 @@ impl Git {
     /// Returns the attributes file of the whole system (git-var(1), `GIT_ATTR_SYSTEM`), whether it exists or not; `None`
     /// if git uses none.
     pub async fn system_attributes(&self) -> Result<Vec<PathBuf>, GitError> {
-        let told = self.cmd("var", ["GIT_ATTR_SYSTEM"]).any_exit().await?;
-        let path = told.stdout.trim_ascii_end();
-        Ok(match told.code {
+        let answer = self.cmd("var", ["GIT_ATTR_SYSTEM"]).any_exit().await?;
+        let path = answer.stdout.trim_ascii_end();
+        Ok(match answer.code {
             Some(0) if !path.is_empty() => vec![OsString::from_vec(path.to_vec()).into()],
             // It uses none.
             Some(0 | 1) => Vec::new(),

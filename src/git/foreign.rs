@@ -49,7 +49,7 @@ impl Git {
         }
         let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
         let args = ["--batch-check=%(objecttype) %(objectsize)"];
-        let told = self
+        let output = self
             .cmd("cat-file", args)
             // In a partial clone git would fetch each of those that are missing, one by one.
             .env("GIT_NO_LAZY_FETCH", "1")
@@ -64,7 +64,7 @@ impl Git {
                 size: size.parse().ok()?,
             })
         };
-        Ok(String::from_utf8_lossy(&told).lines().map(kind).collect())
+        Ok(String::from_utf8_lossy(&output).lines().map(kind).collect())
     }
 
     /// Returns those of these commits that are here, as they are stored, in one process.
@@ -73,14 +73,14 @@ impl Git {
             return Ok(BTreeMap::new());
         }
         let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
-        let told = self
+        let output = self
             .cmd("cat-file", ["--batch"])
             .env("GIT_NO_LAZY_FETCH", "1")
             .stdin(input)
             .within(FOREIGN)
             .bytes()
             .await?;
-        Ok(batch(&told)
+        Ok(batch(&output)
             .filter(|(_, kind, _)| *kind == "commit")
             .map(|(oid, _, content)| (oid, content.to_vec()))
             .collect())

@@ -73,7 +73,7 @@ impl Identities {
 }
 
 impl Signers {
-    /// Returns git-ralph itself, for a user who has told git no name.
+    /// Returns git-ralph itself, for a user without a name in git's configuration.
     pub fn own() -> Self {
         let own = "git-ralph <git-ralph@localhost>";
         Self {

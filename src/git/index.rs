@@ -65,9 +65,9 @@ pub struct Entries {
     pub unmerged: Vec<Vec<u8>>,
     /// True if a path has both a conflict and an entry without one: git makes no tree of such an index.
     pub contradicts_itself: bool,
-    /// Paths that git is told to assume unchanged.
+    /// Paths that git assumes to be unchanged.
     pub assumed: Vec<Vec<u8>>,
-    /// Paths that git is told to skip, although the file is there.
+    /// Paths that git skips, although the file is there.
     pub skipped: Vec<Vec<u8>>,
     /// Paths outside a sparse checkout: skip-worktree is set and the file is not there.
     pub sparse: Vec<Vec<u8>>,

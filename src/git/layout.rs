@@ -324,7 +324,7 @@ mod tests {
         let oid = "0123456789012345678901234567890123456789";
         fs::write(main.join("HEAD"), format!("{oid}\n")).unwrap();
         assert_eq!(found.head(), LayoutHead::Detached(oid.to_owned()));
-        assert_eq!(RepoLayout::above(&temp.path().join("elsewhere")), None);
+        assert_eq!(RepoLayout::above(&temp.path().join("missing")), None);
     }
 
     #[test]

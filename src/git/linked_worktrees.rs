@@ -36,7 +36,7 @@ pub enum BeginsAt<'a> {
 
 impl Repo {
     /// Lists the work trees of the repository, the main one first. Git takes the place of the repository's directory for
-    /// that of the main work tree; seen from there, it is where it is. Seen from elsewhere, git's own directory is no work
+    /// that of the main work tree; seen from there, it is where it is. Seen from another one, git's own directory is no work
     /// tree.
     pub async fn work_trees(&self) -> Result<Vec<WorkTreeInfo>, GitError> {
         // Its own may be gone.

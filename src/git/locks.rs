@@ -250,7 +250,7 @@ mod tests {
         let places = [PathBuf::from("/home/me/project")];
         let judged = |programs: &[Program]| any_at_work(programs.iter().cloned(), &places);
         let here = of("git", "git commit", Some("/home/me/project/src"));
-        let elsewhere = of("git", "git commit", Some("/home/me/project-2"));
+        let other_project = of("git", "git commit", Some("/home/me/project-2"));
         let unseen = of("git", "git commit", None);
         let others = [
             of("vim", "vim", Some("/home/me/project")),
@@ -263,9 +263,9 @@ mod tests {
         ];
         assert_eq!(judged(&[]), Some(false));
         assert_eq!(judged(&others), Some(false));
-        assert_eq!(judged(std::slice::from_ref(&elsewhere)), Some(false));
-        assert_eq!(judged(&[elsewhere.clone(), unseen.clone()]), None);
-        assert_eq!(judged(&[unseen, elsewhere, here]), Some(true));
+        assert_eq!(judged(std::slice::from_ref(&other_project)), Some(false));
+        assert_eq!(judged(&[other_project.clone(), unseen.clone()]), None);
+        assert_eq!(judged(&[unseen, other_project, here]), Some(true));
     }
 
     #[tokio::test]

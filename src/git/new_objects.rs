@@ -313,7 +313,7 @@ mod tests {
             repo.sharing = Sharing::Unknown;
             fs::remove_dir_all(repo.common_dir.join("objects").join(&made.as_str()[..2])).unwrap();
             assert_eq!(repo.empty_tree().await.unwrap(), made);
-            let (top, objects) = (repo.common_dir.join("objects"), dir.path().join("elsewhere"));
+            let (top, objects) = (repo.common_dir.join("objects"), dir.path().join("moved"));
             fs::rename(&top, &objects).unwrap();
             fs::write(&top, "").unwrap();
             repo.sharing = Sharing::Umask;

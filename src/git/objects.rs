@@ -175,9 +175,9 @@ impl Repo {
             return Ok(Vec::new());
         }
         let args = ["--batch-check"];
-        let told = self.git.cmd("cat-file", args).stdin(asked).bytes().await?;
-        let told = String::from_utf8_lossy(&told).into_owned();
-        Ok(told
+        let answer = self.git.cmd("cat-file", args).stdin(asked).bytes().await?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        Ok(answer
             .lines()
             .filter_map(|line| Oid::parse(line.strip_suffix(" missing")?))
             .collect())

@@ -271,12 +271,12 @@ mod tests {
         let stats = repo.changed_files(&pairs).await.unwrap();
         assert_eq!(stats.len(), 4);
         assert!(stats[0].is_empty() && stats[2].is_empty());
-        let told: Vec<_> = stats[1]
+        let files: Vec<_> = stats[1]
             .iter()
             .map(|file| (char::from(file.status), file.path.clone(), file.lines))
             .collect();
         assert_eq!(
-            told,
+            files,
             [
                 ('T', b"b".to_vec(), Some((1, 1))),
                 ('M', b"bin".to_vec(), None),

@@ -39,7 +39,7 @@ impl Repo {
     }
 
     async fn listed_values(&self) -> Result<RefValues, GitError> {
-        // Without their types: git looks at no object then, and fails for none that does not exist.
+        // Without their types: git reads no object then, and does not fail if one is missing.
         let args = ["--format=%(objectname) %(refname)", "refs"];
         let listed = self.git.cmd("for-each-ref", args).bytes().await?;
         let listed = String::from_utf8_lossy(&listed);

@@ -25,7 +25,7 @@ const MOST_OF_FETCH: Bounds = Bounds {
 pub enum Pushed {
     /// The remote has it.
     Done,
-    /// The ref was elsewhere.
+    /// The ref had another value than expected.
     Elsewhere(String),
     /// The host refused it, in its own status line about this very ref; its words.
     Refused(String),
@@ -39,7 +39,7 @@ pub enum Pushed {
 pub enum Together {
     /// The remote has all of them.
     Done,
-    /// The remote does not move them together: it cannot, or it takes one of them not at all, or one was elsewhere.
+    /// The remote does not move them together: it cannot, or it takes one of them not at all, or one had another value.
     Never,
     /// The connection broke off, or something passes. The remote may have moved all of them.
     Unknown,
@@ -206,7 +206,7 @@ const PASSING: [&str; 15] = [
 ];
 
 /// The words of a host about a ref that has moved meanwhile.
-const ELSEWHERE: [&str; 4] = [
+const MOVED: [&str; 4] = [
     "stale info",
     "incorrect old value",
     "reference already exists",
@@ -235,9 +235,9 @@ const BROKEN_OFF: [&str; 18] = [
     "timed out",
 ];
 
-/// Returns whether a git that only read from a remote did not come to its end for a reason that passes. What the host says
-/// itself is no such reason, and neither is a host that cannot be reached at all, knows no such repository or denies
-/// access: the user can correct that.
+/// Returns whether a git that only read from a remote broke off for a transient reason. A message of the host is no such
+/// reason, and neither is a host that cannot be reached at all, knows no such repository or denies access: the user can
+/// correct that.
 pub fn broke_off(words: &str) -> bool {
     let words = words.to_lowercase();
     let is_of_host = words
@@ -263,7 +263,7 @@ fn answer(name: &str, status: &str, words: String) -> Pushed {
     let is_one_of = |known: &[&str]| known.iter().any(|known| reason.contains(known));
     if flag != "!" {
         Pushed::Done
-    } else if is_one_of(&ELSEWHERE) {
+    } else if is_one_of(&MOVED) {
         Pushed::Elsewhere(words)
     } else if summary.starts_with("[remote rejected]") && !is_one_of(&PASSING) {
         Pushed::Refused(words)

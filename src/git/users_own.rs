@@ -34,7 +34,7 @@ impl Git {
     fn users_own(&self, args: &[&str]) -> std::process::Command {
         #[expect(
             clippy::disallowed_methods,
-            reason = "a person looks at it for as long as they like"
+            reason = "the user reads it for as long as they like"
         )]
         let mut command = std::process::Command::new("git");
         for name in REPOSITORY_VARIABLES {

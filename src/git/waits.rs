@@ -1,5 +1,5 @@
-//! Knows which gits change nothing, and finds what a git would never come to the end of. Git opens whatever has the name of
-//! one of its files: the open of a pipe without a writer never ends, and a device never comes to its end.
+//! Knows which git commands change nothing, and finds files at which git would hang. Git opens every path with the name
+//! of one of its files: the open of a pipe without a writer never returns, and the read of a device never ends.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -53,7 +53,7 @@ const READ_WHOLE: [&str; 11] = [
 ];
 
 /// Returns the device in the place of a file that any git reads in the work tree of `dir`: it would fill the memory.
-/// Looks at the status of a dozen files, and opens none.
+/// Checks the status of a dozen files, and opens none.
 pub fn endless_file(dir: &Path) -> Option<PathBuf> {
     let top = dir
         .ancestors()

@@ -438,8 +438,8 @@ impl Repo {
             .await
     }
 
-    /// Looks at all files of `index`, so that those that only seem to differ no longer do (git-update-index(1),
-    /// `--refresh`).
+    /// Refreshes the times and sizes of all files in `index`: those that only seem to differ no longer do
+    /// (git-update-index(1), `--refresh`).
     pub async fn refresh(&self, index: &Path) -> Result<(), GitError> {
         let output = self
             .git
