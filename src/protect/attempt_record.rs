@@ -125,7 +125,7 @@ impl AttemptRecord<'_> {
         permissions::take_back(self.site, notices);
         pipes::clear(self.site, self.checkpoint.since.into(), notices)?;
         let changed = self.repair_gits_files(None, notices).await?;
-        // The attempt could write it. What a person does by hand is no attempt of an agent's.
+        // The attempt could write it. The user's work by hand is no attempt of an agent.
         if self.checkpoint.has_own_inventory {
             foreign_filters::forget(self.site)?;
             submodules::forget_links(self.site)?;
@@ -235,7 +235,7 @@ impl AttemptRecord<'_> {
         self.site.trash().join(format!("{}.git", self.name))
     }
 
-    /// Forgets the record: a person's work is not compared with it.
+    /// Forgets the record: the user's work is not compared with it.
     pub fn forget(&self) -> Result<(), ProtectError> {
         user_refs::forget(self.site.slot);
         stash_list::forget(self.site.slot)?;

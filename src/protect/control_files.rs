@@ -66,7 +66,7 @@ impl ControlFiles {
     /// Replaced files go to the directory `trash`, or to the next free directory of such a name.
     ///
     /// # Errors
-    /// If a file cannot be moved or written; [`ProtectError::Unproven`] if a person has to decide about some of them: the
+    /// If a file cannot be moved or written; [`ProtectError::Unproven`] if the user has to decide about some of them: the
     /// others are restored.
     pub async fn put_back(
         &self,
@@ -84,7 +84,7 @@ impl ControlFiles {
         )?;
         for PutBack { path, instead } in &differed {
             let path = path.display();
-            // A person or an editor may have written the file as well.
+            // The user or an editor may have written the file as well.
             notices.tell(match instead {
                 Some(instead) => format!(
                     "{path} was changed during {who}; it is put back, and what was there is kept as {}",
@@ -137,8 +137,7 @@ impl ControlFiles {
         let whole = repo.restore_history(&self.shallow).await?;
         if whole > 0 {
             notices.tell(format!(
-                "git was told during {who} to end history at {whole} of the commits that go on (git fetch --depth); it \
-                 shows all of it again"
+                "history was cut off at {whole} commits during {who} (git fetch --depth); git shows all of it again"
             ));
         }
         Ok(())

@@ -54,7 +54,7 @@ impl ExactBytes {
         // Git has no content to write for a path that a story deleted or removed from the index.
         let file = repo.read_index_if_there(index)?;
         let is_known = |path: &&Vec<u8>| file.index().is_none_or(|index| index.find(path).is_some());
-        // A file that is named twice would be in its own way.
+        // Without duplicates: git fails to create a file a second time.
         let known: BTreeSet<Vec<u8>> = paths.iter().filter(is_known).cloned().collect();
         let known = regular(&repo.top, known)?;
         let converted = repo.converted_paths(index, &known).await?;

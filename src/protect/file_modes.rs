@@ -231,7 +231,7 @@ impl Usual {
         all & !self.umask
     }
 
-    /// Returns the permissions of a file if they are not the usual ones; those of a link are no one's.
+    /// Returns the permissions of a file if they are not the usual ones; a symlink has none of its own.
     pub fn unusual(&self, metadata: &fs::Metadata) -> Option<u32> {
         if metadata.is_symlink() {
             return self.ignores_links.then_some(LINK);

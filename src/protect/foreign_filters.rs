@@ -64,7 +64,7 @@ pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 pub(crate) async fn switched_off(site: Site<'_>, notices: &dyn Notices) -> Result<Vec<String>, ProtectError> {
     let repositories = repositories(site).await?;
     let mut settings = BTreeMap::new();
-    let mut told = BTreeSet::new();
+    let mut skipped = BTreeSet::new();
     if repositories.is_empty() {
         return Ok(Vec::new());
     }
@@ -82,15 +82,15 @@ pub(crate) async fn switched_off(site: Site<'_>, notices: &dyn Notices) -> Resul
                 .to_owned();
             let is_new = !site.repo.git.has_setting(&key);
             if own != value && is_new {
-                told.insert(path.clone());
+                skipped.insert(path.clone());
             }
             settings.insert(key, own);
         }
     }
-    if !told.is_empty() {
+    if !skipped.is_empty() {
         notices.tell(format!(
             "filters that are not known to be configured since before the loop are not run in {}",
-            first_few(&told).join(", ")
+            first_few(&skipped).join(", ")
         ));
     }
     Ok(settings

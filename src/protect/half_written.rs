@@ -5,7 +5,7 @@ use super::trash::put_away;
 use super::{ProtectError, Site};
 use crate::fs::TEMPORARY;
 
-/// Moves such files to the trash: they are neither a person's work nor an attempt's. One git process, which lists the files
+/// Moves such files to the trash: they are neither the user's work nor an attempt's. One git process, which lists the files
 /// that git does not track.
 pub(crate) async fn put_half_written_away(site: Site<'_>) -> Result<(), ProtectError> {
     let names = format!(":(top,glob)**/{TEMPORARY}????????");

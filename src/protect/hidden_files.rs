@@ -15,8 +15,7 @@ const HIDDEN: &str = "covered";
 const JUST_HIDDEN: &str = "covered.now";
 
 impl Records {
-    /// Treats the files that the last attempt hid and left as the user's, as long as they are there. Called before an
-    /// attempt.
+    /// Counts the files that the last attempt hid as the user's while they exist. Called before an attempt.
     pub(super) fn settle_hidden(&self) -> Result<(), FileError> {
         let (known, now) = (self.paths(HIDDEN)?, self.paths(JUST_HIDDEN)?);
         if known.is_empty() && now.is_empty() {
@@ -68,7 +67,7 @@ pub(super) async fn leave_out(
         .collect();
     if !covered.is_empty() {
         notices.tell(format!(
-            "no checkpoint takes in what its rules hid (to go on ignoring it, add the rule again): {}",
+            "hidden files are never committed (to keep ignoring them, add the rule again): {}",
             first_few(&covered).join(", ")
         ));
     }

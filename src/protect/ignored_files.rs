@@ -27,7 +27,7 @@ const IGNORED_MODES: &str = "ignored-modes";
 
 impl Records {
     /// Copies the small ignored files and directories that changed since the last copy, and saves the present
-    /// inventory: files that a complete story or a person deleted are not restored.
+    /// inventory: files that a complete story or the user deleted are not restored.
     fn copy_ignored(&self, now: &Inventory) -> Result<(), FileError> {
         if self.inventory_before_attempt()?.as_ref() != Some(now) {
             self.save_inventory(Moment::Checkpoint, now)?;
@@ -311,14 +311,14 @@ impl Gone {
     /// Reports paths that could not be restored; returns them. Files that were moved along may be in `trash`.
     pub fn tell(&self, trash: &Path, notices: &dyn Notices) -> Vec<Vec<u8>> {
         if !self.for_good.is_empty() {
-            let mut told = format!(
+            let mut notice = format!(
                 "what git does not track is gone from its place, and there is no copy to put back: {}",
                 first_few(&self.for_good).join(", ")
             );
             if seen_itself(trash).is_some() {
-                told.push_str(&format!("; what was moved along may be in {}", trash.display()));
+                notice.push_str(&format!("; what was moved along may be in {}", trash.display()));
             }
-            notices.tell(told);
+            notices.tell(notice);
         }
         for (path, copy) in &self.replaced {
             notices.tell(format!(
@@ -361,20 +361,20 @@ pub(super) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), 
     if deleted.is_empty() {
         return Ok(());
     }
-    let mut told = format!(
+    let mut notice = format!(
         "the attempt deleted what git ignores, and it stays deleted: {}",
         first_few(&deleted).join(", ")
     );
     let copies: Vec<PathBuf> = deleted.iter().map(|path| records.copy_of(path)).collect();
     match copies.iter().find(|copy| seen_itself(copy).is_some()) {
-        Some(only) if copies.len() == 1 => told.push_str(&format!("; a copy is {}", only.display())),
-        Some(_) => told.push_str(&format!(
+        Some(only) if copies.len() == 1 => notice.push_str(&format!("; a copy is {}", only.display())),
+        Some(_) => notice.push_str(&format!(
             "; copies of small files are in {}",
             records.dir.join("files").display()
         )),
         None => {}
     }
-    notices.tell(told);
+    notices.tell(notice);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Paths that git was told to ignore when the loop began: files assumed unchanged, skipped files, and those outside a
+//! Hides paths from git that it ignored when the loop began: files assumed unchanged, skipped files, and those outside a
 //! sparse checkout (git-update-index(1), git-sparse-checkout(1)).
 
 use std::path::Path;
@@ -67,8 +67,8 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
     Ok(repo.hide_paths(index, &[], &again).await?)
 }
 
-/// Brings back files that an attempt excluded by a sparse checkout of its own: they are not deleted; git was only told
-/// to leave them out.
+/// Brings back files that an attempt excluded by a sparse checkout of its own: they are not deleted, but git does not
+/// check them out.
 pub(super) async fn widen_sparse(
     site: Site<'_>,
     checkpoint: &Savepoint,
@@ -90,7 +90,7 @@ pub(super) async fn widen_sparse(
     Ok(())
 }
 
-/// Hides paths from git again that it was told to ignore before the loop.
+/// Hides paths from git again that it ignored before the loop.
 pub(crate) async fn hide_again(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let (assumed, skipped) = (records.paths(ASSUMED)?, records.paths(SKIPPED)?);

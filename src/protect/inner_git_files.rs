@@ -149,7 +149,7 @@ impl Inner {
         }
     }
 
-    /// Restores the `.git` of the directory if it is there and leads elsewhere; returns where the git files are now.
+    /// Restores the `.git` of the directory if it names another place; returns where the git files are now.
     fn put_link_back(
         &self,
         site: Site<'_>,

@@ -59,7 +59,7 @@ pub(crate) async fn hidden_by_new(
     files.retain(is_new);
     let mut first = Vec::new();
     let copy = copy(site);
-    // A session that a person set to work has no copy.
+    // A session that the user started has no copy.
     let own = if may_exist(&copy) {
         Some(copy)
     } else {

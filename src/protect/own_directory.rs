@@ -1,5 +1,5 @@
 //! The loop's own directory and its slot, which hold regular files and directories alone. A link that an attempt put there
-//! would lead git-ralph's writes elsewhere, and a pipe would block it for ever.
+//! would redirect git-ralph's writes, and a pipe would block it for ever.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -25,7 +25,7 @@ pub(crate) struct OwnPosition<'a> {
 
 impl OwnPosition<'_> {
     /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
-    /// returns whether one was. A HEAD that was elsewhere, according to its reflog, stays damaged: the files may not be
+    /// returns whether one was. A HEAD that was at another commit, according to its reflog, stays damaged: the files may not be
     /// those of the loop. The damaged files go to the directory `trash`.
     pub async fn repair(
         self,

@@ -92,7 +92,7 @@ pub(crate) fn with_permissions<T>(
     }
 }
 
-/// Looks at a path below `top`, as [`with_permissions`] does.
+/// Reads a path below `top`, as [`with_permissions`] does.
 pub(super) fn look_with_permissions<T>(
     top: &Path,
     path: &Path,

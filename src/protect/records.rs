@@ -159,7 +159,7 @@ impl Records {
         let path = self.dir.join(name);
         match read_regular(&path, Links::Refused, u64::MAX) {
             Ok(bytes) => Ok(bytes),
-            // A loop whose directory was deleted knows less; that is reported elsewhere.
+            // A loop whose directory was deleted knows less.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(file_error("read", &path, error)),
         }

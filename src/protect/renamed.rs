@@ -15,13 +15,13 @@ use crate::fs::{Below, FileError, seen_in};
 use crate::paths::first_few;
 
 impl Savepoint {
-    /// Renames ignored paths and nested repositories back that are now elsewhere in the work tree; returns whether
-    /// there were any. One `lstat` for each ignored path, and a walk of the work tree if one is gone.
+    /// Renames ignored paths and nested repositories back to their old places in the work tree; returns whether any had
+    /// moved. One `lstat` for each ignored path, and a walk of the work tree if one is gone.
     pub fn rename_back(&self, site: Site<'_>, notices: &dyn Notices) -> Result<bool, ProtectError> {
         let records = Records::of(site);
         let known = match self.moment {
             Moment::Start => records.inventory_of_start()?,
-            // A person may have renamed a directory since.
+            // The user may have renamed a directory since.
             Moment::Judged => None,
             Moment::Checkpoint if !self.has_own_inventory => None,
             Moment::Checkpoint => records.inventory_before_attempt()?,

@@ -176,7 +176,7 @@ pub(super) fn without_links(list: &Path) -> Option<PathBuf> {
     Some(list.parent()?.canonicalize().ok()?.join(list.file_name()?))
 }
 
-/// Returns the door to a list, from a path without links: the work tree's, or that of the directory that a person named.
+/// Returns the door to a list, from a path without links: the work tree's, or that of the directory that the user named.
 pub(super) fn door_to(site: Site<'_>, place: &Path) -> Below {
     match site.repo.top.canonicalize() {
         Ok(top) if place.starts_with(&top) => Below::new(&top),

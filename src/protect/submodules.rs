@@ -106,8 +106,8 @@ impl Savepoint {
     ) -> Result<bool, ProtectError> {
         let mut changed = false;
         for was in load(site, self.moment)?.submodule {
-            if let Some(told) = self.put_back(site, &was, kept, trash).await? {
-                notices.tell(told);
+            if let Some(notice) = self.put_back(site, &was, kept, trash).await? {
+                notices.tell(notice);
                 changed = true;
             }
         }
@@ -295,7 +295,7 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
 }
 
 fn load(site: Site<'_>, moment: Moment) -> Result<Submodules, FileError> {
-    // A loop whose directory was deleted knows less; that is reported elsewhere.
+    // A loop whose directory was deleted knows less.
     let text = read_if_there(&record_file(site, moment))?.unwrap_or_default();
     let mut found: Submodules = toml::from_slice(&text).unwrap_or_default();
     found

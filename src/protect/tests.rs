@@ -130,17 +130,23 @@ fn comes_back(spoil: impl FnOnce(&Place)) {
         let before = place.print();
         spoil(&place);
         assert_ne!(place.print(), before);
-        let told: RefCell<Vec<String>> = RefCell::default();
+        let notices: RefCell<Vec<String>> = RefCell::default();
         let trash = place.site().trash().join("attempt");
-        let now = savepoint.read(place.site(), Count::Nothing, &told).await.unwrap();
-        let kept = "refs/ralph/change/attempts/1/1";
-        let back = savepoint
-            .go_to(place.site(), Some(now), &trash, kept, &told)
+        let now = savepoint
+            .read(place.site(), Count::Nothing, &notices)
             .await
             .unwrap();
-        assert_eq!(place.print(), before, "{told:?}");
+        let kept = "refs/ralph/change/attempts/1/1";
+        let back = savepoint
+            .go_to(place.site(), Some(now), &trash, kept, &notices)
+            .await
+            .unwrap();
+        assert_eq!(place.print(), before, "{notices:?}");
         assert!(back.lost.is_empty(), "{:?}", back.lost);
-        let again = savepoint.read(place.site(), Count::Nothing, &told).await.unwrap();
+        let again = savepoint
+            .read(place.site(), Count::Nothing, &notices)
+            .await
+            .unwrap();
         assert_eq!(again.tree, savepoint.tree);
     });
 }

@@ -162,8 +162,8 @@ pub(crate) fn own_refs_back(
             }
         }
         notices.tell(match &change.was {
-            Some(was) => format!("{}; it is put back to {}", change.told(who), was.short()),
-            None => format!("{}; it is taken away", change.told(who)),
+            Some(was) => format!("{}; it is put back to {}", change.message(who), was.short()),
+            None => format!("{}; it is taken away", change.message(who)),
         });
         updates.extend(change.undone());
     }
@@ -174,7 +174,7 @@ pub(crate) fn own_refs_back(
 pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &dyn Notices) {
     let others = changes.iter().filter(|change| !change.is_put_back());
     for change in others.filter(|change| !change.is_of_other_loop(own)) {
-        notices.tell(change.told(who));
+        notices.tell(change.message(who));
     }
 }
 
@@ -199,22 +199,26 @@ pub(crate) async fn put_back(
     }
     let git = &site.repo.git;
     let visited = git.head_history().await?;
-    let elsewhere = git.checked_out_refs(&site.repo.top).await?;
+    let checked_out = git.checked_out_refs(&site.repo.top).await?;
     for change in changes {
         // A branch at a commit that this HEAD never visited may belong to another work tree.
         // What the guard saw chooses words alone: other processes can write its log.
         let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
-        let ours = ours && !elsewhere.contains(&change.name);
+        let ours = ours && !checked_out.contains(&change.name);
         let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
         // A loop that begins has its branch at the commit where others began, too, for a moment.
         if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
             continue;
         }
         let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
-            notices.tell(change.told(who));
+            notices.tell(change.message(who));
             continue;
         };
-        notices.tell(format!("{}; it is put back to {}", change.told(who), was.short()));
+        notices.tell(format!(
+            "{}; it is put back to {}",
+            change.message(who),
+            was.short()
+        ));
         if let Some(is) = &change.is {
             kept.push(KeptRef {
                 name: format!("{name}-{}", is.short()),
@@ -295,7 +299,7 @@ impl RefChange {
     }
 
     /// Returns a message about its change while `who` ran: another process may have made it.
-    fn told(&self, who: &str) -> String {
+    fn message(&self, who: &str) -> String {
         let name = match self.name.strip_prefix("refs/tags/") {
             Some(tag) => format!("the tag {tag}"),
             None if self.name == STASH => "the stash".to_owned(),
@@ -348,13 +352,13 @@ mod tests {
     fn changes_since_finds_moved_deleted_and_new_refs() {
         let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
         let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
-        let told: Vec<String> = now
+        let messages: Vec<String> = now
             .changes_since(&before)
             .iter()
-            .map(|change| change.told(ATTEMPT))
+            .map(|change| change.message(ATTEMPT))
             .collect();
         assert_eq!(
-            told,
+            messages,
             [
                 "the branch b was moved from 2222222222 to 4444444444 during the attempt",
                 "the tag t was deleted during the attempt (it was at 3333333333)",
@@ -374,11 +378,16 @@ mod tests {
     #[test]
     fn own_refs_back_restores_refs_of_the_loop_and_no_others() {
         let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
-        let told: RefCell<Vec<String>> = RefCell::default();
-        let updates = own_refs_back(&UserRefs::default().changes_since(&before), None, ATTEMPT, &told);
+        let notices: RefCell<Vec<String>> = RefCell::default();
+        let updates = own_refs_back(
+            &UserRefs::default().changes_since(&before),
+            None,
+            ATTEMPT,
+            &notices,
+        );
         let names: Vec<String> = updates.iter().map(Update::line).collect();
         let (zero, one) = ("0".repeat(40), "1".repeat(40));
         assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);
-        assert_eq!(told.borrow().len(), 1);
+        assert_eq!(notices.borrow().len(), 1);
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site.repo.with_users_index().install_index(&copy).await?)
 }
 
-/// Forgets the record: the index is as a person left it, or as it was put back.
+/// Forgets the record: the index is as the user left it, or restored.
 pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site.repo.discard_index(&site.loop_file(COPY))?)
 }

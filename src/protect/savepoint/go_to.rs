@@ -90,7 +90,7 @@ impl Savepoint {
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &repo.index(), touched).await {
                 Err(ProtectError::Git(error)) => notices.tell(format!(
-                    "git cannot convert files as it should, so what it does not see in them stays: {error}"
+                    "a filter of git failed, so changes that only the filter would undo are kept: {error}"
                 )),
                 others => written.extend(others?),
             }

@@ -37,7 +37,7 @@ pub(crate) struct Savepoint {
     pub gate_files: BTreeMap<Vec<u8>, StagedEntry>,
     /// The beginning of the work that would be undone.
     pub since: Timestamp,
-    /// True if an inventory was taken before that work: none is taken when a person starts to work.
+    /// True if an inventory was taken before that work: none is taken when the user starts to work.
     pub has_own_inventory: bool,
 }
 

@@ -54,8 +54,8 @@ impl Savepoint {
         submodules::record(site).await
     }
 
-    /// Records permissions and exact bytes of paths that a person touched since the checkpoint in a way that git would
-    /// not see: an attempt must not take that along. The working index describes the work tree.
+    /// Records permissions and exact bytes of paths that the user touched since the checkpoint in a way that git does not
+    /// see: an attempt must not take that along. The working index describes the work tree.
     pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
         let work = site.work_index();
         let (known, now) = (self.read_index(site)?, site.repo.read_index_or_none(&work)?);
