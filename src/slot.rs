@@ -106,7 +106,7 @@ impl Slot {
         self.dir.join(name)
     }
 
-    /// Returns the door to both directories: that of git's, which is none of the agent's.
+    /// Returns the door to both directories. It leads to git's directory, which the agent must not write.
     pub fn door(&self) -> Below {
         Below::of_loop(&self.loop_dir)
     }

@@ -157,13 +157,13 @@ mod tests {
         let text = "p a b refs/heads/x\nc - b refs/heads/x\np b c refs/heads/x\np c - refs/heads/y\n\
                     c - - refs/heads/y\np c - refs/heads/y\nc - - refs/heads/y\nr d e refs/heads/main\npush\nunasked\nodd\n";
         let record = parse(text);
-        let told: Vec<String> = record
+        let moves: Vec<String> = record
             .moves
             .iter()
             .map(|seen| format!("{} {:?} {:?} {}", seen.name, seen.old, seen.new, seen.refused))
             .collect();
         assert_eq!(
-            told,
+            moves,
             [
                 "refs/heads/x Some(\"a\") Some(\"b\") false",
                 "refs/heads/y Some(\"c\") None false",

@@ -8,7 +8,8 @@
 //!
 //! No protection relies on the guard: the comparison after the attempt decides. Hooks start the program that made them,
 //! although its file was replaced meanwhile; if there is none, git continues, but for a push, which nothing undoes. An answer
-//! that is none refuses. A question without an answer is noted, and told after the attempt. This module knows neither the loop's state nor the engine.
+//! that is none refuses. A question without an answer is noted, and reported after the attempt. This module knows neither
+//! the loop's state nor the engine.
 
 pub(crate) mod answer;
 pub(crate) mod configuration;
@@ -44,7 +45,7 @@ pub enum GuardError {
     Git(#[from] GitError),
 }
 
-// The attempt goes on without a guard.
+// The attempt continues without a guard.
 impl Advise for GuardError {}
 
 /// Creates the hooks for an attempt; returns the settings that make the agent's git use them.

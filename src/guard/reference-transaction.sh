@@ -1,6 +1,6 @@
 # Git runs this for each move of refs, several times a commit. So it decides with the shell's own commands which moves
 # can concern the guard, and starts git-ralph for those alone; it records the others. Git continues only if git-ralph says
-# so: a program that came to its path meanwhile, and answers something else, does not know the question.
+# so: another program at its path, which answers something else, does not know the question.
 
 zero=0000000000000000000000000000000000000000
 newline='

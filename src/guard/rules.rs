@@ -227,7 +227,7 @@ impl Rules {
 
     /// Returns the message about a push.
     pub fn push() -> &'static str {
-        "nothing is pushed during an attempt: leave the work in the work tree or commit it; a person pushes it \
+        "nothing is pushed during an attempt: leave the work in the work tree or commit it; the user pushes it \
          after git ralph finish"
     }
 }

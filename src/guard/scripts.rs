@@ -91,7 +91,7 @@ pub(super) struct Program {
     /// A path that leads to the file which this process runs, as long as it lives, even after the file was replaced or
     /// deleted; empty where the system has none.
     running: PathBuf,
-    /// The number of that file: in a sandbox, or after this process, `running` may lead elsewhere.
+    /// The number of that file: in a sandbox, or after this process, `running` may name another file.
     inode: u64,
 }
 
@@ -122,7 +122,7 @@ impl Program {
 }
 
 /// The verb by which a hook asks. It has the version of the questions and answers in it: a program of another version,
-/// which may have come to the same path, does not answer a question that it would misunderstand.
+/// which may be at the same path, does not answer a question that it would misunderstand.
 pub const VERB: &str = "guard-2";
 
 /// The verbs of earlier hooks, which may run when the program is replaced: they name the loop's directory alone.

@@ -41,8 +41,8 @@ fn template_that_takes_too_long_or_too_much_is_a_mistake() {
         "{% set ns = namespace(x=[]) %}{% for i in range(90000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
         "{% for i in range(3000) %}{{ 'x' * 99999 }}{% endfor %}",
     ] {
-        let told = rendered(template).expect_err(template.get(..60).unwrap_or(template));
-        assert!(told.to_string().starts_with("t.md line "), "{told}");
+        let error = rendered(template).expect_err(template.get(..60).unwrap_or(template));
+        assert!(error.to_string().starts_with("t.md line "), "{error}");
     }
 }
 

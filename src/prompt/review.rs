@@ -1,4 +1,4 @@
-//! Renders the prompt of a review: what a reviewer is told about the work of another agent.
+//! Renders the prompt of a review: the question to a reviewer about the work of another agent.
 //!
 //! Invariant: no line of it is only a verdict, so that a reviewer that repeats its prompt judges nothing. The verdict has a
 //! nonce, which is in no file that a reviewer may print.

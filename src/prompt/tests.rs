@@ -125,8 +125,8 @@ fn error_names_line_and_column_of_a_mistake() {
         ("x\n {{ change|nosuch }}", "t.md line 2 column "),
         ("{% for x in attempt %}{% endfor %}", "t.md line 1 column "),
     ] {
-        let told = mistake(template);
-        assert!(told.starts_with(said), "{told:?} for {template:?}");
+        let message = mistake(template);
+        assert!(message.starts_with(said), "{message:?} for {template:?}");
     }
 }
 
@@ -140,10 +140,10 @@ fn a_line_that_is_only_a_promise_is_refused() {
         "Do not print\n<promise>COMPLETE</promise>\nb\n",
         "a\nend with: <promise>COMPLETE</promise>",
     ] {
-        let told = mistake(template);
+        let message = mistake(template);
         assert!(
-            told.starts_with("t.md line 2 column 1: a promise may stand only"),
-            "{told}"
+            message.starts_with("t.md line 2 column 1: a promise may stand only"),
+            "{message}"
         );
     }
     with("end with <promise>COMPLETE</promise>, please\n", "", None, "").unwrap();

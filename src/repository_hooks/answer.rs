@@ -86,7 +86,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     copy.map_or(Answer::GoOn, |copy| run(copy.into()))
 }
 
-/// Returns whether the hooks do nothing: in attempts, and in a git that was told to run no hooks.
+/// Returns whether the hooks do nothing: in attempts, and in a git whose settings switch hooks off.
 fn is_silent() -> bool {
     let settings = env::var("GIT_CONFIG_PARAMETERS").unwrap_or_default();
     env::var_os(process_tree::VARIABLE).is_some()
@@ -109,7 +109,7 @@ fn live() -> Option<(RepoLayout, Vec<State>)> {
     (!loops.is_empty()).then_some((layout, loops))
 }
 
-/// Returns whether a person switched all refusals off: `git -c ralph.guard=false`, or the configuration.
+/// Returns whether the user switched all refusals off: `git -c ralph.guard=false`, or the configuration.
 async fn is_allowed(layout: &RepoLayout) -> bool {
     let call = Git::at(&layout.git_dir).cmd("config", ["--type=bool", "--get", "ralph.guard"]);
     let output = call.any_exit().await;
@@ -137,7 +137,7 @@ async fn judge(layout: &RepoLayout, state: &State, moved: Move) -> Option<String
     let (change, branch) = (&state.change, &state.common.branch);
     Some(if moved.new.is_none() {
         format!(
-            "{branch} is the branch of a loop that goes on, and may not be deleted or renamed\n\
+            "{branch} is the branch of an active loop, and may not be deleted or renamed\n\
              hint: to close the loop: git ralph finish {change}, or git ralph abort {change}; to do it all the same: \
              git -c ralph.guard=false …",
             branch = typed(branch),
@@ -145,7 +145,7 @@ async fn judge(layout: &RepoLayout, state: &State, moved: Move) -> Option<String
         )
     } else {
         format!(
-            "{branch} is the branch of a loop that goes on, and has to keep its checkpoint {}\n\
+            "{branch} is the branch of an active loop, and has to keep its checkpoint {}\n\
              hint: to go back to the checkpoint: git ralph revert {change}; to before the loop: git ralph abort {change}; \
              to do it all the same: git -c ralph.guard=false …",
             state.checkpoint().short(),
@@ -171,7 +171,7 @@ fn push(layout: &RepoLayout, loops: &[State], line: &[u8]) -> Option<String> {
     };
     let state = loops.iter().find(is_of)?;
     Some(format!(
-        "{} is the branch of a loop that goes on, whose commits are not meant for others\n\
+        "{} is the branch of an active loop, whose commits are not meant for others\n\
          hint: to close the loop: git ralph finish {}; to push it all the same: git push --no-verify …",
         state.common.branch, state.change
     ))

@@ -1,4 +1,4 @@
-//! Git hooks that a user can install in a repository: git reports a person's changes to a live loop's branch, and asks
+//! Git hooks that a user can install in a repository: git reports the user's changes to a live loop's branch, and asks
 //! before the branch is lost or pushed.
 //!
 //! - `scripts`: the hooks, small shell scripts that also run the former hook;
@@ -6,7 +6,7 @@
 //! - `answer`: runs in a process of its own when git calls one;
 //! - `note`: records what a hook reports in the loop's state and events.
 //!
-//! Like the guard, this is no wall: if something here fails, git goes on.
+//! Like the guard, this is no wall: if something here fails, git continues.
 
 mod answer;
 mod note;

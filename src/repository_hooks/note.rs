@@ -1,4 +1,4 @@
-//! Records a person's actions that git's hooks report: commits on the loop's branch, and whether HEAD is on it. Nothing
+//! Records the user's actions that git's hooks report: commits on the loop's branch, and whether HEAD is on it. Nothing
 //! waits for the loop's lock: a note that cannot be saved still becomes an event.
 
 use crate::events::{Event, What};
@@ -52,7 +52,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);
         current.here.noted = noted;
-        // Git goes on in any case; an unsaved note is found again the next time.
+        // Git continues in any case; an unsaved note is found again the next time.
         let _ = store.save_for(&current, Durability::Atomic);
     }
 }

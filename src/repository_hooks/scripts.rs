@@ -38,7 +38,7 @@ pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
     script.extend_from_slice(
         match before {
             Before::Beside => format!("former=${{0%/*}}/{name}{BESIDE}\n"),
-            Before::Elsewhere => format!("{ELSEWHERE}former=$dir/{name}\n"),
+            Before::Elsewhere => format!("{FIND_FORMER}former=$dir/{name}\n"),
             Before::ByGit => "former=\n".to_owned(),
         }
         .as_bytes(),
@@ -94,7 +94,7 @@ done
 
 /// Shell code that finds the directory of the former hooks: from the repository's former configuration, else from the
 /// user's or the system's, else git's own.
-const ELSEWHERE: &str = "here=${0%/*}
+const FIND_FORMER: &str = "here=${0%/*}
 if [ -f \"$here/former\" ]; then
     IFS= read -r dir <\"$here/former\"
     case $dir in '~/'*) dir=$HOME/${dir#??} ;; esac

@@ -9,7 +9,7 @@ pub enum BoxMode {
     /// They do not.
     #[default]
     Off,
-    /// They do where that works; elsewhere this is told.
+    /// They do where that works; else git-ralph warns.
     On,
     /// They do, or there is no attempt.
     Require,

@@ -169,7 +169,7 @@ impl Strategy {
     }
 }
 
-/// The way to notify a person that a long run has ended, or asks something.
+/// The way to notify the user that a long run has ended, or asks something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notify {

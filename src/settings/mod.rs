@@ -54,8 +54,8 @@ pub enum Places {
     /// Those where git looks for them.
     #[default]
     Usual,
-    /// A setting can have put the work tree elsewhere than beside `.git`, or changes the layout, or the repository has no
-    /// settings that git lists: git has to be asked.
+    /// A setting can have put the work tree in another place than beside `.git`, or changes the layout, or the repository
+    /// has no settings that git lists: git has to be asked.
     Configured,
 }
 

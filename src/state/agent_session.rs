@@ -22,7 +22,7 @@ pub struct AgentSession {
     /// True if the last answer let it end its turn: from then on only a promise counts.
     #[serde(default)]
     pub released: bool,
-    /// The story in the last answer to it; a person gave the session its first story.
+    /// The story in the last answer to it; the user gave the session its first story.
     pub given: Option<Given>,
     /// The known part of a message that grows from turn to turn.
     pub heard: Option<Heard>,
@@ -42,7 +42,7 @@ impl AgentSession {
         }
     }
 
-    /// Returns whether it was told to go on and has ended nevertheless.
+    /// Returns whether git-ralph asked it to continue and it has ended nevertheless.
     pub fn has_ended_early(&self) -> bool {
         !self.released && self.ended.is_some()
     }
@@ -53,7 +53,7 @@ impl AgentSession {
         self.is_at_work() && within.is_none_or(|limit| silent < limit)
     }
 
-    /// Returns whether it was told to go on and no end has been reported since.
+    /// Returns whether git-ralph asked it to continue and no end has been reported since.
     pub fn is_at_work(&self) -> bool {
         !self.released && self.ended.is_none() && self.error.is_none()
     }

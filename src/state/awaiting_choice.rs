@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::processes::{host, is_gone, is_same, ourselves, started_at};
 
-/// A question that a process asks a person.
+/// A question that a process asks the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AwaitingChoice {
     /// The process id of the git-ralph that asks.

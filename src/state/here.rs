@@ -15,7 +15,7 @@ pub struct Here {
     pub worktree: WorkTreePath,
     /// The origin of that work tree, if the loop made one for itself.
     pub linked: Option<Linked>,
-    /// The commit of HEAD after a person's commits during a loop that leaves HEAD in its place.
+    /// The commit of HEAD after the user's commits during a loop that leaves HEAD in its place.
     pub moved_head: Option<Oid>,
     /// The state before the loop.
     pub before: Before,
@@ -24,7 +24,7 @@ pub struct Here {
     pub commands: LoopCommands,
     /// The agent's own session that drives the loop through its hooks, or the last one that did.
     pub session: Option<AgentSession>,
-    /// The story of the last prompt that a person was shown: a new session is taken to have been given it.
+    /// The story of the last prompt that the user saw: a new session is taken to have been given it.
     pub prompted: Option<Given>,
     /// The end of the wait for an agent's service.
     pub waits_until: Option<Timestamp>,
@@ -35,7 +35,7 @@ pub struct Here {
     /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
     /// its story is the reason.
     pub stopped: Option<String>,
-    /// The question that a run asks a person, or asked when it died.
+    /// The question that a run asks the user, or asked when it died.
     pub awaiting_choice: Option<AwaitingChoice>,
     /// The facts noted by git's hooks since the last checkpoint.
     pub noted: Option<Noted>,

@@ -77,7 +77,7 @@ impl Intent {
         }
     }
 
-    /// Returns the effect of the step, if a person can ask for it by a command.
+    /// Returns the effect of the step, if a command of the user has it.
     pub fn effect(&self) -> Option<Effect> {
         match self {
             Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),
@@ -92,7 +92,7 @@ impl Intent {
     }
 }
 
-/// The effects of steps that a person can ask for by a command. One that was cut off is completed by the next command,
+/// The effects of steps that the user can ask for by a command. One that was cut off is completed by the next command,
 /// which may be the same one again: it must not do the same to the next story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
@@ -126,7 +126,7 @@ pub struct CheckpointPlan {
     pub tree: Oid,
     /// The former tip of the branch; absent if the branch was gone.
     pub tip: Option<Oid>,
-    /// The story that it completes; absent for edits made by a person.
+    /// The story that it completes; absent for edits made by the user.
     pub story: Option<String>,
     /// The attempt that made it.
     pub attempt: Option<u32>,
@@ -221,7 +221,7 @@ pub struct KeepPlan {
     pub finished: Oid,
     /// The branch of HEAD; absent if it is detached.
     pub head: Option<String>,
-    /// True if the loop has not come to its end: it goes on from a remote.
+    /// True if the loop has not ended: it continues from a remote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
 }

@@ -179,7 +179,7 @@ pub enum Ending {
     Keep,
     /// `abort`.
     Abort,
-    /// `run --any`, which leaves the rest to a person: a remote has the loop.
+    /// `run --any`, which leaves the rest to the user: a remote has the loop.
     Aside,
 }
 
@@ -329,7 +329,7 @@ impl State {
         self.phase() != Phase::Finished
     }
 
-    /// Returns the question that a living process asks a person.
+    /// Returns the question that a living process asks the user.
     pub fn asked(&self) -> Option<&AwaitingChoice> {
         self.here
             .awaiting_choice

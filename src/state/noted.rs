@@ -1,4 +1,4 @@
-//! A person's moves since the last checkpoint, according to git's hooks and to plain files.
+//! The user's moves since the last checkpoint, according to git's hooks and to plain files.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::State;
 use crate::git::RepoLayout;
 use crate::names::{Oid, short_branch};
 
-/// A person's actions as noted by git's hooks.
+/// The user's actions as noted by git's hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// The position of HEAD if it is not on the loop's branch: another branch, or a short object id.

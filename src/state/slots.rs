@@ -12,7 +12,7 @@ pub struct Running {
     pub run: String,
     /// Time of its beginning.
     pub since: Timestamp,
-    /// True if a person or a driver reports on the story: the work is theirs, and no agent runs.
+    /// True if the user or a driver reports on the story: the work is theirs, and no agent runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
     /// The agent's process, once it is started; also its session.
@@ -21,7 +21,7 @@ pub struct Running {
     pub started: Option<u64>,
     /// The gate that runs before any attempt.
     pub gate: Option<RunningGate>,
-    /// The gate that judges the attempt now, or did last.
+    /// The current or last gate of the attempt.
     pub judging: Option<RunningGate>,
     /// The tree that gates and reviewers judge, from before the first of them starts.
     pub held: Option<HeldTests>,

@@ -102,7 +102,7 @@ impl Store {
     /// Creates the loop's directories, accessible only to the user.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;
-        // An attempt whose git-ralph was killed may have put links or pipes here, which lead elsewhere or block.
+        // An attempt whose git-ralph was killed may have put links or pipes here, which redirect writes or block.
         let door = self.door();
         for path in [self.dir(), self.lock_path()] {
             if is_special(&path) {

@@ -1,5 +1,5 @@
-//! Finds checklists that may be meant where no list has a known place. Nothing is read from them by itself: an error names
-//! the command that would.
+//! Finds checklists that may be meant where no list has a known place. No story is read from them: an error names the
+//! command that reads them.
 
 use std::path::Path;
 

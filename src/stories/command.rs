@@ -40,7 +40,7 @@ pub struct Commands {
     pub boxing: Option<Wish>,
 }
 
-/// An event of a story that a command is told.
+/// An event of a story that a command receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
     /// It is to be marked as done.

@@ -82,17 +82,17 @@ pub(super) fn settle<E: ToString>(
         Err(why) => return old(before.to_vec(), &why.to_string()),
     };
     let kept = contains(&was, &is, story, additions).and_then(|()| {
-        let (bytes, told) = with_marks_of(before, &was, after, &is, story);
+        let (bytes, restored) = with_marks_of(before, &was, after, &is, story);
         let kept = read(&bytes).map_err(|why| why.to_string())?;
         contains(&was, &kept, story, additions)?;
         if !kept.can_be_ticked {
             return Err("a box in it cannot be ticked".to_owned());
         }
         if with_marks_of(before, &was, &bytes, &kept, story).0 != bytes {
-            return Err("its marks cannot be told apart".to_owned());
+            return Err("its marks are ambiguous".to_owned());
         }
         Ok(Kept {
-            put_back: (!told.is_empty()).then(|| told.join("; ")),
+            put_back: (!restored.is_empty()).then(|| restored.join("; ")),
             bytes,
         })
     });
@@ -175,10 +175,12 @@ fn with_marks_of(before: &[u8], was: &View, after: &[u8], is: &View, story: &str
             }
         }
     }
-    let told = [("marks of ", ticked), ("marks of new stories: ", added)].into_iter();
-    let told = told.filter(|(_, ids)| !ids.is_empty());
-    let told = told.map(|(what, ids)| format!("{what}{}", few(&ids))).collect();
-    (overwrite(after, edits), told)
+    let restored = [("marks of ", ticked), ("marks of new stories: ", added)].into_iter();
+    let restored = restored.filter(|(_, ids)| !ids.is_empty());
+    let restored = restored
+        .map(|(what, ids)| format!("{what}{}", few(&ids)))
+        .collect();
+    (overwrite(after, edits), restored)
 }
 
 /// Returns the list `before`, with the marks of one story as the attempt made them, as far as they can be found.

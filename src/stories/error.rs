@@ -107,7 +107,7 @@ pub enum SourceError {
     #[error("no story file at '{path}'{}", relative_to(path))]
     Missing { path: String }
         => "name another list: --stories <path>";
-    /// The path was meant from the top, yet is typed elsewhere.
+    /// The path is relative to the top, but was typed in another directory.
     #[error("no story file at '{path}'{}", relative_to(path))]
     FromTop {
         /// The typed path, relative to the top.

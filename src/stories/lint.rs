@@ -166,20 +166,23 @@ mod tests {
         let mut body = story("Check", &[]);
         body.body = format!("a\n{tag}\n");
         for with_tag in [body, story(tag, &[]), story("Check", &[(tag, true)])] {
-            let told = messages(with_tag);
-            assert!(told.iter().any(|one| one.contains("a promise tag")), "{told:?}");
+            let warnings = messages(with_tag);
+            assert!(
+                warnings.iter().any(|one| one.contains("a promise tag")),
+                "{warnings:?}"
+            );
         }
         assert!(messages(story("Print <promise> tags", &[])).is_empty());
     }
 
     #[test]
     fn lint_reports_work_for_people_with_a_command() {
-        let told =
+        let warning =
             ["the story a b reads like work for people ('manual'); to pass over it: git ralph skip 'a b'"];
-        assert_eq!(messages(story("5. Manual testing", &[])), told);
+        assert_eq!(messages(story("5. Manual testing", &[])), warning);
         assert_eq!(
             messages(story("Test", &[("x", true), ("manual: y", false)])),
-            told
+            warning
         );
         assert!(!messages(story("Docs (out-of-scope)", &[])).is_empty());
         assert!(messages(story("Write the manuals", &[("x", false), ("by hand", false)])).is_empty());
@@ -198,10 +201,10 @@ mod tests {
             "Success Criteria",
             "**Definition of done**",
         ] {
-            let told = messages(story(title, &[("x", false)]));
-            assert_eq!(told.len(), 1, "{title}: {told:?}");
-            assert!(told[0].contains("is not work to do now"), "{told:?}");
-            assert!(told[0].ends_with("git ralph skip 'a b'"), "{told:?}");
+            let warnings = messages(story(title, &[("x", false)]));
+            assert_eq!(warnings.len(), 1, "{title}: {warnings:?}");
+            assert!(warnings[0].contains("is not work to do now"), "{warnings:?}");
+            assert!(warnings[0].ends_with("git ralph skip 'a b'"), "{warnings:?}");
         }
         for title in ["Add a rollback", "Test the success criteria", "Rollbacks"] {
             assert!(messages(story(title, &[("x", false)])).is_empty(), "{title}");

@@ -275,8 +275,8 @@ mod tests {
         let records = parse(text.as_bytes(), "p").unwrap();
         let ids: Vec<String> = records.stories().into_iter().map(|story| story.id).collect();
         assert_eq!(ids, ["add-it", "add-it-2", "1", "1-2"]);
-        let told: Vec<_> = records.warnings.iter().map(|warning| warning.line).collect();
-        assert_eq!(told, [2, 4]);
+        let lines: Vec<_> = records.warnings.iter().map(|warning| warning.line).collect();
+        assert_eq!(lines, [2, 4]);
     }
 
     #[test]

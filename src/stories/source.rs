@@ -76,7 +76,7 @@ impl Source {
         self.adapter == Adapter::Command
     }
 
-    /// Returns whether the source itself can be told that a story is done.
+    /// Returns whether stories can be marked as done in the source itself.
     pub fn takes_marks(&self) -> bool {
         let with = |commands: &Commands| commands.done.is_some();
         !self.is_by_command() || self.commands.as_ref().is_some_and(with)
@@ -418,7 +418,7 @@ mod tests {
 
         #[test]
         fn a_relative_path_is_not_edited_outside_of_the_repository() {
-            let (outside, elsewhere) = repository("plan.md", CHECKLIST.as_bytes());
+            let (outside, outside_source) = repository("plan.md", CHECKLIST.as_bytes());
             let plan = outside.path().join("plan.md");
             let (top, _) = repository("README", b"");
             symlink(&plan, top.path().join("tasks.md")).unwrap();
@@ -432,7 +432,7 @@ mod tests {
 
             let absolute = Source {
                 path: plan.to_str().unwrap().to_owned(),
-                ..elsewhere
+                ..outside_source
             };
             assert_eq!(mark(&absolute, top.path(), &story).unwrap(), Marked::Ticked(1));
         }

@@ -118,7 +118,7 @@ pub(super) fn end_of_line_comment(text: &str, from: usize, to: usize) -> usize {
 }
 
 /// Finds the beginning of the gap before a value. A line end that ends a comment is no part of it if the value's line
-/// goes on.
+/// continues.
 pub(super) fn gap_before(text: &str, at: usize) -> usize {
     text[..at].trim_end_matches([' ', '\t', '\r', '\n']).len()
 }

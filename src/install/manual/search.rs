@@ -95,7 +95,7 @@ fn bash(share: &Path) -> Option<String> {
     let file = share.join("bash-completion/completions/git-ralph");
     (!looked_in || !has_loader).then(|| {
         format!(
-            "bash does not load {} by itself: add to ~/.bashrc\n    source {}",
+            "bash does not load {}: add to ~/.bashrc\n    source {}",
             file.display(),
             typed_path(&file)
         )

@@ -160,7 +160,7 @@ fn there(path: &Path) -> Result<There, Error> {
     }
     Err(refused(
         format!("{} is not a file", path.display()),
-        "move it elsewhere, then run the same command again",
+        "move it away, then run the same command again",
     ))
 }
 
@@ -371,11 +371,11 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
 async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Result<(), Error> {
     let path = config::file(&repo.common_dir);
     let now = read(&path)?;
-    let told = format!("{} is what it was before", path.display());
+    let unchanged = format!("{} is what it was before", path.display());
     if is_unchanged(&now, dir)? {
         let before = read(&dir.join(CONFIG_BEFORE))?;
         if config::replace(&repo.door(&path), &path, &now, &before)? {
-            outcomes.push(did(told));
+            outcomes.push(did(unchanged));
             return Ok(());
         }
     }

@@ -214,8 +214,8 @@ fn error_reports_a_list_of_several_files() {
         (&format!("{change}/ui/notes.md"), ""),
     ]);
     let words = find(top.path(), "c", None, None).unwrap_err().to_string();
-    let told = "the schema of the change tracks '**/tasks.md', which are several lists: openspec/changes/c/api/tasks.md, openspec/changes/c/ui/tasks.md";
-    assert!(words.contains(told), "{words}");
+    let several = "the schema of the change tracks '**/tasks.md', which are several lists: openspec/changes/c/api/tasks.md, openspec/changes/c/ui/tasks.md";
+    assert!(words.contains(several), "{words}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //!
 //! Invariant: an offset means the same place in the bytes and in the text. Invalid UTF-8 is replaced byte by byte in
 //! the text; the markdown starts after a byte order mark and front matter. Quotes and items that are nested deeper than
-//! anyone writes are no longer nested in the markdown, so that the work of the parser, which looks at every open quote
-//! and item on each line, is bounded.
+//! anyone writes are no longer nested in the markdown. This bounds the work of the parser, which checks every open quote
+//! and item on each line.
 //!
 //! This module must not know what a heading is.
 

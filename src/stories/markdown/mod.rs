@@ -311,13 +311,13 @@ mod tests {
     fn plan_lists_plain_sections_without_boxes_in_one_line() {
         let text = "## Notes\n## 1. A\n- [ ] a\n## Phase 2: B\n## 3. C\n## Summary\n## Stepping\n## Step\n";
         let plan = parse(text);
-        let told = plan.warnings.iter().chain(&plan.aside);
-        let told: Vec<_> = told
+        let warnings = plan.warnings.iter().chain(&plan.aside);
+        let warnings: Vec<_> = warnings
             .map(|warning| (warning.line, warning.message.as_str()))
             .collect();
         let alone = |title: &str| format!("the section '{title}' has no box, so it is no story");
         assert_eq!(
-            told,
+            warnings,
             [
                 (4, &*alone("Phase 2: B")),
                 (5, &*alone("3. C")),
@@ -337,28 +337,28 @@ mod tests {
     fn plan_warns_of_each_section_of_a_list_without_boxes() {
         let text = "# Plan\n## 1. A\n### Why\n## Notes\n";
         let plan = parse(text);
-        let told = plan.warnings.iter().chain(&plan.aside);
-        let told: Vec<_> = told
+        let warnings = plan.warnings.iter().chain(&plan.aside);
+        let warnings: Vec<_> = warnings
             .map(|warning| (warning.line, warning.message.as_str()))
             .collect();
         let alone = |title: &str| format!("the section '{title}' has no box, so it is no story");
-        assert_eq!(told, [(2, &*alone("1. A")), (4, &*alone("Notes"))]);
+        assert_eq!(warnings, [(2, &*alone("1. A")), (4, &*alone("Notes"))]);
     }
 
     #[test]
     fn plan_warns_of_boxes_that_only_openspec_counts() {
         let text = "## A\n- [ ] a\n```\n- [ ] b\n- [x] c\n```\n\n    - [ ] d\n";
-        let told = |plan: Plan| {
+        let messages = |plan: Plan| {
             plan.warnings
                 .into_iter()
                 .map(|warning| warning.message)
                 .collect::<Vec<_>>()
         };
         let inside = "looks like a box but is inside a code block";
-        assert_eq!(told(parse(text)), [inside; 3]);
+        assert_eq!(messages(parse(text)), [inside; 3]);
         let counted = format!("{inside}; OpenSpec counts it as open");
         assert_eq!(
-            told(Plan::parse_for_openspec(text.as_bytes(), Grouping::Auto)),
+            messages(Plan::parse_for_openspec(text.as_bytes(), Grouping::Auto)),
             [&counted, inside, inside]
         );
     }

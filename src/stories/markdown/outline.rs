@@ -351,13 +351,13 @@ mod tests {
             found.boxes.iter().map(|found| &found.text).collect::<Vec<_>>(),
             ["f", "h `[ ] i`"]
         );
-        let told: Vec<_> = found
+        let lookalikes: Vec<_> = found
             .lookalikes
             .iter()
             .map(|lookalike| (lookalike.line, lookalike.why))
             .collect();
         assert_eq!(
-            told,
+            lookalikes,
             [
                 (2, "is inside a code block"),
                 (5, "is inside a code block"),
@@ -373,14 +373,14 @@ mod tests {
         let text = "- [P] a\n- b\n-[ ] c\n\n> *[x] d\n\ne -[ ] f\n- \\[P] g\n- [1] h\n\n[1]: u\n";
         let found = outline(text);
         assert!(found.boxes.is_empty());
-        let told: Vec<_> = found
+        let lookalikes: Vec<_> = found
             .lookalikes
             .iter()
             .map(|found| (found.line, found.why))
             .collect();
         let label = "has a letter or a digit for a mark: write [ ] or [x]";
         let touching = "touches the marker of its item: write a space between them";
-        assert_eq!(told, [(1, label), (3, touching), (5, touching)]);
+        assert_eq!(lookalikes, [(1, label), (3, touching), (5, touching)]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(ticked(becomes_link, 0), Err(Spoiled { line: 1 }));
     }
 
-    /// Generates one line of a checklist that a person could have written.
+    /// Generates one line of a checklist that a user could have written.
     fn line() -> impl Strategy<Value = String> {
         let item = (
             0..4_usize,
