@@ -85,7 +85,7 @@ impl Base {
         self.write(noted)
     }
 
-    /// Forgets that the loop was on the remote: what is here is not what goes on from there.
+    /// Forgets that the loop was on the remote: the local state has diverged.
     pub fn forget(&mut self) -> Result<(), Error> {
         let noted = Noted {
             remote: self.remote.clone(),

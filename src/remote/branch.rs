@@ -34,7 +34,7 @@ pub(super) struct BranchCopy {
     at: Option<Oid>,
     /// True if it was put there, or is known to be an earlier checkpoint.
     is_own: bool,
-    /// The reason why it was not moved, which was told.
+    /// The reported reason why it was not moved.
     pub kept: Option<String>,
     /// True if the remote did not move it together with the state.
     is_alone: bool,
@@ -109,7 +109,7 @@ impl BranchCopy {
     }
 
     /// Moves it to a checkpoint that the state on the remote names. Returns whether it has the checkpoint, and a reason
-    /// why not that was not told before.
+    /// why not that was not reported before.
     pub async fn put(
         &mut self,
         server: &Server,
@@ -150,7 +150,7 @@ impl BranchCopy {
         Ok(Err(self.keep(last)))
     }
 
-    /// Notes why it was not moved; returns that if it was not told before.
+    /// Notes why it was not moved; returns the reason if it was not reported before.
     fn keep(&mut self, why: String) -> Option<String> {
         let is_new = self.kept.as_ref() != Some(&why);
         self.kept = Some(why.clone());

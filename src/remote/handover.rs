@@ -1,4 +1,4 @@
-//! `push` and `pull`: a person carries a loop from one repository to another.
+//! `push` and `pull`: the user carries a loop from one repository to another.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -32,7 +32,7 @@ pub enum Pushed {
 /// Puts a loop on a remote as it is here, and releases its lease.
 ///
 /// # Errors
-/// If another run holds it (exit 75), or it has gone on elsewhere or the host refuses it (exit 7).
+/// If another run holds it (exit 75), or the remote has newer work or the host refuses it (exit 7).
 pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     require_branch(open.change(), open.state.common.strategy)?;
     let change = open.change().clone();
@@ -149,7 +149,7 @@ impl Swaps<'_> {
         Ok(is_there)
     }
 
-    /// Makes the state that goes on top of the one that is there.
+    /// Makes the state whose parent is the one on the remote.
     async fn next(
         &self,
         open: &Loop<'_>,

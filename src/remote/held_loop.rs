@@ -18,7 +18,7 @@ use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::state::Phase;
 
-/// The state that this run put on the remote last, and what goes on top of it.
+/// The state that this run put on the remote last, and what its next push needs.
 #[derive(Debug)]
 pub(super) struct HeldLoop {
     pub(super) server: Server,
@@ -66,7 +66,7 @@ impl HeldLoop {
         }
     }
 
-    /// Takes the loop as it is there.
+    /// Takes the loop in the state that the remote has.
     pub(super) async fn take_over(&mut self, there: &There) -> Result<(), Error> {
         let packed = portable::packed_in(&self.repo.git, &there.oid).await?;
         let is_base = self.base.is_at(&there.oid);
@@ -233,12 +233,12 @@ impl HeldLoop {
         if let Some(last) = &self.last
             && let Some(packed) = self.packed.clone()
         {
-            let told = Record {
+            let blocked = Record {
                 holder: None,
                 blocked: Some(words.clone()),
                 ..last.record.clone()
             };
-            if self.push(told, &packed, self.patience()).await? == Answer::Ours {
+            if self.push(blocked, &packed, self.patience()).await? == Answer::Ours {
                 self.note_base()?;
             }
         }
@@ -284,7 +284,7 @@ impl HeldLoop {
                 Answer::Ours => self.took(there),
                 Answer::Unknown(_) => self.unheard.push(there),
                 Answer::Theirs(Some(now)) => {
-                    // An earlier push has arrived after all: this one goes on top of it.
+                    // An earlier push has arrived after all: it is the parent of this one.
                     if let Some(place) = self.unheard.iter().position(|there| there.oid == *now) {
                         self.last = Some(self.unheard.swap_remove(place));
                         continue;
@@ -318,7 +318,7 @@ impl HeldLoop {
         Ok(is_there)
     }
 
-    /// Makes the state that goes on top of the last one.
+    /// Makes the state whose parent is the last one.
     async fn next(&self, record: Record, packed: &Packed) -> Result<There, GitError> {
         let previous = self.last.as_ref();
         let record = Record {

@@ -67,13 +67,13 @@ impl Watch {
             (*seen, *since, *moved) = (oid.clone(), now, true);
         }
         let watched = now.saturating_duration_since(*since);
-        let told = to_std(clock.duration_since(record.renewed).abs());
+        let age = to_std(clock.duration_since(record.renewed).abs());
         let is_past = clock >= record.renewed;
         match &record.holder {
             None => Holding::Free,
             Some(_) if watched >= lease + lease / 4 => Holding::Dead,
             Some(_) if *moved => Holding::Alive,
-            Some(_) if is_past && told >= lease * LEASES_UNWATCHED => Holding::Dead,
+            Some(_) if is_past && age >= lease * LEASES_UNWATCHED => Holding::Dead,
             Some(_) => Holding::Unknown,
         }
     }

@@ -14,7 +14,7 @@ use crate::names::Oid;
 pub struct Findings {
     /// The remote.
     pub remote: String,
-    /// The beginning of the refs that were tried.
+    /// The prefix of the refs that were tried.
     pub refs: String,
     /// The trials, in their order; the rest is not tried after one that failed.
     pub trials: Vec<Trial>,
@@ -56,7 +56,8 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
         trials: Vec::new(),
     };
     let push = async |old: Option<&Oid>, new: Option<&Oid>| server.push(&name, old, new).await;
-    let elsewhere = (server.prefix() != BRANCHES).then(|| format!("git config ralph.remoteRefs {BRANCHES}"));
+    let own_branches =
+        (server.prefix() != BRANCHES).then(|| format!("git config ralph.remoteRefs {BRANCHES}"));
     let refused = |pushed: Result<Pushed, GitError>| match pushed {
         Ok(Pushed::Done) => None,
         Ok(Pushed::Elsewhere(words) | Pushed::Refused(words) | Pushed::Unknown(words)) => Some(words),
@@ -75,16 +76,16 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     if !note(
         "it takes refs of loops",
         refused(push(None, Some(&one)).await),
-        elsewhere,
+        own_branches,
     ) {
         return Ok(findings);
     }
     note("it moves them", refused(push(Some(&one), Some(&two)).await), None);
     let unfenced = match push(Some(&one), Some(&one)).await {
-        Ok(Pushed::Done) => Some("it moved a ref that was elsewhere".to_owned()),
+        Ok(Pushed::Done) => Some("it moved a ref that had another value".to_owned()),
         Ok(_) | Err(_) => None,
     };
-    note("it moves none that is elsewhere", unfenced, None);
+    note("it moves none with another value", unfenced, None);
     let (_, at) = (one, server.at(&name).await?);
     let left = match &at {
         Some(at) => refused(push(Some(at), None).await),

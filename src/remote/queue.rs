@@ -39,7 +39,7 @@ pub struct Queue {
     pub need_person: usize,
     /// The number of changes of which nothing is left to do.
     pub finished: usize,
-    /// The changes: those that need a person first, then those with a loop that can go on, then new ones.
+    /// The changes: those that need attention first, then those with a loop that can go on, then new ones.
     pub changes: Vec<Entry>,
 }
 
@@ -300,7 +300,7 @@ impl Queue {
         self.changes.iter().filter(|entry| entry.free)
     }
 
-    /// Returns the changes that need a person.
+    /// Returns the changes that need attention.
     pub fn need_person(&self) -> impl Iterator<Item = &Entry> {
         let needs = |entry: &&Entry| entry.standing() == Standing::NeedsPerson;
         self.changes.iter().filter(needs)

@@ -1,5 +1,5 @@
 //! Reads a loop from a remote. Everything has a bound, and all of it is checked before any of it is used
-//! or saved: a state that is none is told, and changes nothing here.
+//! or saved: an invalid state is refused, and changes nothing in this repository.
 
 use std::collections::BTreeSet;
 
@@ -108,8 +108,8 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     })
 }
 
-/// Checks that the objects that a state names are here, that they are what it says, and that they came with it: nothing
-/// that is only here is named by anybody elsewhere.
+/// Checks that the objects that a state names are in this repository, are what it says, and came with it: a state from
+/// another repository names no object that only this one has.
 async fn check_objects(server: &Server, there: &There, portable: &Portable) -> Result<(), Error> {
     let (repo, state) = (&server.repo, &portable.state);
     let wrong = |why: &str| Error::from(wrong(server, there, why));

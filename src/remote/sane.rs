@@ -1,5 +1,5 @@
 //! Decides whether the content of a remote can be the state of a loop. Every number, name, path and time has a bound:
-//! what has been taken over can be read, told and aborted by every command. Pure.
+//! every command can read, show and abort a loop that was taken over. Pure.
 
 use std::path::{Component, Path};
 
@@ -72,7 +72,7 @@ pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static
     Ok(())
 }
 
-/// Returns whether this can be the path of a story list in a work tree. (One elsewhere is refused where it is used.)
+/// Returns whether this can be the path of a story list in a work tree. (One outside of it is refused where it is used.)
 fn is_list(path: &str) -> bool {
     let is_plain = |part| match part {
         Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),

@@ -21,7 +21,7 @@ use crate::settings::{Settings, to_std};
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The time for which a person waits, and a run that has nothing to lose yet.
+/// The time to wait while the user waits too, or while a run has nothing to lose yet.
 pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most loops that one fetch names.
@@ -331,7 +331,7 @@ impl Server {
                     Err(error) => why = error.to_string(),
                 }
             }
-            // Git's words differ from host to host, and an answer can be lost on its way: the ref tells what holds.
+            // Git's words differ from host to host, and an answer can be lost on its way: read the ref back.
             is_pushed = true;
             match self.places(change).await {
                 Ok((now, _)) if now.as_ref() == Some(new) => return Answer::Ours,

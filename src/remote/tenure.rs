@@ -131,10 +131,10 @@ impl Tenure {
         held.publish(open).await
     }
 
-    /// Puts the last state on the remote, and lets other runs have the loop. An end that was told before is not told
-    /// again.
+    /// Puts the last state on the remote, and lets other runs have the loop. An end that was reported before is not
+    /// reported again.
     pub async fn release(mut self, open: &Loop<'_>) -> Result<(), Error> {
-        // A renewal that is on its way ends first: what it pushes is what this push goes on top of.
+        // A renewal that is on its way ends first: its state is the parent of this push.
         let mut held = self.held.lock().await;
         if let Some(renewals) = self.renewals.take() {
             renewals.abort();

@@ -361,7 +361,7 @@ fn doctor_tries_a_remote_and_leaves_nothing() {
     let good = clone.ralph(&doctor).exits(0).stdout;
     assert_eq!(
         good,
-        "origin, refs below refs/ralph/\n  it takes refs of loops: yes\n  it moves them: yes\n  it moves none that is elsewhere: yes\n  it deletes them: yes\n"
+        "origin, refs below refs/ralph/\n  it takes refs of loops: yes\n  it moves them: yes\n  it moves none with another value: yes\n  it deletes them: yes\n"
     );
     assert_eq!(remote.git(&["for-each-ref"]), before);
     remote.refuse("case $ref in refs/heads/*) false ;; *) true ;; esac");
