@@ -95,7 +95,7 @@ impl Attempt {
 pub enum Basis {
     /// The agent's own promise.
     Promise,
-    /// The word of a person.
+    /// The user's word.
     Person,
     /// Gates, all of which passed.
     Gates,

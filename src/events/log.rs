@@ -249,7 +249,7 @@ mod tests {
         let again = ended(Verdict::Interrupted, Some("cut off"));
         let events = [first, again].map(|attempt| Event::now("x", What::AttemptEnded(Box::new(attempt))));
         let entries = entries_of(&events);
-        let told: Vec<_> = entries
+        let attempts: Vec<_> = entries
             .iter()
             .map(|entry| {
                 (
@@ -259,6 +259,6 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(told, [(Verdict::Interrupted, Some("cut off"), Some(0.5))]);
+        assert_eq!(attempts, [(Verdict::Interrupted, Some("cut off"), Some(0.5))]);
     }
 }

@@ -15,7 +15,7 @@ use crate::names::Oid;
 
 pub use attempt::{Attempt, Basis, InForce, Stretch, seconds_between};
 
-/// Takes notices for a person while a step is running.
+/// Takes notices for the user while a step is running.
 pub trait Notices {
     /// Reports a notice; the step does not wait for an answer.
     fn tell(&self, message: String);
@@ -176,7 +176,7 @@ pub enum What {
     },
     /// A checkpoint was made.
     Checkpoint {
-        /// The story that it completes; null for edits made by a person.
+        /// The story that it completes; null for edits made by the user.
         story: Option<String>,
         /// The attempt that made it.
         attempt: Option<u32>,
@@ -251,7 +251,7 @@ pub enum What {
         /// True if the guard refused the move: then nothing moved.
         refused: bool,
     },
-    /// A person made commits on the loop's branch, as git's hooks reported.
+    /// The user made commits on the loop's branch, as git's hooks reported.
     Committed {
         /// The tip of the branch.
         oid: Oid,
@@ -275,7 +275,7 @@ pub enum What {
         /// The remote that keeps it.
         remote: String,
     },
-    /// Something a person should know; the loop goes on.
+    /// Something that the user should know; the loop continues.
     Notice {
         /// The text.
         message: String,
@@ -327,7 +327,7 @@ pub enum What {
     },
     /// The loop was closed.
     Finished {
-        /// cleanup, keep, abort, or aside: `run --any` leaves the rest to a person.
+        /// cleanup, keep, abort, or aside: `run --any` leaves the rest to the user.
         how: String,
         /// The branch that HEAD is on now; null when detached.
         branch: Option<String>,
@@ -340,12 +340,12 @@ pub enum What {
     },
 }
 
-/// Returns the ways in which a loop can be closed that has come to its end, by their names.
+/// Returns the names of the ways to close a loop that has ended.
 pub fn closings() -> Vec<String> {
     ["cleanup", "keep"].map(str::to_owned).into()
 }
 
-/// Returns the words about a loop that came from elsewhere.
+/// Returns the words about a loop from another machine.
 pub fn handed_over(from: Option<&str>, remote: &str) -> String {
     match from {
         Some(from) => format!("taken over on {remote} from {from}, which did not renew its lease"),
@@ -405,7 +405,7 @@ pub enum News<'a> {
     Countdown(Duration),
 }
 
-/// Watches a loop: the only way from the engine to a screen. Whoever works for the loop can tell it.
+/// Watches a loop: the only way from the engine to a screen.
 pub trait Observer {
     /// Takes the news.
     fn hear(&self, news: News<'_>);

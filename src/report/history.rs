@@ -235,7 +235,7 @@ impl History {
     }
 }
 
-/// Returns what happened by an event, if people are told of it; `next` is when something else happened.
+/// Returns what happened by an event, if the report shows it; `next` is when something else happened.
 fn happened(event: &Event, next: Option<Timestamp>) -> Option<Happening> {
     let (kind, text) = words::of(&event.what)?;
     let mut happened = happening(event.t, kind, text);

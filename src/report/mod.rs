@@ -222,7 +222,7 @@ pub struct AttemptReport {
     pub gates: Vec<Gate>,
     /// Its reviews, in the order in which they were made.
     pub reviews: Vec<Review>,
-    /// The reason for its failure, as told to the next attempt.
+    /// The reason for its failure in the prompt of the next attempt.
     pub told: Option<String>,
     /// The end of the agent's final message; null if it is not known. A long one says that its beginning is left out.
     pub message: Option<String>,
@@ -305,7 +305,7 @@ pub struct FileTotal {
     pub path: String,
     /// The ids of the stories that changed it.
     pub stories: Vec<String>,
-    /// True if a person edited it in between.
+    /// True if the user edited it in between.
     pub by_person: bool,
     /// Number of lines added by all of them; null for a binary file.
     pub insertions: Option<u64>,
@@ -335,9 +335,9 @@ pub struct Happening {
     pub text: String,
     /// Seconds that a wait took; null for other events.
     pub duration: Option<f64>,
-    /// The checkpoint of a person's edits; null for other events.
+    /// The checkpoint of the user's edits; null for other events.
     pub checkpoint: Option<Oid>,
-    /// The files that a person edited; null for other events, if they are not known, or with --diffs=none.
+    /// The files that the user edited; null for other events, if they are not known, or with --diffs=none.
     pub diff: Option<Vec<FileChange>>,
     /// The lines of those edits.
     #[serde(skip)]
@@ -351,7 +351,7 @@ pub struct Happening {
 pub enum Kind {
     /// The loop waited for an agent's service.
     Waiting,
-    /// A person edited files or made commits.
+    /// The user edited files or made commits.
     Edits,
     /// The guard refused to let an agent move or delete a ref.
     Refused,

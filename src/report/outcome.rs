@@ -30,13 +30,13 @@ pub enum OutcomeKind {
     Complete,
     /// Something ended the loop before its time.
     Stopped,
-    /// Nothing goes on until a person answers or decides.
+    /// The loop waits until the user answers or decides.
     WaitsForPerson,
     /// The loop waits for the agent's service.
     WaitsForService,
-    /// An attempt, a gate or an agent's session is at work.
+    /// An attempt, a gate or an agent's session runs.
     Running,
-    /// Stories are left to do, and nothing is at work.
+    /// Stories are left to do, and nothing runs.
     Open,
 }
 
@@ -87,11 +87,14 @@ impl Outcome {
         let (kind, text) = if status.phase == Phase::Finished {
             match status.closed.as_deref() {
                 Some("abort") => (Aborted, format!("aborted: {far}")),
-                Some("aside") => (Finished, format!("set aside: {far}; it goes on from the remote")),
+                Some("aside") => (
+                    Finished,
+                    format!("set aside: {far}; it continues from the remote"),
+                ),
                 _ => (Finished, format!("finished: {far}")),
             }
         } else if let Some(asked) = &status.awaiting_choice {
-            (WaitsForPerson, format!("waits for a person: {}", asked.question))
+            (WaitsForPerson, format!("waits for an answer: {}", asked.question))
         } else if let Some(gate) = &status.gate {
             (
                 Running,
@@ -109,7 +112,7 @@ impl Outcome {
         } else if status.phase == Phase::Running {
             (Stopped, failed("was interrupted"))
         } else if let Some(restored) = status.restored.as_ref().filter(|_| status.next == "complete") {
-            let text = format!("waits for a person: the work of {restored} is restored");
+            let text = format!("waits for you: the work of {restored} is restored");
             (WaitsForPerson, text)
         } else if let Some(error) = session.and_then(|session| session.error.as_deref()) {
             (Stopped, with_reason("stopped: the agent's session", Some(error)))
@@ -133,7 +136,7 @@ impl Outcome {
                 Phase::Complete => (Complete, format!("complete: {far}; the loop is not closed yet")),
                 _ if is_done => (Complete, format!("complete: {far}; the loop is not closed yet")),
                 _ => cut_off(stories).map_or_else(
-                    || (Open, format!("open: {far} complete, nothing is at work")),
+                    || (Open, format!("open: {far} complete, not running")),
                     |text| (Stopped, text),
                 ),
             }

@@ -21,7 +21,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 pub(super) fn of(what: &What) -> Option<(Kind, String)> {
     Some(match what {
         What::Waiting { reason, .. } => (Kind::Waiting, reason.clone()),
-        What::Checkpoint { story: None, .. } => (Kind::Edits, "edits by a person".to_owned()),
+        What::Checkpoint { story: None, .. } => (Kind::Edits, "edits by hand".to_owned()),
         What::ListPutBack {
             story,
             attempt,
@@ -34,10 +34,7 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
         ),
         What::Committed { oid, commits } => {
             let commits = counted(*commits, "commit", "commits");
-            (
-                Kind::Edits,
-                format!("{commits} by a person, up to {}", oid.short()),
-            )
+            (Kind::Edits, format!("{commits} by hand, up to {}", oid.short()))
         }
         What::RefMoved {
             story,

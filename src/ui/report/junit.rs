@@ -1,6 +1,6 @@
 //! Writes the report as JUnit XML for CI systems: one test suite per change, one test per story. Failed attempts are
 //! reruns, except the last one of a story that failed. The outcome of the loop is among the properties of its suite, and a
-//! failed test of its own if the loop came to its end without being done.
+//! failed test of its own if the loop ended without being done.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ fn without_sum_of_skipped(text: &str) -> String {
         .to_owned()
 }
 
-/// Returns the test of the loop itself, if it does not go on by itself and is not done: a host's page then shows the reason
+/// Returns the test of the loop itself, if it has stopped and is not done: a host's page then shows the reason
 /// where no story has one.
 fn case_of_loop(report: &Report) -> Option<TestCase> {
     let (outcome, totals) = (&report.outcome, &report.totals);

@@ -384,9 +384,9 @@ fn changes(text: &mut String, report: &Report, brevity: Brevity) {
     let edits = report.events.iter().filter(|event| event.checkpoint.is_some());
     let edits = edits.map(|event| (event.text.clone(), &event.diff, &event.patch, Vec::new()));
     let mut is_first = true;
-    for (title, files, patch, told) in complete.chain(edits) {
+    for (title, files, patch, quotes) in complete.chain(edits) {
         let files = files.as_deref().unwrap_or_default();
-        if files.is_empty() && told.is_empty() {
+        if files.is_empty() && quotes.is_empty() {
             continue;
         }
         if std::mem::take(&mut is_first) {
@@ -402,7 +402,7 @@ fn changes(text: &mut String, report: &Report, brevity: Brevity) {
             inline(&title, TITLE)
         );
         if brevity < Brevity::ShortReasons {
-            words(text, told);
+            words(text, quotes);
         }
         match patch.as_ref().filter(|_| brevity == Brevity::Whole) {
             _ if files.is_empty() => {}

@@ -227,9 +227,9 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// Returns who changed a file: the stories, and a person, if one did.
+/// Returns who changed a file: the stories, and the user if they edited it.
 fn changed_by(file: &FileTotal) -> String {
-    let person = file.by_person.then_some("a person");
+    let person = file.by_person.then_some("the user");
     let all = file.stories.iter().map(String::as_str).chain(person);
     all.collect::<Vec<_>>().join(", ")
 }

@@ -385,9 +385,9 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
     let text = short(reason, most);
     room.reasons = room.reasons.saturating_sub(weight(&text));
     let told_this = attempt.told.as_deref() == Some(reason);
-    let told = attempt.told.as_deref().filter(|_| !told_this);
-    let told = told.map(|told| short(told, most));
-    room.reasons = room.reasons.saturating_sub(told.as_deref().map_or(0, weight));
+    let given = attempt.told.as_deref().filter(|_| !told_this);
+    let given = given.map(|text| short(text, most));
+    room.reasons = room.reasons.saturating_sub(given.as_deref().map_or(0, weight));
     let is_kept = attempt.entry.kept.is_some();
     let mut commands = Vec::new();
     if is_kept {
@@ -400,7 +400,7 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
         id,
         title: format!("{}: {}", plain(&attempt.name()), done.verdict.words()),
         reason: text,
-        told,
+        told: given,
         told_this,
         commands,
         difference: None,

@@ -195,7 +195,7 @@ fn the_outcome_and_its_reason_are_on_top() {
         (part("kind"), part("text"))
     };
     let is = |kind: &str, text: &str| assert_eq!(outcome(), (kind.to_owned(), text.to_owned()));
-    is("open", "open: 0 of 3 stories complete, nothing is at work");
+    is("open", "open: 0 of 3 stories complete, not running");
     sandbox.configure("ralph.verify", "test ! -e red || { echo 1 test failed; exit 1; }");
     let red = sandbox.completing("echo x >red");
     sandbox.configure("ralph.maxRetries", "0");

@@ -120,7 +120,7 @@ fn report_sums_accepted_changes_by_file() {
         text.contains("| a b | 1, 2 | 4 | 3 |\n| bytes | 1 | - | - |\n"),
         "{text}"
     );
-    assert!(text.contains("| mine | a person | 2 | 0 |\n"), "{text}");
+    assert!(text.contains("| mine | the user | 2 | 0 |\n"), "{text}");
 }
 
 #[test]
