@@ -17,7 +17,7 @@ pub enum Exit {
     NoStory,
     /// Stopped at a limit, or by a rate limit.
     Limit,
-    /// A person is needed.
+    /// The user has to decide or act.
     Person,
     /// Another process holds this loop, or another git the repository.
     Busy,

@@ -3,15 +3,15 @@
 //! The rooms of the house, from the top floor down; arrows go down only (`docs/architecture.md`):
 //!
 //! - [`cli`]: what can be typed. [`commands`]: one file a verb: its arguments, one call, and its result printed by [`ui`].
-//! - [`report`]: what a loop came to, for the pages that [`ui`] writes. [`inspect`] looks and changes nothing.
+//! - [`report`]: the results of a loop, for the pages that [`ui`] writes. [`inspect`] looks and changes nothing.
 //!   [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what is put outside of a loop, and taken
-//!   out again. [`repository_hooks`] report what a person does.
+//!   out again. [`repository_hooks`] report what the user does.
 //! - [`remote`]: a loop on a git remote, held there by a lease while a run works on it.
 //! - [`engine`]: the loop. It decides and orders.
 //! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
 //! - [`sandbox`]: the box in which an attempt's processes run. [`slot`]: the directory with the files of an attempt.
 //! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
-//!   as done. [`prompt`]: what an attempt is told.
+//!   as done. [`prompt`]: the prompt of an attempt.
 //! - [`state`]: what is remembered of a loop, saved atomically. [`settings`]: git's configuration, section `ralph`.
 //! - [`git`]: typed verbs over the git binary, and the few files of a repository that are read without it.
 //! - [`async_cmd`]: the one door for short child processes; `held`: the locks that those of git hold with us.

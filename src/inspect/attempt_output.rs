@@ -173,8 +173,8 @@ impl Words {
     }
 
     fn tell(&mut self, words: &mut Vec<u8>) {
-        for told in self.decoder.take_activity() {
-            words.extend_from_slice(told.as_bytes());
+        for activity in self.decoder.take_activity() {
+            words.extend_from_slice(activity.as_bytes());
             words.push(b'\n');
         }
     }

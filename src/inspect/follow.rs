@@ -133,7 +133,7 @@ pub struct News {
     pub state: Option<Box<State>>,
     /// True if the loop's files are gone.
     pub is_gone: bool,
-    /// True if a process drives the loop now, or asks a person.
+    /// True if a process drives the loop now, or asks the user.
     pub is_driven: bool,
     /// The question that it asks.
     pub asks: Option<AwaitingChoice>,
@@ -164,7 +164,7 @@ impl LoopFollower {
         &self.store
     }
 
-    /// Looks at the files. What cannot be read now is read at the next look. A loop that is replayed is driven until its
+    /// Reads the files. What cannot be read now is read by the next call. A loop that is replayed is driven until its
     /// last event.
     pub fn poll(&mut self) -> News {
         let mut news = self.look();
@@ -238,7 +238,7 @@ pub fn asked(store: &Store) -> Option<AwaitingChoice> {
     state.asked().cloned()
 }
 
-/// Returns the process that drives the loop, or asks a person how to go on.
+/// Returns the process that drives the loop, or asks the user how to continue.
 pub fn driver(store: &Store) -> Option<i32> {
     let holder = store.holder().filter(|_| is_driven(store));
     holder.or_else(|| Some(asked(store)?.pid))

@@ -16,7 +16,7 @@ pub struct NextStep {
     pub only_shows: bool,
 }
 
-/// The driver of the loop: a person who types the steps, or `git ralph run`.
+/// The driver of the loop: the user, who types the steps, or `git ralph run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// One step at a time.
@@ -158,7 +158,7 @@ impl Status {
         ]
     }
 
-    /// Returns what goes on with the loop, without `git ralph`.
+    /// Returns the command that continues the loop, without `git ralph`.
     fn step(&self, verb: &str, driver: Driver) -> String {
         let verb = match driver {
             Driver::Steps => verb,

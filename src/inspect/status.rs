@@ -61,7 +61,7 @@ pub struct Status {
     pub list: ListNotes,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
-    /// The attempt whose work was restored so that a person can complete it, as story@number; null if there is none.
+    /// The attempt whose work `git ralph restore` restored, as story@number; null if there is none.
     pub restored: Option<String>,
     /// The story being worked on, or the next one.
     pub current: Option<CurrentStory>,
@@ -71,18 +71,18 @@ pub struct Status {
     pub running: Option<RunningAttempt>,
     /// The gate that runs now, before any attempt; null if none does.
     pub gate: Option<GateAtWork>,
-    /// The wait for the agent's service that goes on now; null if there is none.
+    /// The current wait for the agent's service; null if there is none.
     pub waiting: Option<Waiting>,
-    /// The question that a run asks a person; null if none does.
+    /// The question that a run asks the user; null if none does.
     pub awaiting_choice: Option<Asked>,
-    /// The reason why the last step or run ended before its time; null if its story is the reason, or an attempt or a
-    /// wait goes on.
+    /// The reason why the last step or run ended before its time; null if its story is the reason, or during an attempt or
+    /// a wait.
     pub stopped: Option<String>,
     /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
     pub session: Option<SessionStatus>,
-    /// Number of commits above the checkpoint that a person has made, as far as git's hooks have noted them.
+    /// Number of the user's commits above the checkpoint, as far as git's hooks have noted them.
     pub commits_by_hand: usize,
     /// The position of HEAD in the loop's work tree, if it is not on its branch; null also if that is unknown.
     pub away: Option<String>,
@@ -203,7 +203,7 @@ impl Waiting {
     }
 }
 
-/// A question to a person in a status.
+/// A question to the user in a status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Asked {
     /// The process id of the git-ralph that asks.
@@ -239,13 +239,13 @@ impl Asked {
 pub struct SessionStatus {
     /// The agent's id of the session.
     pub id: String,
-    /// True if it was told to go on, and no end and no error was reported since.
+    /// True if git-ralph asked it to continue, and no end and no error was reported since.
     pub at_work: bool,
     /// Time of the latest call of one of its hooks.
     pub seen: Timestamp,
     /// The id of the story that it was given, if that is still open.
     pub story: Option<String>,
-    /// True if it ended although it was told to go on.
+    /// True if it ended although git-ralph asked it to continue.
     pub ended_early: bool,
     /// The error of its service that stopped it.
     pub error: Option<String>,
@@ -312,7 +312,7 @@ impl Status {
         Self::remembered(state).with(running, waiting, repo, state)
     }
 
-    /// Adds what goes on now, and how the loop was closed.
+    /// Adds what runs now, and how the loop was closed.
     fn with(
         mut self,
         running: Option<RunningAttempt>,
@@ -335,17 +335,17 @@ impl Status {
         let top = &repo.top;
         if state.work_tree() != top.as_path() {
             let place = state.work_tree();
-            let told = match go_to_own_refused(repo, state)? {
+            let status = match go_to_own_refused(repo, state)? {
                 Some(refusal) => Self {
                     work_tree_is_gone: true,
                     way_back: refusal.advice().hint.map(|command| (command, "to make it again")),
-                    ..Self::told(state, None, Some(refusal.to_string()))
+                    ..Self::from_listing(state, None, Some(refusal.to_string()))
                 },
                 None => Self::of(state, place).await,
             };
             // Every command finds the loop's own work tree.
             let work_tree = (!state.has_own_work_tree()).then(|| place.to_owned());
-            return Ok(Self { work_tree, ..told });
+            return Ok(Self { work_tree, ..status });
         }
         let is_there = |head: &Head| {
             let own = state.loop_head();
@@ -355,11 +355,11 @@ impl Status {
             && state.has_branch()
             && let Some(gone) = checkpoint_gone(repo, head, state).await
         {
-            let told = Self::of(state, top).await;
+            let status = Self::of(state, top).await;
             return Ok(Self {
                 problem: Some(gone.to_string()),
                 way_back: gone.hint().map(|command| (command, TO_CHECKPOINT)),
-                ..told
+                ..status
             });
         }
         // HEAD may have moved back since the command began.
@@ -385,18 +385,18 @@ impl Status {
         };
         Ok(Self {
             way_back: way_back.map(|command| (command, "to go on")),
-            ..Self::told(state, None, Some(problem))
+            ..Self::from_listing(state, None, Some(problem))
         })
     }
 
     /// Returns the status of a loop whose story list is at `top`.
     pub async fn of(state: &State, top: &Path) -> Self {
         if !state.is_live() {
-            return Self::told(state, None, None);
+            return Self::from_listing(state, None, None);
         }
         match listing_of(state, top).await {
-            Ok(listing) => Self::told(state, Some(&listing), None),
-            Err(error) => Self::told(state, None, Some(error.to_string())),
+            Ok(listing) => Self::from_listing(state, Some(&listing), None),
+            Err(error) => Self::from_listing(state, None, Some(error.to_string())),
         }
     }
 
@@ -406,11 +406,11 @@ impl Status {
         Self {
             stories_done: listed.map(|listed| listed.done),
             stories_total: listed.map(|listed| listed.total),
-            ..Self::told(state, None, None)
+            ..Self::from_listing(state, None, None)
         }
     }
 
-    fn told(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
+    fn from_listing(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
         let counts = listing.map(progress_of);
         let progress = state.progress();
         let next_up = listing.map(|listing| upcoming(listing, &progress.skipped));

@@ -129,8 +129,8 @@ fn holder_is_gone(state: &State) -> bool {
     Store::new(&layout.common_dir, &state.change).holder_is_gone()
 }
 
-/// Describes a person's actions since: commits on the loop's branch that git's hooks have noted, and a HEAD that is
-/// elsewhere.
+/// Describes the user's actions since: commits on the loop's branch that git's hooks have noted, and a HEAD on another
+/// branch.
 fn by_hand(state: &State) -> String {
     let mut words = String::new();
     match commits(state) {

@@ -18,7 +18,7 @@ pub struct Summary {
     pub seconds: f64,
     /// Their cost in US dollars, as far as the agents reported it.
     pub cost: Option<f64>,
-    /// Number of the attempts that told no cost.
+    /// Number of attempts without a reported cost.
     pub cost_unknown: usize,
     /// The size of the checkpoints' changes.
     pub changed: DiffSize,

@@ -323,7 +323,7 @@ async fn examine_change(top: &Path, change: String, settings: &Settings, notes: 
             found.warnings = Some(listing.warnings.len());
         }
         Err(error) => {
-            // What a source lacks is told with the command that reads it again.
+            // The hint for a malformed source is the command that reads it again.
             let is_content = matches!(&error, Error::Source(SourceError::Malformed { .. }));
             let hint = error.hint().filter(|_| !is_content);
             let again = format!("fix it, then run: git ralph stories {}", typed(&found.change));
