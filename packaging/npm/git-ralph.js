@@ -13,7 +13,7 @@ try {
   console.error(`git-ralph: npm did not install the package ${name}
 
 There are packages for Linux with glibc and for macOS, on x64 and arm64. If this is one of
-them, install git-ralph without --omit=optional. Elsewhere, install it with cargo.`);
+them, install git-ralph without --omit=optional. On other systems, install it with cargo.`);
   process.exit(1);
 }
 

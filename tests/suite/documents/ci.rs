@@ -33,7 +33,7 @@ fn job_continues_where_another_job_stopped() {
         (last, clone)
     };
     let (first, clone) = job("first", "3s");
-    assert_eq!(first, "there is more to do: the next job goes on");
+    assert_eq!(first, "there is more to do: the next job continues");
     assert!(clone.join("ralph.html").is_file());
     fs::write(&go, "").unwrap();
     let done = "every change is done: see the branches ralph/<change>";
