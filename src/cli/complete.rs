@@ -350,7 +350,7 @@ impl From<Story> for Known {
 
 fn phase_words(phase: Phase) -> &'static str {
     match phase {
-        Phase::Ready => "goes on",
+        Phase::Ready => "stories are left",
         Phase::Running => "an attempt runs, or was cut off",
         Phase::Failed => "a story failed, retries are left",
         Phase::Exhausted => "a story failed, no retries are left",

@@ -26,7 +26,7 @@ pub struct StepArgs {
     /// Changes of tests.
     #[command(flatten)]
     pub tests: TestChanges,
-    /// Go on although an agent's own session was at work on the loop lately
+    /// Continue although an agent's own session worked on the loop lately
     #[arg(long)]
     pub force: bool,
     /// Show the story, settings, agent and gates of the attempt; change nothing
@@ -187,7 +187,7 @@ pub struct CompleteArgs {
     pub json: bool,
 }
 
-/// The arguments of commands by which a person speaks for a story.
+/// The arguments of commands with which the user decides about a story.
 #[derive(Debug, Args)]
 pub struct ManualArgs {
     /// The change; defaults to that of the current branch, or to the only active loop

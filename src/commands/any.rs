@@ -102,7 +102,7 @@ impl Worker {
                 self.exit = both.max_by_key(|exit| badness(*exit));
                 return None;
             }
-            // On a terminal a person was asked, and has left it so.
+            // On a terminal the user was asked, and has left it so.
             Ok(ended) if ended.exit == Exit::RetriesSpent && !screen.can_ask() => {
                 ("a story has no retries left".to_owned(), ended.exit)
             }
@@ -170,12 +170,12 @@ impl Passed {
         new.insert(exit);
     }
 
-    /// Says how many there are that need a person.
+    /// Prints how many changes need attention.
     fn tell(&self, screen: Screen) {
         let number = self.sick.len() as u64;
         if number > 0 {
             let what = counted(number, "change needs", "changes need");
-            screen.say(&format!("{what} a person: git ralph queue\n"));
+            screen.say(&format!("{what} attention: git ralph queue\n"));
         }
     }
 }
@@ -268,7 +268,7 @@ async fn next(
     }
     let free: Vec<_> = queue.free().filter(|entry| !passed.has(&entry.change)).collect();
     if let Some(first) = free.first() {
-        // Workers that begin at the same time shall not all want the same one.
+        // A random choice, because workers that begin at the same time would all take the first one.
         let alike = free
             .iter()
             .take_while(|entry| (entry.phase == "new") == (first.phase == "new"));
@@ -281,7 +281,7 @@ async fn next(
     wait_for(&queue, watch, pause)
 }
 
-/// Waits for holders that may be dead; a holder that was seen to renew its lease is at work.
+/// Waits for holders that may be dead; a holder that renewed its lease meanwhile is alive.
 fn wait_for(queue: &Queue, watch: &Watch, pause: Duration) -> Result<Turn, Error> {
     let mut held = queue.held().peekable();
     if held.peek().is_none() {

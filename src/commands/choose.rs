@@ -1,4 +1,4 @@
-//! Asks a person at the end of a loop. The question says what each answer will do, and whether it can.
+//! Asks the user at the end of a loop. The question says what each answer will do, and whether it can.
 
 use crate::cli;
 use crate::engine::question::{self, Answered, Over};

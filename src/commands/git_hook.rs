@@ -16,7 +16,7 @@ pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
     HookCall::read(args)
 }
 
-/// Answers git, and shows a refusal to the person.
+/// Answers git, and prints a refusal.
 pub async fn run(asked: &HookCall) -> Exit {
     match repository_hooks::answer(asked, &mut io::stdin().lock()).await {
         Answer::GoOn => Exit::Done,

@@ -13,7 +13,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Work on a story yourself", &["complete", "fail"]),
-    ("Go on elsewhere", &["push", "pull", "queue"]),
+    ("Continue on another machine", &["push", "pull", "queue"]),
     (
         "Set up",
         &["doctor", "install", "hooks", "prune", "help", "demo", "version"],

@@ -9,8 +9,8 @@ use crate::remote::{Server, Taken, Tenure, Watch, require_branch};
 use crate::settings::{Settings, Strategy};
 use crate::state::Store;
 
-/// Takes the loop on the remote that is typed or set, and makes it here as it is there. Without a remote there is nothing
-/// to hold. Returns `None` if the loop is closed, and all that was left to do was to say so there.
+/// Takes the loop on the typed or configured remote, and checks it out in this repository. Without a remote there is
+/// nothing to take. Returns `None` if the loop is closed, and only the remote had to be updated.
 pub(super) async fn hold<'o>(
     context: Context<'o>,
     change: &Change,
@@ -31,7 +31,7 @@ pub(super) async fn hold<'o>(
     Ok(left.map(|(context, tenure)| (context, Some(tenure))))
 }
 
-/// Takes a loop on a remote, and makes it here if it is not here as it is there.
+/// Takes a loop on a remote, and checks it out if this repository does not have its state.
 async fn take<'o>(
     context: Context<'o>,
     server: Server,
@@ -92,7 +92,7 @@ async fn tell_of_its_end<'o>(
     Ok(Some((open.close().await?, tenure)))
 }
 
-/// Refuses a loop that is active here while HEAD is elsewhere: the list of another commit says less than is done.
+/// Refuses a loop that is active here while HEAD is at another commit: the list of that commit lacks marks.
 fn require_in_place(context: &Context<'_>, change: &Change) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
     let here = live.filter(|state| state.work_tree() == context.repo.top);

@@ -59,7 +59,7 @@ pub async fn run(work: Work) -> Exit {
         Work::Session(event, call, place) => {
             let narrator = Narrator::new(SILENT);
             let answer = Box::pin(agent_sessions::answer(event, &call, &place, &narrator)).await;
-            let answer = answer.unwrap_or_else(|error| told(&error));
+            let answer = answer.unwrap_or_else(|error| error_answer(&error));
             give(&answer, call.event.as_deref());
             // Any other code would be an answer too, with a different meaning for each agent.
             Exit::Done
@@ -97,14 +97,14 @@ fn look_at_session(event: Event) -> Option<Work> {
         Ok(Some(place)) => Some(Work::Session(event, Box::new(call), place)),
         Ok(None) => None,
         Err(error) => {
-            give(&told(&error), call.event.as_deref());
+            give(&error_answer(&error), call.event.as_deref());
             None
         }
     }
 }
 
 /// Returns the answer after an error, which is also printed on standard error.
-fn told(error: &Error) -> Answer {
+fn error_answer(error: &Error) -> Answer {
     Screen::default().fail("", error);
     Answer::error(error)
 }

@@ -70,14 +70,14 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             Some(agent) => install(screen, agent, of.project).await?,
             None => {
                 let outcomes = repository_hooks::install(&repository().await?).await?;
-                tell(screen, &outcomes, "git's hooks are as they should be");
+                tell(screen, &outcomes, "the hooks are already installed");
             }
         },
         Action::Uninstall(of) => match agent_of(&of) {
             Some(agent) => uninstall(screen, agent, of.project).await?,
             None => {
                 let outcomes = repository_hooks::uninstall(&repository().await?).await?;
-                tell(screen, &outcomes, "no hook of git's is git-ralph's");
+                tell(screen, &outcomes, "no git-ralph hooks are installed");
             }
         },
         Action::Status { json } => status(screen, json).await?,
@@ -134,7 +134,7 @@ async fn install(screen: Screen, agent: &'static Agent, project: bool) -> Result
     if changed.hooks.is_empty() {
         screen.say(&format!("unchanged: {}\n", changed.path.display()));
     } else {
-        screen.answer(&told(&changed, "added", "made"));
+        screen.answer(&summary(&changed, "added", "made"));
     }
     if let Some(top) = top
         && !is_ignored(&top, &path).await
@@ -157,12 +157,12 @@ async fn uninstall(screen: Screen, agent: &'static Agent, project: bool) -> Resu
             changed.path.display()
         ));
     } else {
-        screen.answer(&told(&changed, "removed", "the whole file"));
+        screen.answer(&summary(&changed, "removed", "the whole file"));
     }
     Ok(())
 }
 
-fn told(changed: &Changed, what: &str, whole: &str) -> String {
+fn summary(changed: &Changed, what: &str, whole: &str) -> String {
     let mut text = changed.path.display().to_string();
     if changed.whole {
         let _ = write!(text, " ({whole})");

@@ -19,7 +19,7 @@ use crate::state::{State, Store};
 use crate::ui::{self, Narrator, Printer, Screen, pager};
 use clap_complete::engine::ArgValueCandidates;
 
-/// Time between two looks at a log that grows.
+/// Time between two reads of a log that grows.
 const POLL: Duration = Duration::from_millis(250);
 
 /// The arguments of `git ralph log`.

@@ -115,7 +115,7 @@ pub enum Command {
     /// COMPLETE makes a checkpoint. Otherwise what the agent did is saved in a ref, and the work tree is reset to
     /// the last checkpoint. To try a failed story again, use git ralph retry.
     Next(Verb<cli::StepArgs>),
-    /// Have the agent attempt the failed story again, told why it failed
+    /// Have the agent attempt the failed story again, with the reason
     Retry(Verb<cli::StepArgs>),
     /// Close a loop: bring the work back, or stay on the loop's branch
     ///
@@ -153,7 +153,7 @@ pub enum Command {
     Skip(Verb<skip::Args>),
     /// Ask a reviewer about a checkpoint
     ///
-    /// Another agent (ralph.review) looks at what an attempt did, and says whether the story is complete. Changes nothing, and
+    /// Another agent (ralph.review) reads the work of an attempt, and says whether the story is complete. Changes nothing, and
     /// counts nothing.
     Review(Verb<review::Args>),
     /// Restore the state before the loop; the loop's work stays in a ref
@@ -167,7 +167,7 @@ pub enum Command {
     Restore(Verb<restore::Args>),
     /// Remove old refs, logs and trash of finished loops
     Prune(Verb<prune::Args>),
-    /// Put a loop on a git remote, so that it can go on elsewhere
+    /// Put a loop on a git remote, to continue it on another machine
     ///
     /// State, events, learnings and failed attempts travel in one ref, which only moves from where it was last seen. The
     /// branch ralph/<change> is copied beside it, for people and pull requests. The loop is free there afterwards.

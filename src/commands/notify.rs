@@ -1,4 +1,4 @@
-//! Notifies a person that a long run has ended, or asks something (`ralph.notify`).
+//! Notifies the user that a long run has ended, or asks something (`ralph.notify`).
 
 use std::time::{Duration, Instant};
 

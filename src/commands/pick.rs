@@ -12,7 +12,7 @@ use crate::stories::{self, SourceError};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
-/// Finds the change of a run; if there are several, a person at a terminal may pick one.
+/// Finds the change of a run; if there are several, the user at a terminal may pick one.
 pub(super) async fn change_to_run(
     screen: Screen,
     context: &Context<'_>,

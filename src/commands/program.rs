@@ -36,14 +36,14 @@ pub fn main() -> ExitCode {
     let typed = grouped(Cli::command()).try_get_matches();
     let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => cli,
-        Err(asked) => return told(&usage::explained(asked)),
+        Err(asked) => return print_instead(&usage::explained(asked)),
     };
     trace::begin(cli.verbose);
     with_runtime(super::run(cli))
 }
 
 /// Prints the help, the version, or what is wrong with the command line.
-fn told(asked: &clap::Error) -> ExitCode {
+fn print_instead(asked: &clap::Error) -> ExitCode {
     match asked.print() {
         Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
             trace::begin(0);

@@ -18,7 +18,7 @@ use clap_complete::engine::ArgValueCandidates;
 use serde_json::{Value, json};
 
 /// Finds the loop to bring here if none is named: that of this work tree, if the remote has it, else the only one that
-/// goes on there, else the only one.
+/// is not finished there, else the only one.
 async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Result<Change, Error> {
     let loops = server.list().await?;
     if let Ok(here) = context.resolve_change(None)

@@ -209,7 +209,7 @@ fn rendered(
     (page(reports, options), Some(file))
 }
 
-/// Writes the report where a person wants it. A regular file is replaced; anything else, such as a pipe or a link, is
+/// Writes the report to the given path. A regular file is replaced; anything else, such as a pipe or a link, is
 /// written through, but not a link in the repository, which may be an attempt's.
 fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());

@@ -22,6 +22,6 @@ pub(super) async fn report_of(
     } else {
         None
     };
-    let mut told = |done, total| progress.differences(done, total);
-    of_loop(&context.repo, state, listing.as_ref(), wanted, &mut told).await
+    let mut show = |done, total| progress.differences(done, total);
+    of_loop(&context.repo, state, listing.as_ref(), wanted, &mut show).await
 }

@@ -16,7 +16,7 @@ use crate::state::Store;
 use crate::ui::Screen;
 use crate::ui::report::Progress;
 
-/// Makes the reports of the loops on a remote; each that cannot be read is told, and the exit code says so.
+/// Makes the reports of the loops on a remote; prints each that cannot be read, and the exit code says so.
 pub(super) async fn reports(
     screen: Screen,
     context: &Context<'_>,
@@ -73,10 +73,10 @@ async fn one(
         ..wanted.clone()
     };
     let files = Files::new(repo, &entry.change, &portable.events)?;
-    let mut told = |done, total| progress.differences(done, total);
+    let mut show = |done, total| progress.differences(done, total);
     // No work tree has a later one.
     let listing = list_at_checkpoint(&repo.git, &portable.state).await;
-    let mut report = of_loop(&files.repo, &portable.state, listing.as_ref(), &wanted, &mut told).await?;
+    let mut report = of_loop(&files.repo, &portable.state, listing.as_ref(), &wanted, &mut show).await?;
     if let Some(mut outcome) = outcome_of(server.name(), &entry) {
         wanted.redaction.apply_to_outcome(&mut outcome);
         report.outcome = outcome;

@@ -64,10 +64,10 @@ pub struct Args {
     /// Start although a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
-    /// Go on although an agent's own session was at work on the loop lately
+    /// Continue although an agent's own session worked on the loop lately
     #[arg(long)]
     pub force: bool,
-    /// Show the view on the whole terminal, which can be left while the loop goes on (ralph.view)
+    /// Show the view on the whole terminal, which can be left while the loop continues (ralph.view)
     #[arg(long, conflicts_with = "json")]
     pub view: bool,
     /// Hold the loop on this git remote, and push each step there (ralph.remote)
@@ -147,7 +147,7 @@ pub(super) async fn one(
     let step = step_options(&open, args);
     let exit = work(screen, &mut open, &step, args, tenure.as_ref()).await;
     if !open.is_held() {
-        // It is for another process to say where the loop stands.
+        // The process that holds the loop prints the summary.
         return exit.map(|exit| Ended {
             exit,
             may_go_on: false,
@@ -245,7 +245,7 @@ fn step_options(open: &Loop<'_>, args: &Args) -> AttemptOptions {
     }
 }
 
-/// Runs the loop until it stops, and again after each answer of a person that lets it go on. Returns how it ended.
+/// Runs the loop until it stops, and again after each answer of the user that continues it. Returns how it ended.
 async fn work(
     screen: Screen,
     open: &mut Loop<'_>,

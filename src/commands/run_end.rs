@@ -1,4 +1,4 @@
-//! The end of a run: says where the loop stands, asks a person what to do with it, and closes it.
+//! Ends a run: prints where the loop stands, asks the user what to do with it, and closes it.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ enum Answer {
     Close(Option<Finish>),
     /// The run continues.
     GoesOn,
-    /// The question was ended from elsewhere.
+    /// Another process ended the question.
     Over(Exit),
 }
 
@@ -64,7 +64,7 @@ impl RunEnd {
             .or(set_finish(&step.settings))
             .filter(|_| self.may_close(&step.settings));
         let asks = close.is_none() && at_its_end && screen.can_ask();
-        // A person who is asked, or has answered before, need not type anything.
+        // A user who is asked, or has answered before, need not type anything.
         let is_decided = asks || close.is_some();
         let text = self.tell(screen, open, &summary, is_decided).await;
         if asks {

@@ -69,13 +69,13 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     } else if all.is_empty() && exit == Exit::Done {
         let changes = stories::changes(&context.repo.top);
         screen.say(&match changes.as_slice() {
-            [] => "there is no loop here; to begin one: git ralph start <change>\n".to_owned(),
+            [] => "there is no loop in this repository; to begin one: git ralph start <change>\n".to_owned(),
             [only] => format!(
-                "there is no loop here; to begin one: git ralph start {only}\n",
+                "there is no loop in this repository; to begin one: git ralph start {only}\n",
                 only = typed(only)
             ),
             several => format!(
-                "there is no loop here; to begin one: git ralph start <change> ({})\n",
+                "there is no loop in this repository; to begin one: git ralph start <change> ({})\n",
                 several.iter().map(typed).collect::<Vec<_>>().join(", ")
             ),
         });

@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words that people know from other programs, and the command to type instead.
-const ELSEWHERE: &[(&[&str], &str)] = &[
+const OTHER_WORDS: &[(&[&str], &str)] = &[
     (&["resume", "continue", "go"], "to continue a loop: git ralph run"),
     (&["list", "ls", "loops"], "to list the loops: git ralph status"),
     (
@@ -37,7 +37,7 @@ pub fn explained(mut error: clap::Error) -> clap::Error {
             let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
                 return error;
             };
-            let instead = ELSEWHERE
+            let instead = OTHER_WORDS
                 .iter()
                 .find(|(words, _)| words.contains(&typed.as_str()));
             if let Some((_, instead)) = instead {
@@ -72,7 +72,7 @@ mod tests {
         );
         assert!(!said("resume").contains("similar"), "{}", said("resume"));
         assert!(said("staus").contains("'status'"), "{}", said("staus"));
-        for (words, instead) in ELSEWHERE {
+        for (words, instead) in OTHER_WORDS {
             for word in *words {
                 assert!(said(word).contains(instead), "{word}: {}", said(word));
             }

@@ -62,7 +62,7 @@ fn ends(state: &State, settings: &Settings) -> Option<Timestamp> {
     state.common.started.checked_add(settings.max_duration?).ok()
 }
 
-/// Begins the view of the loop that this process drives; a person who leaves it is told where the loop stands.
+/// Begins the view of the loop that this process drives; prints where the loop stands when the user leaves it.
 pub(super) async fn begin(screen: Screen, context: &Context<'_>, change: &Change) -> Option<ViewThread> {
     let setup = setup(context, std::slice::from_ref(change), true).await;
     let (common_dir, change) = (context.repo.common_dir.clone(), change.clone());

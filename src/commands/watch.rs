@@ -25,7 +25,7 @@ use crate::ui::view::{Closing, Left};
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
-/// Time between two looks at the files.
+/// Time between two reads of the files.
 const POLL: Duration = Duration::from_millis(200);
 
 /// The arguments of `git ralph watch`.
@@ -127,7 +127,7 @@ const AFTER_A_FAILURE: [Choice; 6] = [
     Choice::Quit,
 ];
 
-/// Asks how to finish a loop that has come to its end. The loop is held only to look at it: meanwhile others may go on.
+/// Asks how to finish a loop that has ended. The loop is locked only to read it: meanwhile others may continue.
 async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(Choice, Summary), Error> {
     ui::set_subject(change);
     let open = engine::open(context, change).await?;
@@ -178,7 +178,7 @@ fn watched(context: &Context<'_>, name: Option<&str>) -> Result<Vec<Change>, Err
     Ok(vec![resolve(context, name)?])
 }
 
-/// Prints what happens until every loop has come to rest; returns the exit code of the first that did not end well.
+/// Prints what happens until every loop has stopped; returns the exit code of the first that did not end well.
 async fn plain(
     screen: Screen,
     context: &Context<'_>,
@@ -200,19 +200,19 @@ async fn plain(
         .collect();
     loop {
         for (change, followed, exit) in loops.iter_mut().filter(|(_, _, exit)| exit.is_none()) {
-            let told = followed.poll();
-            *exit = told.exit;
+            let new = followed.poll();
+            *exit = new.exit;
             if args.json {
-                screen.json(&told.json);
+                screen.json(&new.json);
             } else if changes.len() > 1 {
-                let lines = told.words.lines();
+                let lines = new.words.lines();
                 screen.answer(
                     &lines
                         .map(|line| format!("{change}: {line}\n"))
                         .collect::<String>(),
                 );
             } else {
-                screen.answer(&told.words);
+                screen.answer(&new.words);
             }
         }
         let exits: Option<Vec<Exit>> = loops.iter().map(|(_, _, exit)| *exit).collect();

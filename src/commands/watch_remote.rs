@@ -20,7 +20,7 @@ use crate::ui::{self, Screen};
 /// The time between two looks.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches until no run works on a loop and none can take one; returns whether a person is needed then.
+/// Watches until no run works on a loop and none can take one; returns whether any of them needs attention then.
 pub(super) async fn run(
     screen: Screen,
     context: &Context<'_>,
@@ -68,7 +68,7 @@ pub(super) async fn run(
     }
 }
 
-/// Returns the exit code if nothing is left that goes on by itself.
+/// Returns the exit code if no run works on any of them, or can.
 fn exit_of(entries: &[Entry]) -> Option<Exit> {
     let standings: Vec<Standing> = entries.iter().map(Entry::standing).collect();
     if standings
@@ -81,7 +81,7 @@ fn exit_of(entries: &[Entry]) -> Option<Exit> {
     Some(if needs { Exit::Person } else { Exit::Done })
 }
 
-/// The lines that were told so far.
+/// The lines that were printed so far.
 struct Watching {
     screen: Screen,
     json: bool,
@@ -153,7 +153,7 @@ impl Watching {
     }
 }
 
-/// Returns whether nothing is to be told: a holder that renews its lease is the usual case.
+/// Returns whether there is nothing to print: a holder that renews its lease is the usual case.
 fn is_same(old: &Entry, new: &Entry) -> bool {
     let of = |entry: &Entry| Entry {
         renewed: None,

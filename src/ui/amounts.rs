@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Zoned};
 
 use crate::names::{counted, dollars};
 
-/// Returns the sum of the costs of attempts, and the number of those that told none, if there are any.
+/// Returns the sum of the costs of attempts, and the number of those without a reported cost, if there are any.
 pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
     match unknown {
         0 => dollars(known),
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn long_wait_shows_the_clock_time() {
         let until = "2026-11-22T17:00:20[UTC]".parse().unwrap();
-        let told = |seconds| waiting_time(seconds, &until);
-        assert_eq!(told(11), "in 11s");
-        assert_eq!(told(90), "at 17:00, in 1m 30s");
-        assert_eq!(told(4 * 3600 + 59 * 60 + 40), "at 17:00, in 4h 59m");
-        assert_eq!(told(100 * 3600), "on 2026-11-22 at 17:00, in 100h");
-        assert!(told(u64::MAX).contains("in "));
+        let shown = |seconds| waiting_time(seconds, &until);
+        assert_eq!(shown(11), "in 11s");
+        assert_eq!(shown(90), "at 17:00, in 1m 30s");
+        assert_eq!(shown(4 * 3600 + 59 * 60 + 40), "at 17:00, in 4h 59m");
+        assert_eq!(shown(100 * 3600), "on 2026-11-22 at 17:00, in 100h");
+        assert!(shown(u64::MAX).contains("in "));
     }
 }

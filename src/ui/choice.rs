@@ -15,7 +15,7 @@ use crate::signal::Stop;
 /// Time between two looks for the end of a question, in milliseconds.
 const POLL: u8 = 100;
 
-/// Something that a person can choose by its first letter.
+/// Something that the user can choose by its first letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Try the story again.
@@ -106,7 +106,7 @@ pub async fn ask(
     }
 }
 
-/// Lets a person pick one of several by its number or its name; returns `None` if none is picked.
+/// Lets the user pick one of several by its number or its name; returns `None` if none is picked.
 pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop) -> Option<usize> {
     let screen = Screen {
         quiet: false,

@@ -1,4 +1,4 @@
-//! The findings of `git ralph doctor`, as a person reads them.
+//! Prints the findings of `git ralph doctor` as text.
 
 use std::fmt::Write;
 use std::path::PathBuf;

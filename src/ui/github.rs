@@ -56,7 +56,7 @@ impl Pause {
     }
 }
 
-/// Returns a text in which the log of a workflow finds no command; elsewhere the text is unchanged.
+/// Returns a text in which the log of a workflow finds no command; outside of a workflow the text is unchanged.
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if is_there() && (text.contains("::") || text.contains("##[")) {
         Cow::Owned(inert(text))

@@ -150,7 +150,7 @@ impl Screen {
         }
     }
 
-    /// Returns true if a person can be asked.
+    /// Returns true if the user can be asked.
     pub fn can_ask(self) -> bool {
         io::stdin().is_terminal()
     }

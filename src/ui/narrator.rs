@@ -46,13 +46,13 @@ impl Observer for Narrator {
             News::Begins(heading) => tale.begins(heading),
             News::Stopping => tale.say("  stopping it; press Ctrl-C again to kill it\n"),
             News::Tick => tale.tick(),
-            // Elsewhere than on a terminal the event has said it all.
+            // Without a terminal, the line of the event is enough.
             News::Countdown(left) => tale.live.draw(&amounts::countdown(left)),
         }
     }
 }
 
-/// What has been told so far.
+/// What has been printed so far.
 #[derive(Debug)]
 struct Tale {
     screen: Screen,

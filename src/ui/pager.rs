@@ -1,4 +1,4 @@
-//! Shows a long text to a person: a manual page with man, anything else with the pager that git would use. Both take
+//! Shows a long text to the user: a manual page with man, anything else with the pager that git would use. Both take
 //! over this process, and read from a file without a name, so that nothing is left to wait for or to clean up.
 
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ pub fn man(page: &str) -> io::Error {
     take_over("man", &["-l", "-"], page)
 }
 
-/// Shows a text through the pager that git would use in `dir`, where a terminal reads it, and prints it elsewhere.
+/// Shows a text through the pager that git would use in `dir`; without a terminal, prints it.
 pub async fn show(screen: Screen, dir: &Path, text: &str) {
     let stdout = anstream::stdout();
     if stdout.is_terminal()
@@ -80,7 +80,7 @@ pub(super) fn show_git(top: &Path, args: &[&str]) -> io::Result<()> {
 fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path) -> io::Result<()> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a person looks at it for as long as they like"
+        reason = "the user reads it for as long as they like"
     )]
     let mut command = std::process::Command::new(program);
     let less = std::env::var("LESS").unwrap_or_else(|_| "R".to_owned());

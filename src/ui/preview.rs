@@ -1,4 +1,4 @@
-//! The preview of a loop, as a person reads it.
+//! Prints the preview of a loop as text.
 
 use std::fmt::Write;
 

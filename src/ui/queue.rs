@@ -1,4 +1,4 @@
-//! The queue as a person reads it.
+//! Prints the queue as text.
 
 use std::fmt::Write;
 
@@ -68,7 +68,7 @@ fn sums(queue: &Queue) -> String {
     let parts = [
         (queue.run, "runs", "run"),
         (queue.wait, "waits", "wait"),
-        (queue.need_person, "needs a person", "need a person"),
+        (queue.need_person, "needs attention", "need attention"),
         (queue.finished, "finished", "finished"),
     ];
     let parts = parts.into_iter().filter(|(number, ..)| *number > 0);

@@ -203,7 +203,7 @@ impl AgentOutput {
         &self.colours
     }
 
-    /// Goes on with one byte; returns false if what was before it ends without it.
+    /// Takes one byte; returns false if the sequence before ends without it.
     fn takes(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
         let Some(escape) = self.escape else {
             return self.takes_text(byte, safe);
@@ -247,7 +247,7 @@ impl AgentOutput {
         }
     }
 
-    /// Goes on in text; returns false if the character before is broken off and the byte begins another.
+    /// Takes a byte of text; returns false if the character before is broken off and the byte begins another.
     fn takes_text(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
         let goes_on = matches!(byte, 0x80..=0xbf);
         if !self.begun.is_empty() && !goes_on {
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn control_characters_are_shown_as_text() {
         for (text, seen) in [
-            ("a title\n\tit goes on", "a title\n\tit goes on"),
+            ("a title\n\tsecond line", "a title\n\tsecond line"),
             ("\x1b]52;c;cm0=\x07", "^[]52;c;cm0=^G"),
             ("\x1b[2J\x1b[31mred\x1b[0m", "^[[2J^[[31mred^[[0m"),
             ("a\rb\x08\x7f\0", "a^Mb^H^?^@"),

@@ -35,10 +35,10 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         }
         (None, Phase::Finished) => text.push_str(match status.closed.as_deref() {
             Some("abort") => "aborted: its work is on no branch\n",
-            Some("aside") => "set aside: it goes on from the remote\n",
+            Some("aside") => "set aside: it continues from the remote\n",
             _ => "finished\n",
         }),
-        // Why none can be told is said above.
+        // The problem is printed above.
         (None, _) => {}
     }
     text.push_str(&who_is_at_work(status, columns));
@@ -68,8 +68,7 @@ fn progress(status: &Status) -> String {
         let far = amounts::far(done, total, &status.skipped);
         let alone = match status.by_promise_alone {
             None | Some(0) => String::new(),
-            Some(1) => "; 1 rests on a promise alone".to_owned(),
-            Some(alone) => format!("; {alone} rest on a promise alone"),
+            Some(alone) => format!("; {alone} accepted on the agent's promise alone"),
         };
         let unpromised = match status.without_promise {
             None | Some(0) => String::new(),
@@ -185,7 +184,7 @@ fn on_the_clock(time: Timestamp, zone: TimeZone) -> String {
     time.strftime(form).to_string()
 }
 
-/// Describes a question to a person, with the time on the clock at which it was asked.
+/// Describes a question to the user, with the time on the clock at which it was asked.
 fn of_question(asked: &Asked, zone: TimeZone) -> String {
     let since = on_the_clock(asked.since, zone);
     format!("git-ralph ({}) asks since {since}:", asked.process)
@@ -209,7 +208,7 @@ fn of_session(session: &SessionStatus) -> Option<String> {
     let silent = Timestamp::now().duration_since(session.seen).as_secs_f64();
     let what = match session.story {
         Some(_) => "was given it",
-        None => "was told to go on",
+        None => "was asked to continue",
     };
     session
         .at_work

@@ -1,4 +1,4 @@
-//! A story list as a person reads it.
+//! Prints a story list as text.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Fits lines to the terminal. Elsewhere (pipes, files, CI) no line is broken: programs need no width.
+//! Fits lines to the terminal. Without one (pipes, files, CI) no line is broken: programs need no width.
 
 use std::env;
 use std::os::fd::AsFd;

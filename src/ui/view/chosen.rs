@@ -1,4 +1,4 @@
-//! The parts that a person has chosen to see, and the ways from one to another. Pure: knows a loop and texts, no file and
+//! The parts that the user has chosen to see, and the ways from one to another. Pure: knows a loop and texts, no file and
 //! no screen.
 
 use super::lines::Lines;
@@ -15,11 +15,11 @@ pub(super) enum Page {
     Help,
 }
 
-/// The parts that a person has chosen to see.
+/// The parts that the user has chosen to see.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "a person switches each by a key of its own"
+    reason = "the user switches each by a key of its own"
 )]
 pub(super) struct Chosen {
     /// The story; that of the latest attempt if it is none.

@@ -86,7 +86,7 @@ impl Page {
     }
 }
 
-/// Lets a person choose on the whole screen: by a letter, and by Enter after the screen has shown what it chooses, unless
+/// Lets the user choose on the whole screen: by a letter, and by Enter after the screen has shown what it chooses, unless
 /// the choice only shows something. Enter alone, `q`, Esc and Ctrl-C are [`Choice::Quit`], and so is an answer that
 /// `is_closed` forestalls. What was typed before the question is on the screen is no answer.
 pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {

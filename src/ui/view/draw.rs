@@ -70,8 +70,8 @@ impl Scene<'_> {
         if let Some(text) = parts.text {
             self.text(text, buffer);
         }
-        if let Some(told) = parts.told {
-            line(buffer, told, &self.told(), Style::new());
+        if let Some(place) = parts.told {
+            line(buffer, place, &self.message(), Style::new());
         }
         self.footer(&parts, area, buffer);
     }
@@ -85,7 +85,7 @@ impl Scene<'_> {
             first = format!("{first}  {second}");
             second.clear();
         } else if display_width(&first) > width {
-            // A long gate goes on below.
+            // A long gate continues on the second line.
             let rows = super::window::broken(&first, width);
             second = format!("{}  {second}", rows.get(1).map_or("", String::as_str));
             first = rows.into_iter().next().unwrap_or_default();
@@ -119,7 +119,7 @@ impl Scene<'_> {
         if rows.is_empty() && self.chosen.page.is_none() {
             rows.push(match self.chosen.attempt(self.model) {
                 _ if self.chosen.shows_first_gate(self.model) => "nothing is printed yet".to_owned(),
-                None => "nobody has worked on this story yet".to_owned(),
+                None => "no attempt has worked on this story yet".to_owned(),
                 Some(attempt) if attempt.ended.is_none() => "nothing is printed yet".to_owned(),
                 Some(_) => "nothing was printed".to_owned(),
             });
@@ -195,7 +195,7 @@ impl Scene<'_> {
         parts.join("  ")
     }
 
-    /// Returns what goes on now.
+    /// Returns what runs now, or why nothing does.
     fn state(&self) -> String {
         let model = self.model;
         if let Some(until) = model.waits_until.filter(|until| *until > self.now) {
@@ -216,12 +216,12 @@ impl Scene<'_> {
             (_, false, Some(Phase::Exhausted)) => "no retries left (f: finish)",
             (_, false, _) if model.is_at_its_end() => "complete (f: finish)",
             _ if model.has_session() => "an agent's session works on it",
-            _ => "nobody is at work",
+            _ => "not running",
         }
         .to_owned()
     }
 
-    fn told(&self) -> String {
+    fn message(&self) -> String {
         let model = self.model;
         if let Some(asked) = &model.asks {
             let line = format!("git-ralph ({}) asks: {}", asked.process(), asked.question);
@@ -291,7 +291,7 @@ impl Scene<'_> {
             (!short.is_empty()).then(|| format!("{} {short}", row.keys[0]))
         };
         let mut shown: Vec<String> = TABLE.iter().filter_map(hint).collect();
-        // The last ones say how to leave and where the rest is told.
+        // The last ones say how to leave and how to see all keys.
         while shown.len() > 1 && shown.join("  ").len() > room {
             shown.remove(0);
         }

@@ -147,7 +147,7 @@ pub const TABLE: &[Row] = &[
     row(
         &["q", "Esc"],
         Action::Leave,
-        "back to the output; there: leave the view; the loop goes on",
+        "back to the output; there: leave the view; the loop continues",
         "leave",
     ),
     row(

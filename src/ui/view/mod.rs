@@ -1,7 +1,7 @@
 //! The view of loops: on the whole screen of a terminal, from their files alone. It has no handle of the engine, so it
 //! shows the loop of its own process like any other, and nothing that happens to it happens to the loop.
 //!
-//! `model` is made of events, `lines` of an agent's output, `chosen` is what a person wants to see, `window` the part that
+//! `model` is made of events, `lines` of an agent's output, `chosen` is what the user chose to see, `window` the part that
 //! fits, `layout` its place, and `draw` makes a screen of them: all pure. `keys` is the table of keys, `steering` does what
 //! they say, `showing` and `files` read what is shown, `terminal` is the way to the screen and back, `plain` the same news
 //! without a screen.
@@ -34,7 +34,7 @@ pub use self::steering::Left;
 use self::steering::View;
 use self::terminal::Screen;
 
-/// Time between two looks at the files, and that once nothing was new for a while.
+/// Time between two reads of the files, and the longer one once nothing was new for a while.
 const POLL: Duration = Duration::from_millis(100);
 const SLOW_POLL: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ pub struct ViewThread {
 }
 
 impl ViewThread {
-    /// Begins the view; `after` is called once a person has left it.
+    /// Begins the view; `after` is called once the user has left it.
     pub fn begin(setup: Setup, after: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         Self::spawn(move |closing| {
             let left = run(setup, closing)?;
@@ -98,7 +98,7 @@ impl Drop for ViewThread {
     }
 }
 
-/// Shows the loops until a person leaves, or it is asked to close.
+/// Shows the loops until the user leaves, or it is asked to close.
 pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
     let mut screen = Screen::take()?;
     let mut view = View::new(setup);

@@ -126,7 +126,7 @@ pub(super) struct Model {
     pub cost: Option<f64>,
     /// The limit of that cost.
     pub max_cost: Option<f64>,
-    /// The longest silence of an agent's own session that is at work.
+    /// The longest silence of an agent's own session that counts as working.
     pub idle: Option<SignedDuration>,
     /// The agent's own session that drives it.
     pub session: Option<AgentSession>,
@@ -141,10 +141,10 @@ pub(super) struct Model {
     pub is_driven: bool,
     /// The gate that runs, or ran last.
     pub gate: Option<Gate>,
-    /// The question that the process asks a person that drives it.
+    /// The question that the process which drives it asks the user.
     pub asks: Option<AwaitingChoice>,
     pub is_gone: bool,
-    /// True once an attempt of a process that was seen at work has begun or gone on.
+    /// True once an attempt of a running process has begun or continued.
     pub was_driven: bool,
 }
 
@@ -364,8 +364,8 @@ impl Model {
         stories.filter_map(latest).max().map_or(0, |(_, at)| at)
     }
 
-    /// Returns whether no story is left, or the current one has no retries left, and no process is at work; one that asks a
-    /// person leaves the loop to everybody.
+    /// Returns whether no story is left, or the current one has no retries left, and no process works on the loop. A process
+    /// that asks the user does not count: any other command may take the loop then.
     pub fn is_at_its_end(&self) -> bool {
         let phase = self.phase;
         (!self.is_driven || self.asks.is_some())

@@ -13,7 +13,7 @@ use crate::state::{AwaitingChoice, Phase, State};
 use crate::ui::narration;
 use crate::ui::shown::plain;
 
-/// Time without a process at work after which the loop has come to rest: a script may take one step after the other.
+/// Time without a process after which the loop counts as stopped: a script may take one step after the other.
 const REST: Duration = Duration::from_secs(3);
 /// The most bytes of an attempt's earlier output that are shown.
 const EARLIER: u64 = 1 << 20;
@@ -23,7 +23,7 @@ const PIECE: usize = 4096;
 /// Tells what happens in a loop.
 pub struct PlainLoop {
     follower: LoopFollower,
-    /// The longest silence of an agent's own session that is at work.
+    /// The longest silence of an agent's own session that counts as working.
     idle: Option<SignedDuration>,
     state: Option<Box<State>>,
     output: Option<AttemptOutput>,
@@ -41,7 +41,7 @@ pub struct Told {
     pub json: String,
     /// The words, whole lines.
     pub words: String,
-    /// The exit code of the loop, once it has come to rest.
+    /// The exit code of the loop, once it has stopped.
     pub exit: Option<Exit>,
 }
 
@@ -60,10 +60,10 @@ impl PlainLoop {
         }
     }
 
-    /// Looks at the loop's files. At the first look, only the attempt that is running is told, or else all there was.
+    /// Reads the loop's files. The first call returns the attempt that runs; if none runs, everything so far.
     pub fn poll(&mut self) -> Told {
         let mut news = self.follower.poll();
-        let mut told = Told::default();
+        let mut new = Told::default();
         let (mut asks, mut gate) = (None, None);
         if let Some(state) = news.state.take() {
             let known = self
@@ -89,25 +89,25 @@ impl PlainLoop {
             events = &events[from..];
         }
         for event in events {
-            self.output_into(&mut told.words);
-            self.event(event, is_at_work, &mut told.words);
+            self.output_into(&mut new.words);
+            self.event(event, is_at_work, &mut new.words);
         }
-        self.output_into(&mut told.words);
+        self.output_into(&mut new.words);
         if let Some(gate) = gate.filter(|_| news.is_driven) {
-            told.words.push_str(&format!("  {}\n", plain(&gate.heading())));
+            new.words.push_str(&format!("  {}\n", plain(&gate.heading())));
         }
-        told.words.push_str(&asks.unwrap_or_default());
+        new.words.push_str(&asks.unwrap_or_default());
         if !is_first {
             for line in &news.lines {
-                told.json.push_str(&String::from_utf8_lossy(line));
-                told.json.push('\n');
+                new.json.push_str(&String::from_utf8_lossy(line));
+                new.json.push('\n');
             }
         }
-        told.exit = self.exit(&news, is_at_work, is_first);
-        if told.exit.is_some() {
-            self.end_output(&mut told.words);
+        new.exit = self.exit(&news, is_at_work, is_first);
+        if new.exit.is_some() {
+            self.end_output(&mut new.words);
         }
-        told
+        new
     }
 
     fn event(&mut self, event: &Event, is_at_work: bool, words: &mut String) {
@@ -162,7 +162,7 @@ impl PlainLoop {
         session.is_some_and(|session| session.is_heard_at_work(self.idle))
     }
 
-    /// Returns the exit code of the loop if it has come to rest.
+    /// Returns the exit code of the loop if it has stopped.
     fn exit(&mut self, news: &News, is_at_work: bool, is_first: bool) -> Option<Exit> {
         if news.is_gone {
             return Some(self.ended.map_or(Exit::Error, Exit::from));
@@ -189,7 +189,7 @@ impl PlainLoop {
     }
 }
 
-/// Says who asks a person, and what.
+/// Returns the line about a question that waits for the user's answer.
 fn asked_by(asked: &AwaitingChoice) -> String {
     let options = asked.options.join(", ");
     let line = format!(

@@ -16,7 +16,7 @@ pub struct Viewed {
     pub stories: Vec<(String, String, bool)>,
     /// The limit of its cost, in US dollars.
     pub max_cost: Option<f64>,
-    /// The longest silence of an agent's own session that is at work.
+    /// The longest silence of an agent's own session that counts as working.
     pub idle: Option<SignedDuration>,
     /// The time at which it reaches its limit.
     pub ends: Option<Timestamp>,

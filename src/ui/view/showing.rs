@@ -79,7 +79,7 @@ impl Showing {
     /// Returns a file without a name with the whole output, fit for a terminal.
     pub fn whole(&self, raw: bool) -> io::Result<File> {
         let Some(((path, format), _)) = &self.of else {
-            return Err(io::Error::other("nobody has worked on this story yet"));
+            return Err(io::Error::other("no attempt has worked on this story yet"));
         };
         let mut output = AttemptOutput::open_named(path, format.as_deref(), raw).map_err(io::Error::other)?;
         let mut filter = AgentOutput::new(true);
@@ -109,15 +109,16 @@ pub(super) fn page_text(
     attempt: Option<&Attempt>,
     files: Option<&Result<Changed, Unknown>>,
 ) -> Lines {
-    let nobody = || "nobody has worked on this story yet".to_owned();
+    let no_attempt = || "no attempt has worked on this story yet".to_owned();
     let text = match (page, story, attempt) {
         (Page::Help, ..) => help(),
         (_, None, _) => "there is no story".to_owned(),
         (Page::Story, Some(story), _) => story_text(store, &story.id, &story.title).unwrap_or_else(|why| why),
-        (_, _, None) => nobody(),
+        (_, _, None) => no_attempt(),
         (Page::Prompt, Some(story), Some(attempt)) => {
             let file = store.attempt_prompt(&story.id, attempt.number);
-            let none = "there is no prompt: an agent's session or a person made this attempt, or an earlier git-ralph";
+            let none =
+                "there is no prompt: you, an agent's session or an earlier git-ralph made this attempt";
             read_regular_text(&file, Links::Refused, PROMPT).unwrap_or_else(|_| none.to_owned())
         }
         (Page::Files, ..) => files_text(files),

@@ -1,4 +1,4 @@
-//! The view itself: looks at the files of the loops, does what a key says, and draws.
+//! Drives the view: reads the files of the loops, runs the action of a key, and draws.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -29,15 +29,15 @@ use crate::ui::pager;
 const REST: Duration = Duration::from_secs(2);
 /// Time after the last key for which words that are being typed keep the view: they are no answer to what comes after it.
 const TYPING: Duration = Duration::from_secs(3);
-/// Number of stories that a page key goes on in the list.
+/// Number of stories by which a page key moves in the list.
 const PAGE: isize = 10;
 
 /// The reason why the view ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// A person left it.
+    /// The user left it.
     ByKey,
-    /// A person wants to finish the loop with this place in the list, or it has come to its end.
+    /// The user asked to finish the loop with this place in the list, or that loop has ended.
     AtEnd(usize),
     /// It was asked to close.
     Closed,
@@ -140,7 +140,7 @@ impl View {
         }
     }
 
-    /// Looks at the files; returns true if there is something new.
+    /// Reads the files; returns true if there is something new.
     pub fn look(&mut self) -> bool {
         let (mut changed, mut is_new) = (false, false);
         for (viewed, model) in self.setup.loops.iter_mut().zip(&mut self.models) {
@@ -234,7 +234,7 @@ impl View {
     }
 
     /// Returns the only loop if it ended while it was watched, and no run has worked on it since, so that
-    /// it can be finished. A person who copies or types is not disturbed.
+    /// it can be finished. Returns none while the user copies or types.
     pub fn at_its_end(&mut self) -> Option<usize> {
         let ends = |model: &Model| model.was_driven && !model.is_driven && model.is_at_its_end();
         let is_alone = self.models.len() == 1 && !self.setup.is_owner;
@@ -417,7 +417,7 @@ impl View {
         let pager = self.setup.pager.clone();
         let shown = self.showing.whole(self.chosen.raw);
         self.chosen.answer = match shown {
-            Ok(file) => told(screen.lend(|| pager::show_file(&pager, file))?),
+            Ok(file) => problem(screen.lend(|| pager::show_file(&pager, file))?),
             Err(error) => error.to_string(),
         };
         Ok(())
@@ -426,7 +426,7 @@ impl View {
     fn page_diff(&mut self, screen: &mut Screen) -> io::Result<()> {
         let model = self.model();
         let Some((story, attempt)) = self.chosen.story(model).zip(self.chosen.attempt(model)) else {
-            "nobody has worked on this story yet".clone_into(&mut self.chosen.answer);
+            "no attempt has worked on this story yet".clone_into(&mut self.chosen.answer);
             return Ok(());
         };
         let top = &self.setup.loops[self.at].top;
@@ -436,7 +436,7 @@ impl View {
             None => vec!["diff", "HEAD", "--"],
         };
         let shown = screen.lend(|| pager::show_git(top, &args))?;
-        self.chosen.answer = told(shown);
+        self.chosen.answer = problem(shown);
         Ok(())
     }
 }
@@ -453,6 +453,6 @@ fn scroll_of(action: Action) -> Option<Scroll> {
 }
 
 /// Returns the words about a program that could not be run; none if it could.
-fn told(shown: io::Result<()>) -> String {
+fn problem(shown: io::Result<()>) -> String {
     shown.err().map_or_else(String::new, |error| error.to_string())
 }

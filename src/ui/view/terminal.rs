@@ -25,7 +25,7 @@ use crate::ui::hold;
 /// The narrowest and lowest terminal that the view begins on.
 const LEAST: (u16, u16) = (20, 4);
 
-/// Returns true if a person looks at standard output and can type, on a terminal that can draw.
+/// Returns true if standard output and input are a terminal that can draw.
 pub fn is_there() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
     let size = ratatui::crossterm::terminal::size();
@@ -190,7 +190,7 @@ impl Screen {
         Ok(result)
     }
 
-    /// Stops this process and those of its group until it is brought back, as Ctrl-Z does elsewhere. Returns false if
+    /// Stops this process and those of its group until it is brought back, as Ctrl-Z does in other programs. Returns false if
     /// there is no shell that could bring it back.
     pub fn suspend(&mut self) -> io::Result<bool> {
         let group = getpgrp();
@@ -206,7 +206,7 @@ impl Screen {
     }
 }
 
-/// Stops a group, with this process, and returns when it was told to go on. Another thread may take the signal first: until
+/// Stops a group, with this process, and returns after SIGCONT. Another thread may take the signal first: until
 /// then this one must not go on, however long that is.
 fn stop_until_continued(group: Pid) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -226,14 +226,14 @@ impl Drop for Screen {
     }
 }
 
-/// Has a panic give the screen back before it is told.
+/// Has a panic give the screen back before its message is printed.
 fn before_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let told = panic::take_hook();
+        let hook = panic::take_hook();
         panic::set_hook(Box::new(move |of| {
             give_back();
-            told(of);
+            hook(of);
         }));
     });
 }

@@ -72,7 +72,7 @@ impl Window<'_> {
         lines
     }
 
-    /// Returns the rows on the screen, each with whether it goes on with the line of the row above.
+    /// Returns the rows on the screen, each with whether it continues the line of the row above.
     fn rows(&self, below: usize) -> Vec<(String, bool)> {
         let (mut rows, mut skipped) = (Vec::new(), 0);
         'lines: for line in self.lines.newest_first() {

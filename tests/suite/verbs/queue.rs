@@ -64,7 +64,7 @@ fn queue_without_a_remote_lists_the_loops_of_the_repository() {
     assert_eq!(entry(), "\"ready\" 1 3 true");
     sandbox.ralph(&["run", CHANGE, "--", &slow]).exits(0);
     let shown = sandbox.ralph(&["queue"]).exits(0).stdout;
-    assert!(shown.ends_with("\n1 change: 1 needs a person\n"), "{shown}");
+    assert!(shown.ends_with("\n1 change: 1 needs attention\n"), "{shown}");
     sandbox.ralph(&["finish", CHANGE, "--keep"]).exits(0);
     assert_eq!(entry(), "\"finished\" 3 3 false");
     assert!(!sandbox.ralph(&["queue"]).exits(0).stdout.contains("person"));
@@ -112,7 +112,7 @@ fn queue_lists_changes_that_need_the_user_first_and_prints_sums() {
     let args = ["ralph", "run", "b-held", "--keep", "--", &slow];
     let running = other.cmd(&args).start();
     wait_for(&sandbox.notes.join("there"));
-    sums("6 changes: 1 runs, 1 waits, 3 need a person, 1 finished");
+    sums("6 changes: 1 runs, 1 waits, 3 need attention, 1 finished");
     let shown = clone.ralph(&["queue"]).exits(0).stdout;
     let order: Vec<&str> = shown.lines().filter_map(|line| line.split(' ').next()).collect();
     let wanted = [

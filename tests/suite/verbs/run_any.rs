@@ -35,7 +35,7 @@ fn run_any_skips_a_spent_change_that_can_be_continued() {
         .sandbox
         .agent("echo x >\"f-$RALPH_CHANGE\"; test $RALPH_CHANGE = b && failed no || complete");
     let any = ["run", "--any", "--keep", "--max-retries", "0", "--", &agent];
-    let run = clone.ralph(&any).exits(4).says("1 change needs a person");
+    let run = clone.ralph(&any).exits(4).says("1 change needs attention");
     let said = "passed over b: a story has no retries left\n";
     assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
     assert!(!run.stderr.contains("finished: HEAD"), "{}", run.stderr);
@@ -78,7 +78,7 @@ fn the_worst_exit_code_is_that_of_the_run() {
         .exits(7)
         .says("passed over a: ")
         .says("passed over b: ")
-        .says("2 changes need a person");
+        .says("2 changes need attention");
     assert_eq!(remote.git(&["show", "ralph/c:f-c"]), "x\n");
     assert_eq!(phase(&clone, "a"), "complete");
     clone

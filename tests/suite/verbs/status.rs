@@ -10,7 +10,7 @@ fn status_follows_a_loop() {
     sandbox
         .ralph(&["status"])
         .exits(0)
-        .says("there is no loop here")
+        .says("there is no loop in this repository")
         .answers_nothing();
     assert_eq!(
         sandbox.ralph(&["status", "--json"]).exits(0).json(),
@@ -398,6 +398,6 @@ fn status_counts_stories_that_rest_on_a_promise_alone() {
         .exits(0);
     assert_eq!(sandbox.status()["by_promise_alone"], 1);
     let shown = sandbox.ralph(&["status"]).exits(0).stdout;
-    let far = "2 of 3 stories are complete; 1 rests on a promise alone\n";
+    let far = "2 of 3 stories are complete; 1 accepted on the agent's promise alone\n";
     assert!(shown.contains(far), "{shown}");
 }

@@ -131,11 +131,11 @@ fn a_whole_change_is_done_by_keys_alone() {
     tmux.keys(&["?"]);
     tmux.sees("the next failed attempt");
     tmux.keys(&["End"]);
-    tmux.sees("leave the view; the loop goes on");
+    tmux.sees("leave the view; the loop continues");
     tmux.keys(&["?", "j"]);
     tmux.sees(">  2. Server");
     tmux.run(&["resize-window", "-x", "40", "-y", "10"]);
-    tmux.sees("nobody has worked on this story yet");
+    tmux.sees("no attempt has worked on this story yet");
     tmux.keys(&["Tab"]);
     tmux.sees(">  2. Server");
     tmux.run(&["resize-window", "-x", "120", "-y", "40"]);
@@ -211,7 +211,7 @@ fn view_can_be_suspended_and_resumed() {
     tmux.sees("the run stops after this attempt");
     fs::write(&go, "").unwrap();
     running.end().exits(6);
-    tmux.sees("nobody is at work");
+    tmux.sees("not running");
     tmux.keys(&["q"]);
     tmux.is_right();
 }
