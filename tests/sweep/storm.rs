@@ -382,7 +382,7 @@ fn work_of_an_agent_whose_loop_was_taken_is_kept() {
     };
     let (one, other) = (clone("one"), clone("other"));
     let slow = sandbox.completing("echo mine >mine; touch \"$notes/there\"; while :; do sleep 0.05; done");
-    let lease = ["-c", "ralph.lease=2s", "ralph"];
+    let lease = ["-c", "ralph.lease=15s", "ralph"];
     let run = [
         &lease[..],
         &["run", "change-0", "--remote", "origin", "--", &slow],
