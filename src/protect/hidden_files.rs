@@ -67,7 +67,7 @@ pub(super) async fn leave_out(
         .collect();
     if !covered.is_empty() {
         notices.tell(format!(
-            "hidden files are never committed (to keep ignoring them, add the rule again): {}",
+            "files that rules of an attempt hid stay out of checkpoints (to keep ignoring them, add the rule again): {}",
             first_few(&covered).join(", ")
         ));
     }

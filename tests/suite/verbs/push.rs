@@ -84,7 +84,7 @@ fn push_does_not_overwrite_the_work_of_another_clone() {
     third
         .ralph(&["pull", CHANGE])
         .exits(7)
-        .says("another loop 'add-login' is active here");
+        .says("a different loop 'add-login' is active in this repository");
     third.ralph(&["push", CHANGE]).exits(7);
 }
 
