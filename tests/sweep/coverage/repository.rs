@@ -44,12 +44,12 @@ pub const ROWS: &[Row] = &[
     ),
     (
         "B8",
-        "the loop's branch checked out elsewhere",
+        "the loop's branch checked out in another work tree",
         &[Test("start_refuses::a_branch_in_the_way_is_refused")],
     ),
     (
         "B9",
-        "the original branch checked out elsewhere",
+        "the original branch checked out in another work tree",
         &[Test(
             "finish::cleanup_refuses_if_the_original_branch_is_gone_or_in_use",
         )],
