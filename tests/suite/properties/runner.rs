@@ -152,7 +152,15 @@ fn with_panic() -> Option<(Sandbox, &'static str)> {
         return None;
     }
     let sandbox = Sandbox::started();
-    std::fs::write(sandbox.notes.join("panic.pl"), PANIC).unwrap();
+    let script = sandbox.notes.join("panic.pl");
+    std::fs::write(&script, PANIC).unwrap();
+    // Many systems let no process trace one that started it.
+    let probe = sandbox
+        .cmd("sh")
+        .args(["-c", "perl \"$0\" $$; exit 7", script.to_str().unwrap()]);
+    if probe.run().code != 101 {
+        return None;
+    }
     Some((sandbox, r#"perl "$notes/panic.pl" $PPID && sleep 1000"#))
 }
 
