@@ -351,7 +351,7 @@ async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>,
     if open.state.is_live() {
         engine::set_aside(&mut open).await?;
     }
-    open.close().await
+    open.into_context().await
 }
 
 /// Goes back to where HEAD was before the first change.

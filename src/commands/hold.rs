@@ -58,7 +58,7 @@ async fn take<'o>(
     match Box::pin(adopt(context, change, portable, settings)).await {
         Ok(open) => {
             open.emit(What::HandedOver { from, remote });
-            Ok((open.close().await?, tenure, was_complete))
+            Ok((open.into_context().await?, tenure, was_complete))
         }
         Err(error) => {
             tenure.give_back().await?;
@@ -89,7 +89,7 @@ async fn tell_of_its_end<'o>(
         ));
         return Ok(None);
     }
-    Ok(Some((open.close().await?, tenure)))
+    Ok(Some((open.into_context().await?, tenure)))
 }
 
 /// Refuses a loop that is active here while HEAD is at another commit: the list of that commit lacks marks.

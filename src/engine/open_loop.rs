@@ -43,7 +43,7 @@ pub struct Loop<'o> {
     pub(super) view: View,
     /// Events of this step, for hooks that run once nothing is in progress.
     pub(super) due: RefCell<Vec<Event>>,
-    /// What is known of the attempt that this process runs.
+    /// The facts about the attempt that this process runs.
     pub(super) facts: Facts,
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,
@@ -289,7 +289,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Ends the work on the loop; returns the repository, with HEAD as it is now.
-    pub fn close(self) -> impl Future<Output = Result<Context<'o>, Error>> {
+    pub fn into_context(self) -> impl Future<Output = Result<Context<'o>, Error>> {
         let known = self.view.head();
         let mut context = self.context;
         async move {

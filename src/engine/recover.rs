@@ -161,7 +161,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     let mut open = open_for(context, change, Purpose::Look).await?;
     open.context.repo = open.context.repo.with_users_index();
     let state = open.state.clone();
-    Ok((open.close().await?, state))
+    Ok((open.into_context().await?, state))
 }
 
 /// Completes the unfinished work of a git-ralph that died. Returns `false` if that waits for a command that takes a step:

@@ -393,7 +393,7 @@ pub enum News<'a> {
     Activity(&'a str),
     /// The limits of the attempts that follow.
     Limits(Watching),
-    /// What is done now, before it prints anything.
+    /// The work that begins now, before it prints anything.
     Doing(&'a str),
     /// Something begins that takes its time and is no attempt; its end is an event.
     Begins(&'a str),
@@ -401,7 +401,7 @@ pub enum News<'a> {
     Stopping,
     /// Another second of an attempt has passed.
     Tick,
-    /// How much longer the loop waits; nothing is left at the end of the wait.
+    /// The time for which the loop still waits; nothing at the end of the wait.
     Countdown(Duration),
 }
 

@@ -80,7 +80,7 @@ pub enum RemoteRefusal {
     Behind { change: String, remote: String }
         => Person, "git ralph pull {change} --remote {remote}", change, remote;
     /// Two loops of one name.
-    #[error("a different loop '{0}' is active in this repository, which was not pulled from the remote")]
+    #[error("a different loop '{0}' is active in this repository; it was not pulled from the remote")]
     Another(String)
         => Person, "git ralph finish {change}, or: git ralph abort {change}", (change);
     #[error("{remote} has no loop '{change}'")]

@@ -52,7 +52,7 @@ impl Observer for Narrator {
     }
 }
 
-/// What has been printed so far.
+/// The words printed so far, and the state of the lines that follow.
 #[derive(Debug)]
 struct Tale {
     screen: Screen,

@@ -159,8 +159,7 @@ async fn accept(
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     let changes = revert::ref_changes(open).await?;
-    let own = open.facts.seen.made.clone();
-    user_refs::tell_others(&changes, &own, user_refs::ATTEMPT, open);
+    user_refs::tell_others(&changes, &open.facts.seen.made, user_refs::ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();
     if let Some(path) = checkpoint.dirty_submodule(site, open).await? {

@@ -1,11 +1,11 @@
-//! What this process knows of the attempt that it runs.
+//! Holds the facts about the attempt that this process runs.
 
 use crate::guard::SeenMove;
 use crate::names::Oid;
 use crate::protect::user_refs::OwnMove;
 use crate::protect::{Held, LeftList, StashList, StoryList, UserRefs};
 
-/// The facts about an attempt, in memory: the attempt can change what is in the loop's directory. A process that completes
+/// Facts about an attempt, in memory: the attempt can change what is in the loop's directory. A process that completes
 /// what another one began has none.
 #[derive(Default)]
 pub(in crate::engine) struct Facts {
@@ -19,11 +19,11 @@ pub(in crate::engine) struct Facts {
     pub list: Option<StoryList>,
     /// Its own version of the list, if that was put back.
     pub left_list: Option<LeftList>,
-    /// What the guard saw it do.
+    /// The moves of refs that the guard saw.
     pub seen: GuardedMoves,
 }
 
-/// What the guard saw of the refs of an attempt.
+/// Moves of refs by an attempt, as the guard saw them.
 #[derive(Default)]
 pub(in crate::engine) struct GuardedMoves {
     /// The moves that were made.

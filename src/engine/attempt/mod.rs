@@ -1,6 +1,7 @@
 //! One attempt at a story, from the checks before it to its end.
 //!
-//! - `agent_run` makes the job of an agent, and `agent_process` runs it and listens to it, without the loop; `prompting` and `learnings` build its prompt.
+//! - `agent_run` makes the job of an agent, and `agent_process` runs it and listens to it, without the loop.
+//! - `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
 //! - `unpromised` lets gates judge an attempt that promised nothing.

@@ -221,6 +221,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         (open.context.repo, open.context.head) = (repo, head);
         open.context.below_top = PathBuf::new();
         open.view.drop_all();
+        open.view.note_head(open.context.head.clone());
     }
     Ok(())
 }

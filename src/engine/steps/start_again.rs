@@ -123,5 +123,5 @@ async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
     }
     // The loop may have worked with an index of its own.
     open.context.repo = open.context.repo.with_users_index();
-    open.close().await
+    open.into_context().await
 }
