@@ -131,15 +131,16 @@ fn a_runner_that_an_agent_keeps_from_running_is_killed() {
     sandbox.is_at_checkpoint();
 }
 
-/// Has another process exit with code 101, as after a panic: sets its registers to those of `exit_group(101)`.
+/// Has another process exit with code 101, as after a panic: makes `exit_group(101)` of its next system call.
 const PANIC: &str = r#"my ($pid, $regs) = (0 + shift, "\0" x 216);
 sub ptrace { syscall(101, $_[0], $pid, 0, $_[1]) != -1 or die "ptrace: $!" }
 ptrace(16, 0);
 waitpid($pid, 0x40000000) == $pid or die "wait: $!";
+ptrace(24, 0);
+waitpid($pid, 0x40000000) == $pid or die "wait: $!";
 ptrace(12, $regs);
 my @regs = unpack("Q27", $regs);
-@regs[10, 14, 15] = (231, 101, 0xffffffffffffffff);
-$regs[16] -= 2;
+@regs[14, 15] = (101, 231);
 $regs = pack("Q27", @regs);
 ptrace(13, $regs);
 ptrace(17, 0);
