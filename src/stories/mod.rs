@@ -24,6 +24,7 @@ pub mod openspec;
 mod prd;
 mod records;
 mod source;
+mod yaml;
 
 use serde::{Deserialize, Serialize};
 

@@ -8,10 +8,8 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::file::{self, directories};
-
+use super::yaml::text_at;
 use crate::fs::{may_exist, seen_itself};
 
 const CHANGES: &str = "openspec/changes";
@@ -138,12 +136,12 @@ fn in_directory(top: &Path, dir: &str) -> String {
 /// Returns the path or pattern that the schema of the change in `dir` tracks.
 fn tracked(top: &Path, dir: &str) -> Option<String> {
     let name = schema(top, dir)?;
-    let schema: Schema = read(&top.join("openspec/schemas").join(name).join("schema.yaml"))?;
-    schema.apply?.tracks
+    let schema = top.join("openspec/schemas").join(name).join("schema.yaml");
+    read(&schema, &["apply", "tracks"])
 }
 
 fn schema(top: &Path, dir: &str) -> Option<String> {
-    let of = |path: &Path| read::<Chosen>(path)?.schema;
+    let of = |path: &Path| read(path, &["schema"]);
     of(&top.join(dir).join(".openspec.yaml"))
         .or_else(|| of(&top.join("openspec/config.yaml")))
         .filter(|name| is_plain(name))
@@ -157,25 +155,10 @@ fn is_plain(path: &str) -> bool {
     inside && !path.is_empty() && !path.contains(['*', '?', '[', '{'])
 }
 
-/// Reads a YAML file, as far as that is possible; `OpenSpec` itself says what is wrong with one.
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+/// Returns the text at these keys of a YAML file, as far as it can be read; `OpenSpec` itself says what is wrong with one.
+fn read(path: &Path, keys: &[&str]) -> Option<String> {
     let bytes = file::read(path, "").ok()?;
-    serde_saphyr::from_str(str::from_utf8(&bytes).ok()?).ok()
-}
-
-#[derive(Deserialize)]
-struct Chosen {
-    schema: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Schema {
-    apply: Option<Apply>,
-}
-
-#[derive(Deserialize)]
-struct Apply {
-    tracks: Option<String>,
+    text_at(str::from_utf8(&bytes).ok()?, keys)
 }
 
 #[cfg(test)]
