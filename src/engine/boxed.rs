@@ -18,7 +18,7 @@ use crate::settings::{BoxMode, Settings};
 pub(crate) enum Inside<'a> {
     /// The agent of an attempt.
     Agent(&'a Agent),
-    /// The agent that looks at its work.
+    /// The agent that reviews its work.
     Reviewer(&'a Agent),
     /// Gates, and other commands of the user's.
     Commands,

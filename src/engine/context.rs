@@ -97,7 +97,7 @@ impl<'o> Context<'o> {
         })?;
         let mut found = match (asked, in_files, &configuration) {
             (Some(found), ..) => found,
-            (None, Some(found), Ok(told)) if told.places == Places::Usual => Ok(found),
+            (None, Some(found), Ok(answer)) if answer.places == Places::Usual => Ok(found),
             (None, ..) => discover(dir).await,
         };
         if let Err(GitError::Failed { words, .. }) = &found {
@@ -234,9 +234,9 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
         .cmd("rev-parse", ["--is-bare-repository", "--absolute-git-dir"])
         .any_exit()
         .await;
-    let told = asked.ok().filter(|output| output.code == Some(0));
-    let told = told.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    match told.as_deref().and_then(|told| told.split_once('\n')) {
+    let answer = asked.ok().filter(|output| output.code == Some(0));
+    let answer = answer.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    match answer.as_deref().and_then(|answer| answer.split_once('\n')) {
         Some(("true", _)) => OpenRefusal::Bare,
         Some((_, git_dir)) => OpenRefusal::InsideGitDir(PathBuf::from(git_dir.trim_end())),
         None => refusal,
@@ -252,7 +252,7 @@ pub fn refuse_inside_attempt() -> Result<(), Error> {
     }
 }
 
-/// Refuses `git --git-dir=<elsewhere> ralph`, which must not quietly work on the repository of the current directory.
+/// Refuses `git --git-dir=<another> ralph`, which must not quietly work on the repository of the current directory.
 fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
     let Some(named) = env::var_os("GIT_DIR").filter(|named| !named.is_empty()) else {
         return Ok(());

@@ -37,9 +37,9 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
             checkpoint: state.checkpoint(),
             in_attempt: state.phase() == Phase::Running,
         };
-        let told: RefCell<Vec<String>> = RefCell::default();
-        let repaired = own.repair(site, &site.trash().join("damaged"), &told).await?;
-        for message in told.take() {
+        let messages: RefCell<Vec<String>> = RefCell::default();
+        let repaired = own.repair(site, &site.trash().join("damaged"), &messages).await?;
+        for message in messages.take() {
             observer.hear(News::Event(&Event::now(
                 state.change.as_str(),
                 What::Notice { message },

@@ -15,7 +15,7 @@ const MAX_EVENTS: usize = 500;
 pub(crate) const AGENT: &str = "the agent";
 
 /// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they
-/// cannot be created, this is reported, and the attempt goes on without a guard.
+/// cannot be created, this is reported, and the attempt runs without a guard.
 pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool) -> GitSettings {
     if !is_wanted {
         guard::remove_files(open.site().slot);

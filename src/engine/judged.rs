@@ -320,7 +320,7 @@ pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Res
     Ok(())
 }
 
-/// Puts back the files of the judged tree in whose place others are, unless these have changed since: a person may have
+/// Puts back the files of the judged tree in whose place others are, unless these have changed since: the user may have
 /// edited them.
 pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let Some(shown) = &record.in_place else {

@@ -7,7 +7,7 @@
 //! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent (`journal`), then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
 //! - `attempt` runs an agent, from the checks before it to its verdict: `agent_run`, `gates`, `accept`.
-//! - `question` asks a person, and lets other commands have the loop meanwhile.
+//! - `question` asks the user, and lets other commands have the loop meanwhile.
 //! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
 //!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
 //!

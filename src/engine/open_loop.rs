@@ -30,7 +30,7 @@ use crate::settings::Settings;
 use crate::slot::Slot;
 use crate::state::{Effect, GateFile, Lock, Progress, State, Stood, Store};
 
-/// A loop that this process may change. It holds the lock, but while it asks a person (`question`).
+/// A loop that this process may change. It holds the lock, but while it asks the user (`question`).
 pub struct Loop<'o> {
     /// The repository, its configuration and the observer.
     pub context: Context<'o>,

@@ -76,7 +76,7 @@ pub enum OpenRefusal {
         is_gone: bool,
     }
         => |change, path, is_gone| hint(make_again(change, path, *is_gone));
-    /// Git has moved it (git-worktree(1), move), and git-ralph was not told.
+    /// Git has moved it (git-worktree(1), move), and git-ralph does not know the new place.
     #[error("the work tree of loop '{change}' was moved to {}", to.display())]
     WorkTreeMoved {
         change: String,
@@ -84,7 +84,7 @@ pub enum OpenRefusal {
         to: PathBuf,
     }
         => "git worktree move -f -f {to} {path}", to, path;
-    /// The repository was moved, and git was not told.
+    /// The repository was moved, and git does not know the new place.
     #[error("the work tree of loop '{change}' does not find this repository, which was moved: {}", path.display())]
     WorkTreeCutOff { change: String, path: PathBuf }
         => "git worktree repair {path}", path;

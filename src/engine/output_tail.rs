@@ -7,13 +7,13 @@ use crate::events::Stretch;
 /// Number of lines at the beginning and at the end of some output that go into a reason.
 const LINES: (usize, usize) = (10, 40);
 
-/// Returns the part of a log after its first `from` bytes; `None` if that cannot be told.
+/// Returns the part of a log after its first `from` bytes; `None` if that is unknown.
 pub(crate) fn printed(log: &File, from: Option<u64>) -> Option<Stretch> {
     let (from, to) = (from?, length(log)?);
     Some(Stretch { from, to })
 }
 
-/// Returns the length of a log in bytes; `None` if that cannot be told.
+/// Returns the length of a log in bytes; `None` if that is unknown.
 pub(super) fn length(log: &File) -> Option<u64> {
     log.metadata().ok().map(|about| about.len())
 }
@@ -93,20 +93,20 @@ mod tests {
         }
         let ends =
             |first, left_out: &str, last| format!("{}[{left_out}]\n{}", lines(1..11), lines(first..last));
-        let told = |text: &str| format!("{}\n", both_ends(text));
-        assert_eq!(told(&lines(1..52)), ends(12, "1 line left out", 52));
-        assert_eq!(told(&lines(1..9001)), ends(8961, "8950 lines left out", 9001));
+        let ends_of = |text: &str| format!("{}\n", both_ends(text));
+        assert_eq!(ends_of(&lines(1..52)), ends(12, "1 line left out", 52));
+        assert_eq!(ends_of(&lines(1..9001)), ends(8961, "8950 lines left out", 9001));
         assert_eq!(
-            told(&format!("{}end", lines(1..101))),
+            ends_of(&format!("{}end", lines(1..101))),
             ends(62, "51 lines left out", 101) + "end\n"
         );
     }
 
     #[test]
     fn a_line_without_end_is_cut_at_its_beginning() {
-        let told = both_ends(&format!("one\n{}", "x".repeat(100_000)));
-        assert_eq!(told, format!("one\n{}", "x".repeat(16 * 1024)));
-        let told = both_ends(&("x".repeat(100_000) + "\nlast\n"));
-        assert_eq!(told, "x".repeat(16 * 1024 - 6) + "\nlast");
+        let ends_of = both_ends(&format!("one\n{}", "x".repeat(100_000)));
+        assert_eq!(ends_of, format!("one\n{}", "x".repeat(16 * 1024)));
+        let ends_of = both_ends(&("x".repeat(100_000) + "\nlast\n"));
+        assert_eq!(ends_of, "x".repeat(16 * 1024 - 6) + "\nlast");
     }
 }

@@ -1,5 +1,5 @@
 //! Work trees that loops make for themselves: where they are, how they are made and prepared, and how a command that is
-//! typed elsewhere gets there.
+//! typed in another one gets there.
 //!
 //! Such a work tree is locked (git-worktree(1)) from its first moment until its loop is closed, so that git neither
 //! prunes nor removes it. The lock's reason names the change, and says so while the work tree is being made: git may not
@@ -132,8 +132,8 @@ pub async fn make(
     if let BeginsAt::Branch(branch) = begins_at {
         let trees = context.repo.work_trees().await?;
         let name = format!("refs/heads/{branch}");
-        let elsewhere = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && may_exist(&tree.top);
-        if let Some(found) = trees.iter().find(elsewhere) {
+        let has_branch = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && may_exist(&tree.top);
+        if let Some(found) = trees.iter().find(has_branch) {
             return Err(StartRefusal::CheckedOutElsewhere {
                 branch: branch.to_owned(),
                 path: found.top.display().to_string(),

@@ -138,17 +138,17 @@ impl Position {
         state.is_place(&self.head)
     }
 
-    /// Refuses a step that needs HEAD on the loop's branch: a person may have switched away on purpose; only an agent's
+    /// Refuses a step that needs HEAD on the loop's branch: the user may have switched away on purpose; only an agent's
     /// HEAD is put back without asking.
     pub fn require_on_branch(&self, state: &State) -> Result<(), Error> {
         if self.is_on_branch(state) {
             Ok(())
         } else {
-            Err(self.elsewhere(state))
+            Err(self.refuse_moved_head(state))
         }
     }
 
-    fn elsewhere(&self, state: &State) -> Error {
+    fn refuse_moved_head(&self, state: &State) -> Error {
         if self.tip.is_none() {
             return branch_gone(state);
         }
@@ -164,10 +164,10 @@ impl Position {
     /// Returns the tip of the loop's branch, which HEAD must be on.
     pub fn require_tip(&self, state: &State) -> Result<Oid, Error> {
         let tip = self.tip.clone().filter(|_| self.is_on_branch(state));
-        tip.ok_or_else(|| self.elsewhere(state))
+        tip.ok_or_else(|| self.refuse_moved_head(state))
     }
 
-    /// Finds the parent commit for a checkpoint. A HEAD elsewhere on top of the checkpoint is put back later and
+    /// Finds the parent commit for a checkpoint. A HEAD on another branch on top of the checkpoint is put back later and
     /// reported; if HEAD no longer contains the checkpoint, finished stories are missing from the work tree. The inner
     /// error is the reason why there is no parent, for the next prompt.
     pub async fn parent_for_checkpoint(
@@ -191,7 +191,10 @@ impl Position {
         }
         let own = state.loop_head().oid.unwrap_or_else(|| checkpoint.clone());
         if self.is_on_branch(state) && (state.has_branch() || self.head.oid.as_ref() == Some(&own)) {
-            return Ok(Ok(Parent { oid: tip, told: None }));
+            return Ok(Ok(Parent {
+                oid: tip,
+                notice: None,
+            }));
         }
         let on = self.head.branch.as_deref().map(short_branch);
         let Some(head) = self.head.oid.clone() else {
@@ -211,23 +214,23 @@ impl Position {
             )));
         }
         if !state.has_branch() {
-            let told = (!self.is_on_branch(state)).then(|| {
+            let notice = (!self.is_on_branch(state)).then(|| {
                 let on = on.unwrap_or("a detached commit");
                 format!("HEAD was on {on} and is put back to {branch}; commits on {on} are kept")
             });
-            return Ok(Ok(Parent { oid: tip, told }));
+            return Ok(Ok(Parent { oid: tip, notice }));
         }
         match on {
             Some(name) => Ok(Ok(Parent {
                 oid: tip,
-                told: Some(format!(
+                notice: Some(format!(
                     "HEAD was on {name} and is put back to {branch}; the commits on {name} stay there"
                 )),
             })),
             // Only HEAD names those commits: they go below the checkpoint.
             None if git.is_ancestor(&tip, &head).await? => Ok(Ok(Parent {
                 oid: head,
-                told: Some(format!("HEAD was detached and is put back to {branch}")),
+                notice: Some(format!("HEAD was detached and is put back to {branch}")),
             })),
             None => Ok(Err(format!(
                 "HEAD was detached from {branch}, and both got commits; stay on {branch}"
@@ -242,5 +245,5 @@ pub(crate) struct Parent {
     /// The commit.
     pub oid: Oid,
     /// A message for the user about it.
-    pub told: Option<String>,
+    pub notice: Option<String>,
 }

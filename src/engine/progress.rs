@@ -144,7 +144,7 @@ impl Progress {
         }
         story.verdict = Some(verdict);
         if verdict.counts() {
-            // A failure that a person declares after the last retry must not count beyond the limit.
+            // A failure that the user declares after the last retry must not count beyond the limit.
             story.failures = story
                 .failures
                 .saturating_add(1)

@@ -16,7 +16,7 @@ use crate::state::{AwaitingChoice, Ending, State, StateError, Store};
 
 /// Time between two looks at the state while a question is asked.
 const POLL: Duration = Duration::from_millis(100);
-/// The looks after which a person is told that another process has the loop.
+/// The looks after which the user reads that another process has the loop.
 const SHORT: u32 = 10;
 
 /// The end of a question that was not answered here.
@@ -43,7 +43,7 @@ pub enum Answered<T> {
     Lost,
 }
 
-/// Asks a person, and lets other commands have the loop meanwhile. `asking` ends early if another one has taken it.
+/// Asks the user, and lets other commands have the loop meanwhile. `asking` ends early if another one has taken it.
 pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     open: &mut Loop<'_>,
     question: &str,
@@ -137,7 +137,7 @@ async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
     }
 }
 
-/// Goes on with the loop as the process `by` has left it.
+/// Continues the loop as the process `by` has left it.
 async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Result<Answered<T>, Error> {
     let by = by.map_or_else(String::new, |by| format!(" (process {by})"));
     if open.state.asked().is_some() {

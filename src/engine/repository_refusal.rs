@@ -25,7 +25,7 @@ pub enum RepositoryRefusal {
     HeadElsewhere {
         head: String,
         branch: String,
-        /// The loop's own work tree, if it has one: the command may have been typed elsewhere.
+        /// The loop's own work tree, if it has one: the command may have been typed in another one.
         own: Option<PathBuf>,
     }
         => |branch, own| hint(format!(
@@ -59,7 +59,7 @@ pub enum RepositoryRefusal {
             branch = typed(branch)
         ))
         .exit(Exit::Person);
-    /// A loop that comes from elsewhere would take it along.
+    /// A loop that comes from a remote would take it along.
     #[error("the work tree has uncommitted changes")]
     Uncommitted
         => "git stash -u, or use another work tree: git worktree add --detach ../<dir>";

@@ -25,7 +25,7 @@ pub enum StepRefusal {
     #[error("loop '{0}' is already finished")]
     LoopFinished(String)
         => "to begin a new loop: git ralph start {change}", (change);
-    /// Another command has gone on with the loop while a person was asked how to finish it.
+    /// Another command has continued the loop while the user was asked how to finish it.
     #[error("loop '{0}' has changed while the question was asked: nothing was done")]
     AnsweredElsewhere(String)
         => Busy, "git ralph status {change}", (change);

@@ -41,7 +41,7 @@ fn keep_programs(gates: &mut [String]) {
 }
 
 /// Returns what may be said of a story list: its path in the repository, the program of a command, or the name of a file
-/// elsewhere, which stays recognizable as one.
+/// on another machine, which stays recognizable as one.
 fn list_of(path: &str, is_command: bool) -> String {
     if is_command {
         return program_of(path).to_owned();
@@ -198,7 +198,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             total: _,
             options: _,
         } => {}
-        // Words for a person on this machine.
+        // Words for the user of this machine.
         What::Output { stream: _, text: _ }
         | What::Notice { message: _ }
         | What::Error {
@@ -243,12 +243,12 @@ mod tests {
 
     #[test]
     fn remote_of_keeps_a_name_and_hides_an_address() {
-        for (remote, told) in [
+        for (remote, expected) in [
             ("origin", "origin"),
             ("https://u:p@h/x", "a remote"),
             ("h:x", "a remote"),
         ] {
-            assert_eq!(remote_of(remote), told);
+            assert_eq!(remote_of(remote), expected);
         }
     }
 }

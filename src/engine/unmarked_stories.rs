@@ -1,7 +1,7 @@
 //! Completed stories that their source still lists as open: no agent works on them a second time.
 //!
 //! Before each step git-ralph marks these stories in their source again, and refuses the step as long as that does not
-//! help. Once a story is seen as done, it is forgotten here: if a person opens it later, that is intended.
+//! help. Once a story is seen as done, it is forgotten here: if the user opens it later, that is intended.
 
 use super::{Loop, marks, numbers, stories};
 use crate::engine::story_refusal::StoryRefusal;
@@ -58,11 +58,11 @@ pub(super) async fn require_marks(
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
         open.position().await?.require_on_branch(&open.state)?;
-        let told = tell_again(open, &listing).await?;
+        let listed = tell_again(open, &listing).await?;
         open.view.drop_all();
         listing = stories::read_list(open).await?;
         forget_marked(open, &listing);
-        for done in told {
+        for done in listed {
             if !open.state.common.unmarked.contains(&done) {
                 open.tell(format!("the story {} is now marked as done", done.id));
             }
@@ -89,8 +89,8 @@ fn is_skipped(state: &State, done: &Completed) -> bool {
 /// Marks the open ones once more; returns those that it tried to mark. The list shows whether that helped.
 async fn tell_again(open: &Loop<'_>, listing: &Listing) -> Result<Vec<Completed>, FileError> {
     let unmarked = open.state.common.unmarked.clone().into_iter();
-    let told: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
-    for done in &told {
+    let listed: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();
+    for done in &listed {
         let Some(story) = find(&open.state, listing, done) else {
             continue;
         };
@@ -99,5 +99,5 @@ async fn tell_again(open: &Loop<'_>, listing: &Listing) -> Result<Vec<Completed>
             open.tell(reason);
         }
     }
-    Ok(told)
+    Ok(listed)
 }

@@ -1,4 +1,4 @@
-//! HEAD in a loop that leaves it in its place: a person's commits are accepted, and those of an attempt are taken off the
+//! HEAD in a loop that leaves it in its place: the user's commits are accepted, and those of an attempt are taken off the
 //! branch again, and kept.
 
 use super::position::Position;
@@ -10,8 +10,8 @@ use crate::protect::RefChange;
 use crate::refs::{KeptRef, Update};
 use crate::state::State;
 
-/// Accepts the commits that a person has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
-/// is elsewhere stays so.
+/// Accepts the commits that the user has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
+/// is on another branch stays there.
 pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.has_branch() {
         return Ok(());
@@ -43,7 +43,7 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     open.save()
 }
 
-/// Returns whether the work that is judged is a person's, who may move HEAD.
+/// Returns whether the work that is judged is the user's, who may move HEAD.
 pub(crate) fn is_persons(state: &State) -> bool {
     let running = state.running();
     running.is_none_or(|running| running.by_hand) && !state.is_given_to_session()

@@ -35,7 +35,7 @@ struct Contents {
     is_whole: bool,
 }
 
-/// Removes the work tree of a closed loop. `outside` runs git elsewhere. It stays if it was changed since it was closed.
+/// Removes the work tree of a closed loop. `outside` runs git in another directory. The work tree stays if it was changed since it was closed.
 pub(super) async fn remove_final(
     outside: &Git,
     top: &Path,

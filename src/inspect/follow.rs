@@ -38,7 +38,7 @@ pub struct LineTail {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// True if they begin a new file: those before are of another.
-    pub anew: bool,
+    pub restarted: bool,
     /// The lines, without their ends.
     pub lines: Vec<Vec<u8>>,
 }
@@ -70,8 +70,8 @@ impl LineTail {
             Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(found),
             opened => opened?,
         };
-        found.anew = self.open.is_some();
-        if found.anew {
+        found.restarted = self.open.is_some();
+        if found.restarted {
             found.lines.clear();
         }
         self.open = Some((file, now.ino()));
@@ -124,7 +124,7 @@ pub struct LoopFollower {
 #[derive(Debug, Default)]
 pub struct News {
     /// True if the events before are of another file.
-    pub anew: bool,
+    pub restarted: bool,
     /// The lines of events as they are in the file.
     pub lines: Vec<Vec<u8>>,
     /// The events.
@@ -185,7 +185,7 @@ impl LoopFollower {
         let found = self.events.poll().unwrap_or_default();
         let events = found.lines.iter();
         let mut news = News {
-            anew: found.anew,
+            restarted: found.restarted,
             events: events
                 .filter_map(|line| serde_json::from_slice(line).ok())
                 .collect(),
@@ -287,7 +287,7 @@ mod tests {
         fs::rename(&path, dir.path().join("old")).unwrap();
         fs::write(&path, "three\n").unwrap();
         let found = tail.poll().unwrap();
-        assert!(found.anew);
+        assert!(found.restarted);
         assert_eq!(words(&found), ["three"]);
         fs::write(&path, "").unwrap();
         assert_eq!(words(&tail.poll().unwrap()), [""; 0]);

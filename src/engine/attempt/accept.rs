@@ -67,7 +67,7 @@ enum Judged {
 }
 
 /// Decides whether the attempt is accepted, and reads what it left. Returns what its checkpoint is made on; otherwise the
-/// outcome has the reason why there is none. A person's work stays as it is then.
+/// outcome has the reason why there is none. The user's work stays as it is then.
 pub(super) async fn decide(
     open: &mut Loop<'_>,
     story: &Story,
@@ -121,7 +121,7 @@ async fn left_out(open: &Loop<'_>, left: &Result<Reading, Error>) -> Result<Opti
     lost_work::lost_work(open, &reading.tree).await
 }
 
-/// Reads the work tree of an attempt that is not accepted. A person's is not touched: it stays.
+/// Reads the work tree of an attempt that is not accepted. The user's is not touched.
 async fn read_refused(open: &Loop<'_>, is_persons: bool) -> Result<Reading, Error> {
     if is_persons {
         open.read_work_tree().await
@@ -185,7 +185,7 @@ async fn accept(
     base.gates = proof::run(open, story, settings, begun, of_agent).await??;
     look_again(open, &mut base, &held, "the gates").await?;
     let mut reviewed = None;
-    // A person who calls the work complete has looked.
+    // The user who calls the work complete has reviewed it.
     if of_agent {
         let looked = review::run(open, story, settings, begun, outcome).await?;
         base.review = looked?;
@@ -216,7 +216,7 @@ async fn accept(
     }
     look_again(open, &mut base, &held, &format!("the hook {hook}")).await?;
     if open.state.source().is_by_command() {
-        // A tracker is not told of a story whose checkpoint cannot be made.
+        // A tracker marks no story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
         open.read_work_tree()
             .await?

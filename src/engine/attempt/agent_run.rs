@@ -292,12 +292,12 @@ impl Outcome {
         self.report.as_ref().map_or(&[], |report| &report.denied)
     }
 
-    /// Returns whether an agent reported it, and not a person.
+    /// Returns whether an agent reported it, and not the user.
     pub fn is_of_agent(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Returns whether an agent ended by itself, and well, and its words leave open whether the story is done: it made no
+    /// Returns whether an agent exited with success, and its words leave open whether the story is done: it made no
     /// promise in whatever form, does not say that it is blocked, and no tool was denied to it.
     pub fn is_left_unsaid(&self) -> bool {
         let says_nothing = |report: &Report| {
@@ -329,7 +329,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the outcome declared by a person.
+    /// Returns the outcome declared by the user.
     pub fn by_hand(judgement: Judgement) -> Self {
         Self {
             judgement,

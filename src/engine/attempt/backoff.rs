@@ -128,12 +128,12 @@ fn left(until: SignedDuration, delay: Duration, passed: Duration) -> Duration {
 }
 
 /// Returns the time to wait; `chance` (0 to 1) spreads loops that wait for the same service.
-fn delay(told: Option<u64>, times: u32, chance: f64) -> Duration {
-    match told {
+fn delay(asked: Option<u64>, times: u32, chance: f64) -> Duration {
+    match asked {
         // A little later than the service said, never earlier.
         Some(seconds) => {
-            let told = Duration::from_secs(seconds.clamp(1, FOREVER));
-            told + (told / 20).min(Duration::from_secs(10)).mul_f64(chance)
+            let asked = Duration::from_secs(seconds.clamp(1, FOREVER));
+            asked + (asked / 20).min(Duration::from_secs(10)).mul_f64(chance)
         }
         None => FIRST
             .saturating_mul(2u32.saturating_pow(times))
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn backoff_keeps_a_given_time_and_lets_others_grow() {
-        let seconds = |told, times| {
-            let spread = [0.0, 1.0].map(|chance| delay(told, times, chance).as_secs_f64());
+        let seconds = |asked, times| {
+            let spread = [0.0, 1.0].map(|chance| delay(asked, times, chance).as_secs_f64());
             (spread[0], spread[1])
         };
         assert_eq!(seconds(Some(60), 7), (60.0, 63.0));

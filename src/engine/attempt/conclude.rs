@@ -109,7 +109,7 @@ pub(crate) async fn conclude(
             look_at_submodules(open).await?;
         }
         if settings.tests.release_scripts {
-            // A person has allowed it to change tests.
+            // The user has allowed it to change tests.
             open.stand_for(before);
             open.save()?;
         }
@@ -148,8 +148,8 @@ async fn save(
         review,
         ..
     } = base;
-    if let Some(told) = parent.told {
-        open.tell(told);
+    if let Some(notice) = parent.notice {
+        open.tell(notice);
     }
     if outcome.is_of_agent() {
         let record = open.attempt_record();
@@ -259,7 +259,7 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
     open.emit(What::StoryProgress { done, total, skipped });
     unmarked_stories::refuse_unmarked(&open.state, &listing)?;
     if open.state.common.unchanged >= MOST_UNCHANGED && open.state.phase() != Phase::Complete {
-        // A person who types the same command again has looked.
+        // Repeating the command confirms it.
         open.state.common.unchanged = 0;
         open.save()?;
         return Err(AttemptRefusal::NothingChanged {

@@ -78,7 +78,7 @@ pub(super) async fn run_round(
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let confined = match boxed::of_loop(open, run.settings, Inside::Commands).await {
         Ok(confined) => confined,
-        // An agent's attempt has not begun then; a person's work stays as it is.
+        // An agent's attempt has not begun then; the user's work stays as it is.
         Err(Error::Attempt(refusal)) => {
             return Ok(Err(Judgement::new(Verdict::GateFailed, refusal.to_string())));
         }

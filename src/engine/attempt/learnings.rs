@@ -39,7 +39,7 @@ pub(super) fn newest_in(path: &Path) -> String {
     read_end(path).unwrap_or_default()
 }
 
-/// Appends the notes of an agent's final message, with the attempt that they come from. If that fails, the loop goes on.
+/// Appends the notes of an agent's final message, with the attempt that wrote them. If that fails, the loop continues.
 pub(crate) fn learn(open: &Loop<'_>, story: &str, attempt: u32, learned: &[String]) {
     if learned.is_empty() {
         return;

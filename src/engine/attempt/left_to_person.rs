@@ -1,4 +1,4 @@
-//! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is a person's, so it stays, and
+//! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is the user's, so it stays, and
 //! nothing is counted.
 
 use super::agent_run::{Begun, Outcome};

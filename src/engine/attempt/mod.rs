@@ -82,7 +82,7 @@ pub struct AttemptOptions {
 /// agent's service did not answer are repeated.
 ///
 /// # Errors
-/// If the loop's state does not allow it (exit 3, 4 or 5), a person is needed (exit 7), the agent cannot work at all,
+/// If the loop's state does not allow it (exit 3, 4 or 5), the user is needed (exit 7), the agent cannot work at all,
 /// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
@@ -437,7 +437,7 @@ pub(crate) fn begin_at(
         by_hand: step == Step::Manual,
         ..Running::default()
     });
-    // What a person says is only recorded together with its effect; a crash before that must be noticed all the same.
+    // What the user says is only recorded together with its effect; a crash before that must be noticed all the same.
     open.save_for(match step {
         Step::Manual => Durability::Atomic,
         Step::Next | Step::Retry => Durability::Synced,

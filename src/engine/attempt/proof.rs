@@ -12,7 +12,7 @@ use crate::names::Oid;
 use crate::settings::Settings;
 use crate::stories::Story;
 
-/// What gates that passed came to.
+/// The result of gates that passed.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     /// A line about each, for the checkpoint.
@@ -24,7 +24,7 @@ pub(super) struct Gates {
 }
 
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
-/// that fails, or what they came to. `of_agent` says that the work is no person's.
+/// that fails, or their result. `of_agent` says that the work is no person's.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     story: &Story,
@@ -43,7 +43,7 @@ pub(super) async fn run(
     };
     let before = open.read_work_tree().await?;
     let tree = before.tree.clone();
-    // What a person's rules ignore, that person has looked at.
+    // Files that the user's own rules ignore are trusted.
     let tests = if of_agent {
         settings.tests.pathspecs.as_slice()
     } else {

@@ -84,7 +84,7 @@ pub enum AttemptRefusal {
     #[error("ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt")]
     NothingJudges
         => "git config --add ralph.verify '<command>', or: git config ralph.review <agent>, or as by default: git config ralph.noSignal retry";
-    /// A gate or a hook refused what a person called complete; the work tree stays.
+    /// A gate or a hook refused what the user called complete; the work tree stays.
     #[error("story {story} is not complete: {}", first_line(reason))]
     NotComplete {
         change: String,
@@ -107,7 +107,7 @@ pub enum AttemptRefusal {
         log: PathBuf,
     }
         => "fix the cause (its output: {log}), then run the same command again; the work is kept, and to take it as it is: git ralph restore {change} {attempt}, then git ralph complete {change}", log, change, attempt;
-    /// A reviewer that a person asked gave no verdict.
+    /// A reviewer that the user asked gave no verdict.
     #[error("the reviewer {reviewer} gave no verdict: {}", first_line(reason))]
     NoOpinion {
         reviewer: String,

@@ -26,7 +26,7 @@ fn has_judge(settings: &Settings) -> bool {
 }
 
 /// Gives the attempt the judgement of a complete one, which gates and the reviewer still have to agree to, if the settings
-/// say so: it ended by itself, said nothing against that, and changed more than the story list.
+/// say so: it exited without a signal, said nothing against that, and changed more than the story list.
 pub(super) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Settings) -> Result<(), Error> {
     let is_wanted = settings.no_signal == NoSignal::Gates && has_judge(settings);
     if !is_wanted || !outcome.is_left_unsaid() {

@@ -30,7 +30,7 @@ pub(crate) struct Judgement {
     pub waited: Duration,
     /// The signal that asked git-ralph to stop.
     pub signal: Option<i32>,
-    /// Advice for a person, if no retry helps.
+    /// Advice for the user, if no retry helps.
     pub advice: Option<String>,
     /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,

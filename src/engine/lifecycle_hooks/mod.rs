@@ -1,7 +1,7 @@
 //! Lifecycle hooks: the user's git hooks around the steps of a loop, run by `git hook run`, so that `core.hooksPath`
 //! and configured hooks apply. `table` lists them.
 //!
-//! If no hook can exist, no process is started. Changes by hooks are treated like changes by a person: after a hook has
+//! If no hook can exist, no process is started. Changes by hooks are treated like changes by the user: after a hook has
 //! run, nothing that was known before is relied upon. No hook runs while an attempt is being judged, or before git's
 //! own files are restored: a hook that an agent planted is gone by then.
 

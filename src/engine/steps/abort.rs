@@ -15,8 +15,8 @@ use crate::state::{AbortPlan, Intent};
 /// there was none before.
 ///
 /// # Errors
-/// If a person is needed (exit 7): HEAD is elsewhere, or the original branch has moved, is gone or is checked out
-/// elsewhere. Nothing is changed then.
+/// If the user is needed (exit 7): HEAD has moved, or the original branch has moved, is gone or is checked out
+/// in another work tree. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     if !open.state.has_own_work_tree() {
         return abort_in_place(open).await;

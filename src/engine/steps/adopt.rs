@@ -149,8 +149,8 @@ pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Erro
 fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefInfo]) -> Result<(), Error> {
     let wanted = change.branch_ref();
     let own = refs.iter().find(|found| found.name == wanted);
-    let elsewhere = own.and_then(|found| found.checked_out.clone());
-    match elsewhere.filter(|path| std::path::Path::new(path) != context.repo.top) {
+    let checked_out = own.and_then(|found| found.checked_out.clone());
+    match checked_out.filter(|path| std::path::Path::new(path) != context.repo.top) {
         Some(path) => Err(StartRefusal::CheckedOutElsewhere {
             branch: change.branch(),
             path,
@@ -184,7 +184,7 @@ fn is_inside(path: &str) -> bool {
     path.components().all(is_plain)
 }
 
-/// Makes a snapshot for a loop that began elsewhere: nothing was staged.
+/// Makes a snapshot for a loop that began in another clone: nothing was staged.
 async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     let repo = &context.repo;
     let head = match &state.common.original_head {
@@ -255,7 +255,7 @@ fn with_ours(
     ))
 }
 
-/// Takes the numbers of all attempts that are kept or told of, so that no later attempt has one of them.
+/// Takes the numbers of all attempts that are kept or in the events, so that no later attempt has one of them.
 fn take_numbers_of(store: &Store, change: &Change, plan: &AdoptPlan) -> Result<(), Error> {
     take_numbers(store, change, plan.attempts.iter().map(|kept| kept.name.as_str()))?;
     let done = attempts(&store.file("events.jsonl"))?;

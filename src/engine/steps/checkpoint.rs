@@ -1,4 +1,4 @@
-//! Checkpoints: the commit of a complete story, or of edits that a person made.
+//! Checkpoints: the commit of a complete story, or of edits by the user.
 
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
@@ -13,7 +13,7 @@ use crate::state::{CheckpointPlan, Intent};
 
 /// The parts of a new checkpoint.
 pub(crate) struct NewCheckpoint {
-    /// The story that it completes; `None` for edits made by a person.
+    /// The story that it completes; `None` for edits by the user.
     pub story: Option<String>,
     /// The attempt that made it.
     pub attempt: Option<u32>,
@@ -37,8 +37,8 @@ pub(crate) async fn save(
     count_unchanged(open, &new, &reading);
     if !reading.unstorable.is_empty() {
         let names = first_few(&reading.unstorable);
-        let told = format!("not committed, because git cannot store it: {}", names.join(", "));
-        open.tell(told);
+        let message = format!("not committed, because git cannot store it: {}", names.join(", "));
+        open.tell(message);
     }
     commit(open, new, position, reading.tree).await
 }

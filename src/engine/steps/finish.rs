@@ -32,7 +32,7 @@ pub enum Finish {
 /// Closes the loop.
 ///
 /// # Errors
-/// If a person is needed (exit 7): HEAD is elsewhere, or the original branch is gone, checked out elsewhere, or has
+/// If the user is needed (exit 7): HEAD has moved, or the original branch is gone, checked out in another work tree, or has
 /// moved on and conflicts. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
     finish_into(open, how, None).await
@@ -67,7 +67,7 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
 }
 
 /// Closes a loop here that a remote has, so that another can begin in this work tree. Its commits stay on its branch, and
-/// no hook runs: the loop has not come to its end.
+/// no hook runs: the loop has not ended.
 pub async fn set_aside(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     refuse_uncommitted(&open.context).await?;

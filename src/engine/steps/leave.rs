@@ -145,7 +145,7 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     })
 }
 
-/// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git was told
+/// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git is configured
 /// not to look at too.
 async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec<Vec<u8>>, Error> {
     let index = target_index(open);
@@ -167,7 +167,7 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
 
 /// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps
 /// (files that git ignores, the directories of nested repositories) is moved to the trash. A work tree that was changed
-/// since stays, and so does one that cannot be removed; that is told.
+/// since stays, and so does one that cannot be removed; a message says so.
 pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(linked) = open.state.here.linked.clone().filter(|linked| linked.leaving) else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Steps of a person, or of another driver, on a story: complete, fail, revert, skip.
+//! Steps of the user, or of another driver, on a story: complete, fail, revert, skip.
 
 use super::revert::{Undoing, read_what_is_left, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::{Listing, Story};
 
-/// Accepts the work tree as the finished story, because a person or a driver says so.
+/// Accepts the work tree as the finished story, because the user or a driver says so.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_unfit(open).await?;
     held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
@@ -26,7 +26,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     conclude_by_hand(open, &story, &listing, outcome, &options.settings, begun).await
 }
 
-/// Counts the story as failed, because a person or a driver says so: keeps its work, and undoes it.
+/// Counts the story as failed, because the user or a driver says so: keeps its work, and undoes it.
 pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
     let settings = open.settings();
     let (listing, story, begun) = begin(open, &settings).await?;
@@ -117,7 +117,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Forgets the record of an attempt that never began: a person's work is not compared with it.
+/// Forgets the record of an attempt that never began: the user's work is not compared with it.
 pub(crate) fn forget_record(open: &Loop<'_>) -> Result<(), Error> {
     let record = open.attempt_record();
     Ok(record.forget()?)

@@ -1,4 +1,4 @@
-//! Makes a checkpoint of edits and commits that a person made since the last one, before an attempt, so that a failed
+//! Makes a checkpoint of edits and commits that the user made since the last one, before an attempt, so that a failed
 //! attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
@@ -14,7 +14,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     if open.view.is_at_checkpoint() {
         return Ok(());
     }
-    // It may have detached HEAD, and goes on from there.
+    // It may have detached HEAD.
     if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
         return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
     }

@@ -1,4 +1,4 @@
-//! `restore`: puts a kept attempt's work back into the work tree, so that a person can go on with it.
+//! `restore`: puts a kept attempt's work back into the work tree, so that the user can continue it.
 
 use crate::engine::Loop;
 use crate::engine::numbers::kept_attempt;

@@ -25,7 +25,7 @@ use crate::stories;
 /// place is known by the ref of its checkpoints.
 ///
 /// # Errors
-/// If the branch or the snapshot is missing, or HEAD is elsewhere; nothing is changed then.
+/// If the branch or the snapshot is missing, or HEAD is on another branch; nothing is changed then.
 pub async fn resume<'o>(
     mut context: Context<'o>,
     change: &Change,

@@ -110,7 +110,7 @@ pub(crate) async fn undo(
     Ok(())
 }
 
-/// Returns whether something but marks has changed in the list of stories: a person may have written to it meanwhile, and
+/// Returns whether something but marks has changed in the list of stories: the user may have written to it meanwhile, and
 /// its file goes back with the attempt. Two git processes if the list has changed.
 async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> {
     let source = open.state.source();
@@ -143,7 +143,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error
         Some(before) => Some(before),
         None => UserRefs::recorded(open.site().slot)?,
     };
-    // A person's work is not compared with anything.
+    // The user's work is not compared with anything.
     let Some(before) = before else {
         return Ok(Vec::new());
     };

@@ -68,7 +68,7 @@ pub(super) async fn begin<'o>(
     Ok(open)
 }
 
-/// Tells what begins, what was saved, and what a person should know before the first attempt.
+/// Tells what begins, what was saved, and what the user should know before the first attempt.
 fn tell(open: &Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     let (done, total) = progress_of(&found.listing);
     open.emit(What::StoryProgress {
@@ -134,7 +134,7 @@ async fn compute(
         None => git.write_tree(&work).await?,
     };
     let staged_tree = staged.clone();
-    // Files that git was told not to look at are the user's work all the same.
+    // Files that git is configured not to compare are the user's work all the same.
     repo.show_paths(&work, &made.entries.hidden()).await?;
     repo.discard_index(&store.file(ORIGINAL_INDEX))?;
     repo.copy_index(&repo.index(), &store.file(ORIGINAL_INDEX))?;

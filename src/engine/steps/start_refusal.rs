@@ -69,7 +69,7 @@ pub enum StartRefusal {
             };
             hint(format!("{first}; to start anyway, add --allow-red"))
         };
-    /// A loop from elsewhere lists its stories by a command, which is never taken from there.
+    /// A loop from a remote lists its stories by a command, which is never taken from a remote.
     #[error("'{0}' lists its stories by a command, and none is configured here")]
     NoListCommand(String)
         => "git config ralph.storiesCommand '<command>'";

@@ -5,7 +5,7 @@
 //! - `refs` moves refs and HEAD, and keeps commits under free names;
 //! - `ground` has a file for each place where index and files can end;
 //! - `edits` keeps what was edited after a step was cut off;
-//! - `outcome` says what the loop has come to: its state, its stash entries, and the events.
+//! - `outcome` puts the result into the state and the stash, and makes the events.
 //!
 //! Every part can be done twice, and names what it needs before it changes anything.
 
@@ -35,7 +35,7 @@ pub(super) use other_work_tree::{lock, target_index, work_tree_at};
 /// Writes a step into the state, makes it, and emits its events.
 ///
 /// # Errors
-/// If something cannot be moved or written; the next command goes on from there.
+/// If something cannot be moved or written; the next command continues from there.
 pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
     journal::begin(open, intent.clone())?;
     apply(open, intent, known).await

@@ -79,7 +79,7 @@ pub(crate) async fn restore_original_index(
     // The repository had no index.
     if let Some(bytes) = git.file_of(anchor, "index").await? {
         let path = store.file(ORIGINAL_INDEX);
-        // With the oldest possible time, git looks at the content of every file in it.
+        // With the oldest possible time, git reads the content of every file in it.
         let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         store.door().replace(&path, |file| {
             file.write_all(&bytes)?;

@@ -20,9 +20,9 @@ const MOST_NAMED: usize = 5;
 pub(super) enum Outcome {
     /// The loop has begun.
     Begun,
-    /// The loop goes on as its state says.
+    /// The loop continues as its state says.
     Going,
-    /// There is a new checkpoint: of a story, or of edits that a person made.
+    /// There is a new checkpoint: of a story, or of edits by the user.
     Checkpoint(CheckpointPlan),
     /// The state before an attempt is a stash entry.
     Saved(SavePlan),
@@ -41,7 +41,7 @@ pub(super) struct Closing {
     pub kept: String,
     /// The deletion of the loop's tip, if it goes last.
     pub delete: Option<Update>,
-    /// The branch of HEAD, if what was not committed before the loop has to be told.
+    /// The branch of HEAD, if the user needs advice about what was not committed before the loop.
     pub advise_on: Option<HeadOn>,
 }
 
@@ -99,7 +99,7 @@ impl Told {
     }
 }
 
-/// Tells that the loop has begun. The state does not say so yet: after a crash it is told twice, but never not at all, and
+/// Tells that the loop has begun. The state does not say so yet: after a crash the event is there twice, but never missing, and
 /// what is in the events before it is of an earlier loop.
 fn begin(open: &Loop<'_>) {
     open.emit(What::Started {
@@ -226,11 +226,11 @@ fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
     if lost.is_empty() {
         return reason;
     }
-    let told = format!(
+    let sentence = format!(
         "During that attempt files that git does not track were deleted, and they could not be put back: {}",
         first_few(lost).join(", ")
     );
-    Some(reason.map_or_else(|| told.clone(), |reason| format!("{reason}\n\n{told}")))
+    Some(reason.map_or_else(|| sentence.clone(), |reason| format!("{reason}\n\n{sentence}")))
 }
 
 /// Closes the loop. Its stash entries, and its tip, go last.

@@ -70,7 +70,7 @@ impl Scene<'_> {
         if let Some(text) = parts.text {
             self.text(text, buffer);
         }
-        if let Some(place) = parts.told {
+        if let Some(place) = parts.notice {
             line(buffer, place, &self.message(), Style::new());
         }
         self.footer(&parts, area, buffer);
@@ -239,7 +239,7 @@ impl Scene<'_> {
         }
         match &model.reason {
             Some(reason) if model.running().is_some() => format!("the attempt before: {reason}"),
-            _ => model.told.clone(),
+            _ => model.notice.clone(),
         }
     }
 

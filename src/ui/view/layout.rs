@@ -20,7 +20,7 @@ pub(super) struct Layout {
     pub title: Option<Rect>,
     /// The output, or a page in its place.
     pub text: Option<Rect>,
-    pub told: Option<Rect>,
+    pub notice: Option<Rect>,
     pub footer: Rect,
 }
 
@@ -46,12 +46,12 @@ pub(super) fn layout(area: Rect, chosen: &Chosen) -> Option<Layout> {
         });
     }
     let line = |y| Rect::new(area.x, y, area.width, 1);
-    let has_told = area.height >= 8;
-    let rows = area.height - 2 - u16::from(has_told);
+    let has_notice = area.height >= 8;
+    let rows = area.height - 2 - u16::from(has_notice);
     let body = Rect::new(area.x, area.y + 1, area.width, rows);
     let mut parts = Layout {
         header: line(area.y),
-        told: has_told.then(|| line(area.bottom() - 2)),
+        notice: has_notice.then(|| line(area.bottom() - 2)),
         footer: line(area.bottom() - 1),
         ..Layout::default()
     };

@@ -135,7 +135,7 @@ pub(super) struct Model {
     pub waits_until: Option<Timestamp>,
     pub phase: Option<Phase>,
     /// The latest words about the loop, without control characters.
-    pub told: String,
+    pub notice: String,
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
     pub is_driven: bool,
@@ -166,7 +166,7 @@ impl Model {
 
     /// Takes the news of a loop.
     pub fn take(&mut self, news: &News) {
-        if news.anew {
+        if news.restarted {
             self.forget();
         }
         for event in &news.events {
@@ -211,7 +211,7 @@ impl Model {
         if let Some(words) = narration::of(&event.change, &event.what)
             && let Some(first) = words.lines().next()
         {
-            plain(first.trim()).as_ref().clone_into(&mut self.told);
+            plain(first.trim()).as_ref().clone_into(&mut self.notice);
         }
         match &event.what {
             What::Started { .. } => {
@@ -267,9 +267,9 @@ impl Model {
             }
             What::Complete { done, total, .. } => {
                 self.progress = Some((*done, *total));
-                self.told = format!("all {total} stories are complete");
+                self.notice = format!("all {total} stories are complete");
                 if done < total {
-                    self.told = amounts::far(*done, *total, &[]);
+                    self.notice = amounts::far(*done, *total, &[]);
                 }
             }
             _ => {}
@@ -328,7 +328,7 @@ impl Model {
                 .lines()
                 .next()
                 .unwrap_or_default()
-                .clone_into(&mut self.told);
+                .clone_into(&mut self.notice);
         }
     }
 

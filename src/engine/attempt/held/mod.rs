@@ -180,7 +180,7 @@ fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
     first_few(&names).join(", ")
 }
 
-/// Tells a person how a story may change tests. The agent need not know.
+/// Tells the user how a story may change tests. The agent need not know.
 fn tell_leave(open: &Loop<'_>) {
     open.tell("if the story is to change tests, let it: --allow-test-changes (run, next, retry, complete)");
 }

@@ -225,7 +225,7 @@ fn commands(line: &str) -> Vec<Vec<Word>> {
                     }
                 }
             }
-            // A line that goes on.
+            // A continued line.
             '\\' if chars.peek() == Some(&'\n') => drop(chars.next()),
             '\\' => {
                 if let Some(c) = chars.next() {

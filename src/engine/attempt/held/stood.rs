@@ -120,7 +120,7 @@ mod tests {
     type Commit<'a> = (char, &'a [(&'a str, &'a str)]);
 
     /// Each path with the version that the user stood for, and that of the last checkpoint.
-    fn told(history: &[Commit<'_>], stood: &[(char, char)]) -> String {
+    fn stood_for(history: &[Commit<'_>], stood: &[(char, char)]) -> String {
         let history = history.iter().map(|(commit, changes)| {
             let changes = changes.iter().map(|(paths, versions)| change(paths, versions));
             (oid(*commit), changes.collect())
@@ -136,34 +136,43 @@ mod tests {
             let entry = entry.as_ref();
             entry.map_or("-".to_owned(), |entry| entry.oid.as_str()[..1].to_owned())
         };
-        let told = versions(&oid('0'), history.collect(), &stood);
-        let told = told.iter().map(|(path, version)| {
+        let stood_for = versions(&oid('0'), history.collect(), &stood);
+        let stood_for = stood_for.iter().map(|(path, version)| {
             let path = String::from_utf8_lossy(path);
             format!("{path}:{}{}", name(&version.stood), name(&version.last))
         });
-        told.collect::<Vec<_>>().join(" ")
+        stood_for.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn first_version_of_a_test_holds_until_the_user_accepts_another() {
         let weakened: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("t", "bc")])];
-        assert_eq!(told(weakened, &[]), "t:ac");
-        assert_eq!(told(weakened, &[('0', '1')]), "t:bc");
-        assert_eq!(told(weakened, &[('1', '2')]), "t:cc");
-        assert_eq!(told(weakened, &[('0', '2')]), "t:cc");
-        assert_eq!(told(&[('1', &[("t", "ab")]), ('2', &[("t", "ba")])], &[]), "t:aa");
+        assert_eq!(stood_for(weakened, &[]), "t:ac");
+        assert_eq!(stood_for(weakened, &[('0', '1')]), "t:bc");
+        assert_eq!(stood_for(weakened, &[('1', '2')]), "t:cc");
+        assert_eq!(stood_for(weakened, &[('0', '2')]), "t:cc");
+        assert_eq!(
+            stood_for(&[('1', &[("t", "ab")]), ('2', &[("t", "ba")])], &[]),
+            "t:aa"
+        );
         // A commit stands for what it changed itself alone.
         let two: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("u", "ab")])];
-        assert_eq!(told(two, &[('1', '2')]), "t:ab u:bb");
+        assert_eq!(stood_for(two, &[('1', '2')]), "t:ab u:bb");
     }
 
     #[test]
     fn new_path_holds_its_first_version_and_a_renamed_one_keeps_its_own() {
-        assert_eq!(told(&[('1', &[("t", "-a")]), ('2', &[("t", "ab")])], &[]), "t:ab");
-        assert_eq!(told(&[('1', &[("t", "-a")]), ('2', &[("t", "a-")])], &[]), "t:a-");
-        assert_eq!(told(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");
         assert_eq!(
-            told(&[('1', &[("t", "ab")]), ('2', &[("t>u", "bc")])], &[]),
+            stood_for(&[('1', &[("t", "-a")]), ('2', &[("t", "ab")])], &[]),
+            "t:ab"
+        );
+        assert_eq!(
+            stood_for(&[('1', &[("t", "-a")]), ('2', &[("t", "a-")])], &[]),
+            "t:a-"
+        );
+        assert_eq!(stood_for(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");
+        assert_eq!(
+            stood_for(&[('1', &[("t", "ab")]), ('2', &[("t>u", "bc")])], &[]),
             "u:ac"
         );
     }

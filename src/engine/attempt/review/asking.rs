@@ -48,7 +48,7 @@ pub(crate) struct Work<'a> {
 pub(crate) enum Ground<'a> {
     /// An attempt is judged; the review is an event of it.
     Attempt(&'a File),
-    /// A person asks; nothing is recorded.
+    /// The user asks; nothing is recorded.
     Person(&'a File),
 }
 
@@ -127,7 +127,7 @@ pub(crate) async fn ask(
     }
     let (words, time) = (words(&report), since.elapsed());
     if let Ground::Attempt(log) = ground {
-        let (accepted, told) = match &opinion {
+        let (accepted, words) = match &opinion {
             Opinion::Accepted => (Some(true), words.clone()),
             Opinion::Rejected => (Some(false), words.clone()),
             Opinion::None(why) => (None, why.clone()),
@@ -139,7 +139,7 @@ pub(crate) async fn ask(
             attempt: work.attempt,
             reviewer: name,
             accepted,
-            words: Some(told).filter(|told| !told.is_empty()),
+            words: Some(words).filter(|words| !words.is_empty()),
             duration: time.as_secs_f64(),
             cost_usd: report.cost_usd,
             output: printed(log, from),

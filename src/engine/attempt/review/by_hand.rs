@@ -1,4 +1,4 @@
-//! `review`: a person asks the reviewer about an attempt that has ended, such as the one that made the last checkpoint.
+//! `review`: the user asks the reviewer about an attempt that has ended, such as the one that made the last checkpoint.
 //! Nothing is counted, and nothing but the reviewer's prompt and output is written.
 
 use std::fs::File;
@@ -26,7 +26,7 @@ use crate::state::Running;
 /// The file with the output of such a review, in the loop's directory.
 const LOG: &str = "review.log";
 
-/// The verdict of a reviewer that a person asked.
+/// The verdict of a reviewer that the user asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reviewed {
     /// The story's id.
@@ -49,7 +49,7 @@ pub struct Reviewed {
     pub cost_usd: Option<f64>,
 }
 
-/// Why a reviewer that a person asked gave no answer, although it may still.
+/// Why a reviewer that the user asked gave no answer, although it may still.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unanswered {
     /// This signal asked git-ralph to stop.
@@ -108,7 +108,7 @@ pub async fn review(
         gates: &[],
         promised: false,
     };
-    // The age of the loop limits its attempts, and not a person's question.
+    // The age of the loop limits its attempts, and not the user's question.
     let patience = Settings {
         max_duration: None,
         ..settings.clone()

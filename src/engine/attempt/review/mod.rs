@@ -1,7 +1,7 @@
-//! A second opinion (`ralph.review`): another agent, in a process of its own, looks at work whose gates passed.
+//! A second opinion (`ralph.review`): another agent, in a process of its own, reviews work whose gates passed.
 //!
 //! - `reviewer` is the agent of the settings; `asking` runs it once: its prompt, its process, its answer.
-//! - `by_hand` does so for a person, about an attempt that has ended.
+//! - `by_hand` does so for the user, about an attempt that has ended.
 //! - `opinion` reads the answer (pure); `only_look` puts back what a reviewer changes.
 //! - `instructions` shows it the files that instruct agents as they were before the attempt.
 //!

@@ -12,7 +12,7 @@ use crate::state::Verdict;
 const NO_NONCE: &str = "its verdict had not the letters and digits that its prompt asks for, so that it may be a quotation; a \
      script takes the verdict from its prompt: grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'";
 
-/// What a reviewer came to.
+/// The opinion of a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Opinion {
     /// The work is accepted.
@@ -225,10 +225,10 @@ mod tests {
             (format!("{accept}\n{reject}\n"), "'ACCEPT and REJECT'"),
             (format!("The story is not complete, so no\n{accept}"), "opposite"),
         ] {
-            let Opinion::None(told) = said(Format::Text, &text) else {
+            let Opinion::None(said_by) = said(Format::Text, &text) else {
                 panic!("{text}");
             };
-            assert!(told.contains(why), "{text}: {told}");
+            assert!(said_by.contains(why), "{text}: {said_by}");
         }
         // A final message holds no quotation by chance.
         let message = |text: &str| serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
@@ -250,7 +250,7 @@ mod tests {
                 serde_json::json!({"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}})
             }
         };
-        let told = |lines: &[(&str, &str)]| {
+        let said_by = |lines: &[(&str, &str)]| {
             let text: String = lines
                 .iter()
                 .map(|(kind, text)| format!("{}\n", line(kind, text)))
@@ -262,14 +262,14 @@ mod tests {
             )
         };
         assert_eq!(
-            told(&[("assistant", REJECT), ("result", ACCEPT)]),
+            said_by(&[("assistant", REJECT), ("result", ACCEPT)]),
             Opinion::Accepted
         );
         assert_eq!(
-            told(&[("assistant", ACCEPT), ("result", REJECT)]),
+            said_by(&[("assistant", ACCEPT), ("result", REJECT)]),
             Opinion::Rejected
         );
-        let Opinion::None(why) = told(&[("assistant", ACCEPT)]) else {
+        let Opinion::None(why) = said_by(&[("assistant", ACCEPT)]) else {
             panic!()
         };
         assert_eq!(why, "its output ends in the middle");
@@ -355,22 +355,22 @@ mod tests {
     #[test]
     fn a_verdict_is_read_in_every_format() {
         for (format, stream) in STREAMS {
-            let told = |said: &str, other: &str| {
+            let said_by = |said: &str, other: &str| {
                 let text = stream.replace("SAID", said).replace("OTHER", other);
                 opinion(&Ending::Exited(0), &report(*format, "", &text), None)
             };
             let why = "Box 1.2 is done.\\n\\n";
             assert_eq!(
-                told(&format!("{why}{ACCEPT}"), REJECT),
+                said_by(&format!("{why}{ACCEPT}"), REJECT),
                 Opinion::Accepted,
                 "{format:?}"
             );
             assert_eq!(
-                told(&format!("{why}{REJECT}"), ACCEPT),
+                said_by(&format!("{why}{REJECT}"), ACCEPT),
                 Opinion::Rejected,
                 "{format:?}"
             );
-            let none = told("Box 1.2 is done.", ACCEPT);
+            let none = said_by("Box 1.2 is done.", ACCEPT);
             assert!(
                 matches!(&none, Opinion::None(why) if why == "it said none"),
                 "{none:?}"

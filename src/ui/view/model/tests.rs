@@ -93,7 +93,7 @@ fn events_make_a_list_of_stories_with_attempts() {
 fn a_new_loop_begins_without_the_attempts_of_the_one_before() {
     let mut model = model_of(&events());
     model.take(&News {
-        anew: true,
+        restarted: true,
         is_driven: true,
         ..News::default()
     });
