@@ -24,7 +24,7 @@ pub(super) async fn mark_done(
         Mark::Agent => require_ticked(story, &listing, &open.state.source().path)?,
         Mark::Never => {}
     }
-    tell_others(open, story, before, &listing);
+    report_other_marks(open, story, before, &listing);
     if settings.mark == Mark::Auto && !open.state.source().is_by_command() {
         tick_again(open, story, before, &listing)?;
     }
@@ -34,7 +34,7 @@ pub(super) async fn mark_done(
 }
 
 /// Reports the changes to other stories, which are by the list alone.
-fn tell_others(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
+fn report_other_marks(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
     let [gone, done] = list_growth::note_attempt(open, story, before, now);
     if !gone.is_empty() {
         open.tell(format!(

@@ -156,7 +156,7 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         changes.retain(|change| !change.is_put_back());
         return put_others_back(open, changes, name, who.time()).await;
     }
-    user_refs::tell_others(&changes, &open.facts.seen.made, who.time(), open);
+    user_refs::report_ref_changes(&changes, &open.facts.seen.made, who.time(), open);
     Ok(())
 }
 

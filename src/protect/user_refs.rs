@@ -171,7 +171,7 @@ pub(crate) fn own_refs_back(
 }
 
 /// Reports the changes by `who` to refs that are not restored.
-pub(crate) fn tell_others(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &dyn Notices) {
+pub(crate) fn report_ref_changes(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &dyn Notices) {
     let others = changes.iter().filter(|change| !change.is_put_back());
     for change in others.filter(|change| !change.is_of_other_loop(own)) {
         notices.tell(change.message(who));

@@ -159,7 +159,7 @@ async fn accept(
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     let changes = revert::ref_changes(open).await?;
-    user_refs::tell_others(&changes, &open.facts.seen.made, user_refs::ATTEMPT, open);
+    user_refs::report_ref_changes(&changes, &open.facts.seen.made, user_refs::ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();
     if let Some(path) = checkpoint.dirty_submodule(site, open).await? {
@@ -183,7 +183,7 @@ async fn accept(
     };
     refuse_empty_work(open, outcome, settings).await?;
     base.gates = proof::run(open, story, settings, begun, of_agent).await??;
-    look_again(open, &mut base, &held, "the gates").await?;
+    recheck_position(open, &mut base, &held, "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.
     if of_agent {
@@ -191,7 +191,7 @@ async fn accept(
         base.review = looked?;
         reviewed = judged::record(open).map(|record| record.tree.clone());
         if base.review.is_some() {
-            look_again(open, &mut base, &held, "the review").await?;
+            recheck_position(open, &mut base, &held, "the review").await?;
         }
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
@@ -214,7 +214,7 @@ async fn accept(
             return Err(Judgement::new(Verdict::GateFailed, &reason).into());
         }
     }
-    look_again(open, &mut base, &held, &format!("the hook {hook}")).await?;
+    recheck_position(open, &mut base, &held, &format!("the hook {hook}")).await?;
     if open.state.source().is_by_command() {
         // A tracker marks no story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
@@ -228,7 +228,7 @@ async fn accept(
     watch::end(open, watch).await?;
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
     let held = Held { list: None, ..held };
-    look_again(open, &mut base, &held, "ralph.doneCommand").await?;
+    recheck_position(open, &mut base, &held, "ralph.doneCommand").await?;
     Ok(base)
 }
 
@@ -258,7 +258,7 @@ struct Held<'a> {
 
 /// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them. The
 /// list is put back to what the attempt may leave.
-async fn look_again(
+async fn recheck_position(
     open: &mut Loop<'_>,
     base: &mut Base,
     held: &Held<'_>,

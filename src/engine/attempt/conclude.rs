@@ -4,7 +4,7 @@ use super::accept::{Base, decide};
 use super::agent_run::{Begun, Outcome};
 use super::backoff::Unavailable;
 use super::verdict::{Judgement, Unreviewed};
-use super::{left_to_person, limits, list, message, unpromised};
+use super::{limits, list, message, refused_complete, unpromised};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::position::refuse_branch_in_the_way;
@@ -87,7 +87,7 @@ pub(crate) async fn conclude(
     ))
     .await?;
     if accepted.is_none() && is_persons_word {
-        let signal = left_to_person::leave(open, story, &begun, outcome).await?;
+        let signal = refused_complete::end(open, story, &begun, outcome).await?;
         return Ok(Concluded::End(StepEnd::Interrupted(signal)));
     }
     let size = match &left {

@@ -8,7 +8,7 @@
 //! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `neighbours` undoes what other loops did to the branch meanwhile.
 //! - `list` holds the story list to what it was.
-//! - `left_to_person` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
+//! - `refused_complete` ends a `complete` that was refused; `lost_work` finds out that an attempt discarded what was uncommitted.
 //! - `limits` and `backoff` decide whether and when there is another.
 
 mod accept;
@@ -20,7 +20,6 @@ pub(crate) mod facts;
 pub(crate) mod gates;
 pub(crate) mod held;
 pub(crate) mod learnings;
-mod left_to_person;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod list_growth;
@@ -30,6 +29,7 @@ mod neighbours;
 mod prompting;
 mod proof;
 pub(crate) mod refusal;
+mod refused_complete;
 pub(crate) mod review;
 pub(crate) mod unpromised;
 pub(crate) mod verdict;

@@ -319,7 +319,9 @@ fn rooms_of_table(text: &str) -> Rooms {
 
 /// Returns the rooms that every room may use.
 fn words(text: &str) -> BTreeSet<String> {
-    let (_, after) = text.split_once("Shared modules, which every room may import:").unwrap();
+    let (_, after) = text
+        .split_once("Shared modules, which every room may import:")
+        .unwrap();
     let (list, _) = after.split_once("\n\n").unwrap();
     let names = list.split('`').skip(1).step_by(2);
     names.map(str::to_owned).collect()

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::asking::{Answer, Ground, Work, ask};
 use super::opinion::Opinion;
 use super::reviewer::Reviewer;
-use super::{instructions, only_look, template_at, template_path, wait_for_reviewer};
+use super::{instructions, reviewer_changes, template_at, template_path, wait_for_reviewer};
 use crate::engine::attempt::backoff::{Backoff, Waited};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::numbers::kept_range;
@@ -169,7 +169,7 @@ async fn ask_once(
     let mut left = work.changes.clone();
     left.retain(|(_, path)| since.iter().all(|(_, changed)| changed != path));
     let aside = instructions::changed(open, &now, before, &left).await?;
-    let seen = only_look::begin(open, now.clone(), aside.tree.as_ref()).await?;
+    let seen = reviewer_changes::begin(open, now.clone(), aside.tree.as_ref()).await?;
     let refused = aside.put(open, &now, &[]).await?;
     work.aside = aside.paths;
     let guard = guard_rail::set_up(open, settings.guard).await;
@@ -185,7 +185,7 @@ async fn ask_once(
         None => ask(open, reviewer, work, settings, job, Ground::Person(log)).await,
     };
     let kept = open.change().attempt_ref(&work.story.id, work.attempt);
-    only_look::end_beside_person(open, seen, &kept).await?;
+    reviewer_changes::end_in_users_work_tree(open, seen, &kept).await?;
     open.state.end_running();
     open.save()?;
     answer

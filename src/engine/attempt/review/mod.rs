@@ -2,7 +2,7 @@
 //!
 //! - `reviewer` is the agent of the settings; `asking` runs it once: its prompt, its process, its answer.
 //! - `by_hand` does so for the user, about an attempt that has ended.
-//! - `opinion` reads the answer (pure); `only_look` puts back what a reviewer changes.
+//! - `opinion` reads the answer (pure); `reviewer_changes` puts back what a reviewer changes.
 //! - `instructions` shows it the files that instruct agents as they were before the attempt.
 //!
 //! What a reviewer does not say is not taken for an answer: without a verdict the work is not accepted, and the attempt is
@@ -11,9 +11,9 @@
 mod asking;
 mod by_hand;
 mod instructions;
-mod only_look;
 mod opinion;
 mod reviewer;
+mod reviewer_changes;
 
 use std::path::Path;
 
@@ -139,9 +139,9 @@ async fn ask_about_attempt(
     let changes = git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
     let aside = instructions::changed(open, &tree, open.state.checkpoint_tree(), &changes).await?;
     let kept = open.change().attempt_ref(&story.id, begun.number);
-    let before = only_look::begin(open, tree.clone(), aside.tree.as_ref()).await?;
+    let before = reviewer_changes::begin(open, tree.clone(), aside.tree.as_ref()).await?;
     if let Some(why) = aside.put(open, &tree, &aside.back).await? {
-        only_look::end(open, before, &kept).await?;
+        reviewer_changes::end(open, before, &kept).await?;
         return Ok(Answer::none(why));
     }
     let guard = guard_rail::set_up(open, settings.guard).await;
@@ -158,7 +158,7 @@ async fn ask_about_attempt(
         promised,
     };
     let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
-    only_look::end(open, before, &kept).await?;
+    reviewer_changes::end(open, before, &kept).await?;
     answer
 }
 

@@ -10,9 +10,9 @@ use crate::protect::story_backup;
 use crate::state::Verdict;
 use crate::stories::Story;
 
-/// Records the refusal, takes back the marks that were made since the person spoke, and ends the attempt. Returns the
+/// Records the refusal, takes back the marks that were made since the user typed it, and ends the attempt. Returns the
 /// signal that ended the gates.
-pub(super) async fn leave(
+pub(super) async fn end(
     open: &mut Loop<'_>,
     story: &Story,
     begun: &Begun,

@@ -39,7 +39,11 @@ pub(super) async fn end(open: &mut Loop<'_>, before: Before, name: &str) -> Resu
 
 /// Compares the state after a reviewer that ran in the user's work tree: nothing of that is put back, because the user may
 /// have changed it meanwhile, but the files that instruct agents. If it differs, a ref keeps what was there before.
-pub(super) async fn end_beside_person(open: &mut Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
+pub(super) async fn end_in_users_work_tree(
+    open: &mut Loop<'_>,
+    before: Before,
+    name: &str,
+) -> Result<(), Error> {
     watch::end_kept(open, before.watch, name).await?;
     judged::put_files_back(open, &before.record).await?;
     if open.position().await? != before.position {
