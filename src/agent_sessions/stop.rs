@@ -318,7 +318,7 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
     let why = judgement
         .reason
         .as_deref()
-        .unwrap_or("the agent promised nothing");
+        .unwrap_or("the agent printed no promise");
     let heading = heading(&story.id, &story.title);
     format!(
         "Story {heading} is not over ({why}). Go on with it; no one can answer questions. When it is done and \

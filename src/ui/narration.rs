@@ -64,7 +64,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         },
         What::Reverted {
             oid, changed: false, ..
-        } => format!("  still at checkpoint {}: nothing was changed", oid.short()),
+        } => format!("  still at checkpoint {}: no file was changed", oid.short()),
         What::Reverted {
             oid,
             kept,

@@ -63,7 +63,7 @@ pub struct Report {
     pub format: Format,
     /// True if the output is of another kind: not one line of it was JSON, as the format requires.
     pub is_other: bool,
-    /// The fault in the last words of an agent that promised nothing; it counts only if the agent ended with an error.
+    /// The fault in the last words of an agent without a promise; it counts only if the agent ended with an error.
     pub suspected: Option<Fault>,
     /// The last line of the output, or else of stderr, if there is no promise.
     pub last_line: Option<String>,

@@ -4,7 +4,7 @@
 //! - `prompting` and `learnings` build its prompt.
 //! - `verdict` judges the agent's report (pure); `accept` leads from there to a checkpoint, after `gates`, or back.
 //! - `proof` asks the gates, and `held` asks them again with tests as they were.
-//! - `unpromised` lets gates judge an attempt that promised nothing.
+//! - `unpromised` lets gates judge an attempt without a promise.
 //! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `neighbours` undoes what other loops did to the branch meanwhile.
 //! - `list` holds the story list to what it was.

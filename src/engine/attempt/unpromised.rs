@@ -48,7 +48,7 @@ pub(super) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
     Ok(())
 }
 
-/// Says in the reason of a refused attempt that it had promised nothing.
+/// Says in the reason of a refused attempt that the agent printed no promise.
 pub(super) fn refused(judgement: Judgement) -> Judgement {
     let is_failure = matches!(
         judgement.verdict,
@@ -56,7 +56,7 @@ pub(super) fn refused(judgement: Judgement) -> Judgement {
     );
     match judgement.reason {
         Some(reason) if is_failure => Judgement {
-            reason: Some(format!("the agent promised nothing, and {reason}")),
+            reason: Some(format!("the agent printed no promise, and {reason}")),
             ..judgement
         },
         reason => Judgement { reason, ..judgement },

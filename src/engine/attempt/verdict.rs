@@ -16,7 +16,7 @@ use crate::state::Verdict;
 const NOT_FOUND: &[i32] = &[126, 127];
 
 /// The reason of a story that was accepted without a promise.
-const UNPROMISED: &str = "the agent promised nothing; what judged its work decided (ralph.noSignal)";
+const UNPROMISED: &str = "accepted without a promise (ralph.noSignal)";
 
 /// The judgement of an attempt, apart from gates and git.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) struct Judgement {
     pub advice: Option<String>,
     /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,
-    /// True if the agent promised nothing, and gates or a reviewer speak for its work alone.
+    /// True if the agent printed no promise, and gates or a reviewer speak for its work alone.
     pub unpromised: bool,
     /// True if an error of git-ralph's own ended the attempt.
     pub is_own_error: bool,
@@ -176,7 +176,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
 fn no_signal(heard: &Heard, exit: &str, last_line: &str) -> Judgement {
     let why = match heard {
         Heard::InSentence => {
-            format!("the promise was in the middle of a sentence, not on a line of its own{exit}")
+            format!("the promise was inside a sentence; it must be on a line of its own{exit}")
         }
         Heard::Denied => format!(
             "words around the promise can be read as its opposite{exit}; end with a finished sentence, and then the promise as the last line"
@@ -190,7 +190,7 @@ fn no_signal(heard: &Heard, exit: &str, last_line: &str) -> Judgement {
             "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
         ),
         Heard::Promise(_) | Heard::Nothing | Heard::NoNonce => {
-            format!("the agent promised nothing{exit}{last_line}")
+            format!("the agent printed no promise{exit}{last_line}")
         }
     };
     Judgement {
@@ -421,10 +421,10 @@ mod tests {
     #[test]
     fn missing_promise_gives_a_reason() {
         let reason = |text: &str| judge(&Ending::Exited(1), &report(text), None).reason.unwrap();
-        assert_eq!(reason(""), "the agent promised nothing (exit code 1)");
+        assert_eq!(reason(""), "the agent printed no promise (exit code 1)");
         assert_eq!(
             reason("Working.\nIt broke.\n"),
-            "the agent promised nothing (exit code 1): It broke."
+            "the agent printed no promise (exit code 1): It broke."
         );
         assert!(
             reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence")

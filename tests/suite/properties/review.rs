@@ -175,10 +175,7 @@ fn missing_verdict_neither_accepts_nor_fails_the_attempt() {
         ("echo 'Looks good to me.'", "it said none"),
         ("accept; reject", "'ACCEPT and REJECT'"),
         ("cat \"$notes/review\"", "it said none"),
-        (
-            "echo \"I am sure that $(accept) is right.\"",
-            "in the middle of a sentence",
-        ),
+        ("echo \"I am sure that $(accept) is right.\"", "inside a sentence"),
         ("echo '<verdict>ACCEPT</verdict>'", "letters and digits"),
         ("accept; exit 3", "did not end well (exit code 3)"),
         ("echo broken >&2; exit 3", "it said none (exit code 3): broken"),

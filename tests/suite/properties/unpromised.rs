@@ -18,12 +18,12 @@ fn gates_can_complete_a_story_without_a_promise() {
         .step("next", &sandbox.agent("echo bad >made; echo I have made it."))
         .exits(3)
         .says("the agent ended without a promise; the gates judge what it did (ralph.noSignal)")
-        .says("the agent promised nothing, and the gate `! grep -q bad made` failed");
+        .says("the agent printed no promise, and the gate `! grep -q bad made` failed");
     sandbox.is_at_checkpoint();
     sandbox
         .step("retry", &sandbox.agent("echo good >made; echo I have made it."))
         .exits(0)
-        .says("the agent promised nothing; what judged its work decided (ralph.noSignal)");
+        .says("accepted without a promise (ralph.noSignal)");
     let message = sandbox.git(&["log", "-1", "--format=%B"]);
     assert!(
         message.contains("Ralph-Promise: none\nRalph-Rests-On: gates\n"),
@@ -44,7 +44,7 @@ fn gates_can_complete_a_story_without_a_promise() {
         "{shown}"
     );
     let report = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
-    assert!(report.contains("the agent promised nothing"), "{report}");
+    assert!(report.contains("the agent printed no promise"), "{report}");
 }
 
 #[test]

@@ -138,13 +138,13 @@ fn no_signal_gives_no_reason_to_the_prompt() {
     sandbox
         .step("next", &agent)
         .exits(3)
-        .says("the agent promised nothing");
+        .says("the agent printed no promise");
     let first = sandbox.noted("prompt");
     sandbox.step("retry", &agent).exits(3);
     assert_eq!(sandbox.noted("prompt"), first);
     assert_eq!(
         sandbox.status()["current"]["reason"],
-        "the agent promised nothing"
+        "the agent printed no promise"
     );
 }
 
@@ -166,7 +166,7 @@ fn prompt_explains_why_a_promise_did_not_count() {
     for (said, why) in [
         (
             "I am done: <promise>COMPLETE</promise>, I think.",
-            "in the middle of a sentence",
+            "inside a sentence",
         ),
         (
             "I could not finish, so I will not say\n<promise>COMPLETE</promise>",

@@ -9,7 +9,7 @@ fn output_claims_no_undo_if_nothing_was_changed() {
     let output = sandbox.step("next", &idle).exits(3);
     let output = output
         .says("  still at checkpoint ")
-        .says(": nothing was changed\n");
+        .says(": no file was changed\n");
     assert!(!output.stderr.contains("  kept: "), "{}", output.stderr);
     // A commit, an ignored file that is gone, a permission: each is a change.
     for (step, misdeed) in [

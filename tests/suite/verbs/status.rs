@@ -49,7 +49,7 @@ fn status_follows_a_loop() {
 fn run_and_status_show_why_an_attempt_made_no_promise() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo 'TypeError: boom'; exit 1");
-    let why = "the agent promised nothing (exit code 1): TypeError: boom";
+    let why = "the agent printed no promise (exit code 1): TypeError: boom";
     sandbox.configure("ralph.maxRetries", "0");
     sandbox
         .ralph(&["run", "--", &agent])

@@ -76,9 +76,7 @@ fn about_it(reason: String) -> String {
 /// Returns the reason why nothing that was said is a verdict.
 fn unheard(ending: &Ending, report: &Report) -> String {
     let why = match &report.heard {
-        Heard::InSentence => {
-            "its verdict stood in the middle of a sentence, not on a line of its own".to_owned()
-        }
+        Heard::InSentence => "its verdict was inside a sentence; it must be on a line of its own".to_owned(),
         Heard::Denied => "words around its verdict can be read as its opposite".to_owned(),
         Heard::InThoughts => "its verdict stood in thoughts, not in the message".to_owned(),
         Heard::Repeated => "its verdict stood in a quotation or a diff, not on a line of its own".to_owned(),
