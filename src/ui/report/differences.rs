@@ -1,7 +1,9 @@
 //! Writes the differences of a page: the files, and their lines in blocks of a kind.
 
+use serde_json::json;
+
 use super::room::{LINE, Room, weight};
-use super::views::{Difference, FileRow};
+use super::views::Difference;
 use super::{short, size};
 use crate::report::{FileChange, Patch};
 use crate::ui::shown::plain;
@@ -19,16 +21,17 @@ pub(super) fn difference_of(
     let deletions = files.iter().filter_map(|file| file.deletions).sum();
     let count = known.and_then(|files| u64::try_from(files.len()).ok());
     let more = files.len().saturating_sub(room.limits.files);
-    let rows = files.iter().take(room.limits.files).map(|file| FileRow {
-        path: match &file.old_path {
-            Some(old) => format!("{} → {}", short(old, LINE), short(&file.path, LINE)),
-            None => short(&file.path, LINE),
-        },
-        status: file.status,
-        lines: match (file.insertions, file.deletions) {
-            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
-            _ => "binary".to_owned(),
-        },
+    let rows = files.iter().take(room.limits.files).map(|file| {
+        let path = short(&file.path, LINE);
+        let old = file.old_path.as_ref().map(|old| short(old, LINE));
+        json!({
+            "path": old.map_or(path.clone(), |old| format!("{old} → {path}")),
+            "status": file.status,
+            "lines": match (file.insertions, file.deletions) {
+                (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+                _ => "binary".to_owned(),
+            },
+        })
     });
     let fitting = patch.filter(|patch| weight(&patch.text) <= room.lines);
     let note = match (patch, fitting) {
@@ -46,8 +49,7 @@ pub(super) fn difference_of(
         lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
         note: note.map(str::to_owned),
         accepted: true,
-        words: Vec::new(),
-        command: None,
+        ..Difference::default()
     }
 }
 

@@ -2,9 +2,10 @@
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use super::timeline::{self, Scale};
-use super::views::{Bar, Timeline, TimelineRow};
+use super::views::Bar;
 use super::{moment, short, when};
 use crate::report::{AttemptReport, Report};
 use crate::ui::amounts::time;
@@ -20,26 +21,12 @@ const TOP: f64 = 44.0;
 /// Draws the timeline of a loop; `None` if nothing ran.
 pub(super) fn timeline_of(
     report: &Report,
-    lines: Vec<(String, Vec<Bar>)>,
+    mut lines: Vec<(String, Vec<Bar>)>,
     scale: &Scale,
-) -> Option<Timeline> {
+) -> Option<Value> {
     let (start, end) = report.started.zip(report.ended)?;
     if lines.is_empty() {
         return None;
-    }
-    let mut rows: Vec<TimelineRow> = Vec::new();
-    let mut y = TOP;
-    let mut add = |label: String, bars: Vec<Bar>| {
-        rows.push(TimelineRow {
-            y,
-            full: label.clone(),
-            label: short(&label, 26),
-            bars,
-        });
-        y += ROW;
-    };
-    for (label, bars) in lines {
-        add(label, bars);
     }
     let waits = timeline::of_waits(report);
     let has_waits = !waits.is_empty();
@@ -48,8 +35,15 @@ pub(super) fn timeline_of(
             let title = format!("waiting, {}", time(to - from));
             bar(scale, (from, to), "wait", title, None)
         });
-        add("waiting".to_owned(), bars.collect());
+        lines.push(("waiting".to_owned(), bars.collect()));
     }
+    let mut y = TOP;
+    let rows = lines.iter().map(|(label, bars)| {
+        let row = json!({ "y": y, "full": label, "label": short(label, 26), "bars": bars });
+        y += ROW;
+        row
+    });
+    let rows: Vec<Value> = rows.collect();
     let (step, ticks) = scale.ticks();
     let mut day = start.to_zoned(TimeZone::UTC).date();
     let ticks = ticks.into_iter().filter_map(|(time, at)| {
@@ -64,16 +58,17 @@ pub(super) fn timeline_of(
     });
     let gaps = scale.gaps.iter();
     let gaps = gaps.map(|(at, long)| (place(*at), format!("{} in which nothing ran", time(*long))));
-    Some(Timeline {
-        height: y + 6.0,
-        bottom: y,
-        rows,
-        gaps: gaps.collect(),
-        ticks: ticks.collect(),
-        start: moment(start),
-        end: moment(end),
-        has_waits,
-    })
+    Some(json!({
+        "height": y + 6.0,
+        "bottom": y,
+        "rows": rows,
+        "gaps": gaps.collect::<Vec<_>>(),
+        // Horizontal positions with the times there.
+        "ticks": ticks.collect::<Vec<_>>(),
+        "start": moment(start),
+        "end": moment(end),
+        "has_waits": has_waits,
+    }))
 }
 
 /// Returns the horizontal position of a place between 0 and 1, rounded to a tenth of a unit.

@@ -6,13 +6,14 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
+use serde_json::{Value, json};
 
 use super::agents::{agent_row, review_rows};
 use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
 use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
 use super::timeline::Scale;
-use super::views::{Bar, Change, ChangeBar, Difference, EventRow, Failure, GateRow, Page, Row};
+use super::views::{Bar, Change, Difference, Failure, Row};
 use super::{
     changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
     tokens, took, when, words_of,
@@ -71,30 +72,31 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
         .iter()
         .map(|report| report.totals.duration)
         .fold(1.0, f64::max);
-    let bars = reports.iter().zip(&changes).map(|(report, change)| ChangeBar {
-        title: change.name.clone(),
-        target: change.id.clone(),
-        width: (report.totals.duration / longest * 100.0).clamp(0.5, 100.0),
-        words: format!("{}, {}", how_far(&report.totals), time(report.totals.duration)),
+    let bars = reports.iter().zip(&changes).map(|(report, change)| {
+        json!({
+            "title": change.name,
+            "target": change.id,
+            "width": (report.totals.duration / longest * 100.0).clamp(0.5, 100.0),
+            "words": format!("{}, {}", how_far(&report.totals), time(report.totals.duration)),
+        })
     });
-    let page = Page {
-        title,
-        version: env!("CARGO_PKG_VERSION"),
-        git: reports.first().and_then(|report| report.git.clone()),
-        print: options.print,
-        made: reports
-            .first()
-            .map_or_else(String::new, |report| moment(report.made)),
-        several: reports.len() != 1,
-        has_failed: changes.iter().any(|change| !change.failures.is_empty()),
-        bars: bars.collect(),
-        changes,
-    };
+    let first = reports.first();
+    let page = json!({
+        "title": title,
+        "version": env!("CARGO_PKG_VERSION"),
+        "git": first.and_then(|report| report.git.as_ref()),
+        "print": options.print,
+        "made": first.map_or_else(String::new, |report| moment(report.made)),
+        "several": reports.len() != 1,
+        "has_failed": changes.iter().any(|change| !change.failures.is_empty()),
+        "bars": bars.collect::<Vec<_>>(),
+        "changes": changes,
+    });
     // The template is ours, and the tests render it.
     render(&page).unwrap_or_default()
 }
 
-fn render(page: &Page) -> Result<String, minijinja::Error> {
+fn render(page: &Value) -> Result<String, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).build()?);
@@ -104,7 +106,6 @@ fn render(page: &Page) -> Result<String, minijinja::Error> {
 }
 
 fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
-    let id = format!("c{number}");
     let mut left_out: Vec<String> = report.dropped.iter().map(|what| short(what, LINE)).collect();
     let all = report.attempts();
     let skipped = all.len().saturating_sub(room.limits.attempts);
@@ -148,28 +149,21 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         origin: origin(report),
         compare_url: report.compare_url.clone(),
         cards: cards(&report.totals),
-        timeline: None,
-        rows: Vec::new(),
         agents: agents.map(|sums| agent_row(sums, 80)).collect(),
-        other_stories: Vec::new(),
-        changes: Vec::new(),
-        failures: Vec::new(),
-        logs: Vec::new(),
         gates: report
             .gates
             .iter()
             .map(|gate| gate_row(gate, "before any attempt", room))
             .collect(),
-        events: Vec::new(),
         files: files.collect(),
         environments: environments
             .map(|one| (short(&one.since, LINE), in_force(one)))
             .collect(),
-        left_out: Vec::new(),
-        id: id.clone(),
+        left_out,
+        id: format!("c{number}"),
+        ..Change::default()
     };
     let bars = add_stories(&mut change, report, shown, &scale, room);
-    change.left_out = left_out;
     add_events(&mut change, report, room);
     let unshown = change.gates.len().saturating_sub(room.limits.events);
     if unshown > 0 {
@@ -279,12 +273,12 @@ fn add_events(change: &mut Change, report: &Report, room: &mut Room) {
         change.left_out.push(format!("{skipped} earlier events"));
     }
     for (at, event) in report.events[skipped..].iter().enumerate() {
-        change.events.push(EventRow {
-            t: moment(event.t),
-            kind: event.kind.words(),
-            took: event.duration.and_then(some_time).unwrap_or_default(),
-            text: short(&event.text, LINE),
-        });
+        change.events.push(json!({
+            "t": moment(event.t),
+            "kind": event.kind.words(),
+            "took": event.duration.and_then(some_time).unwrap_or_default(),
+            "text": short(&event.text, LINE),
+        }));
         if let Some(files) = event.diff.as_ref().filter(|files| !files.is_empty()) {
             let title = format!("{}, {}", short(&event.text, LINE), moment(event.t));
             let id = format!("{}e{at}", change.id);
@@ -407,22 +401,16 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
     }
 }
 
-fn gate_row(gate: &Gate, about: &str, room: &mut Room) -> GateRow {
+/// Returns a run of a gate; `about` is the name of its attempt, or that there was none.
+fn gate_row(gate: &Gate, about: &str, room: &mut Room) -> Value {
     let words = if gate.passed { "passed" } else { "failed" };
-    let why = gate
-        .reason
-        .as_deref()
-        .map(|why| format!(": {}", short(why, LINE)));
-    GateRow {
-        about: short(about, TITLE),
-        passed: gate.passed,
-        command: short(&gate.command, LINE),
-        words: format!(
-            "{words} after {}{}{}",
-            time(gate.duration),
-            when(gate),
-            why.unwrap_or_default()
-        ),
-        output: gate.output.as_deref().and_then(|output| within(output, room)),
-    }
+    let why = gate.reason.as_deref();
+    let why = why.map_or_else(String::new, |why| format!(": {}", short(why, LINE)));
+    json!({
+        "about": short(about, TITLE),
+        "passed": gate.passed,
+        "command": short(&gate.command, LINE),
+        "words": format!("{words} after {}{}{why}", time(gate.duration), when(gate)),
+        "output": gate.output.as_deref().and_then(|output| within(output, room)),
+    })
 }
