@@ -1,12 +1,15 @@
 //! Keeps settings that were added to a configuration file during an attempt when the rest is undone: those that by
 //! themselves make git neither run nor send anything.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::command::Git;
+use super::command::{Git, GitCommand};
 use super::error::GitError;
 use crate::fs::is_regular;
+
+/// Arguments of a list of settings, without those of included files.
+const LIST: &[&str] = &["-z", "--no-includes", "--list"];
 
 /// A key, and its value if it has one.
 type Setting = (String, Option<String>);
@@ -18,15 +21,7 @@ impl Git {
         let (was, is) = (self.settings_in(to).await?, self.settings_in(from).await?);
         let mut kept = Vec::new();
         for (key, value) in harmless_additions(&was, &is) {
-            let file = to.as_os_str();
-            let args = [
-                "--file".as_ref(),
-                file,
-                "--add".as_ref(),
-                key.as_ref(),
-                value.as_ref(),
-            ];
-            if self.cmd("config", args).any_exit().await?.code == Some(0) {
+            if self.config_of(to, &["--add", key, value]).any_exit().await?.code == Some(0) {
                 kept.push(key.to_owned());
             }
         }
@@ -38,14 +33,7 @@ impl Git {
     pub async fn adds_what_runs(&self, recorded: &Path, present: &Path) -> Result<bool, GitError> {
         // In a directory without a repository: the present configuration may be one that git cannot read.
         let git = Self::at(Path::new("/"));
-        let args = |file: &'_ Path| {
-            ["-z", "--no-includes", "--file"]
-                .map(OsString::from)
-                .into_iter()
-                .chain([file.as_os_str().to_owned(), "--list".into()])
-                .collect::<Vec<_>>()
-        };
-        if git.cmd("config", args(recorded)).any_exit().await?.code != Some(0) {
+        if git.config_of(recorded, LIST).any_exit().await?.code != Some(0) {
             return Ok(true);
         }
         let (was, is) = (git.settings_in(present).await?, git.settings_in(recorded).await?);
@@ -74,13 +62,7 @@ impl Git {
             .map(|dir| dir.join(&is))
             .and_then(|dir| dir.canonicalize().ok());
         if was.is_some() && there.is_some_and(|dir| dir != top && dir.starts_with(top)) {
-            let args = [
-                "--file".as_ref(),
-                to.as_os_str(),
-                "core.worktree".as_ref(),
-                is.as_ref(),
-            ];
-            self.cmd("config", args).done().await?;
+            self.config_of(to, &["core.worktree", &is]).done().await?;
         }
         Ok(())
     }
@@ -99,25 +81,18 @@ impl Git {
             return Ok(());
         }
         let place = relative(git_dir, dir);
-        let args = [
-            "--file".as_ref(),
-            config.as_os_str(),
-            "core.worktree".as_ref(),
-            place.as_os_str(),
-        ];
-        self.cmd("config", args).done().await
+        let args = [OsStr::new("core.worktree"), place.as_os_str()];
+        self.config_of(&config, &args).done().await
+    }
+
+    fn config_of<T: AsRef<OsStr>>(&self, file: &Path, args: &[T]) -> GitCommand {
+        let file = ["--file".as_ref(), file.as_os_str()];
+        self.cmd("config", file.into_iter().chain(args.iter().map(AsRef::as_ref)))
     }
 
     /// Reads the settings of one file, without included files; returns none if git cannot read it.
     async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
-        let args = [
-            "-z".as_ref(),
-            "--no-includes".as_ref(),
-            "--file".as_ref(),
-            file.as_os_str(),
-            "--list".as_ref(),
-        ];
-        let listed = self.cmd("config", args).any_exit().await?;
+        let listed = self.config_of(file, LIST).any_exit().await?;
         let text = String::from_utf8_lossy(&listed.stdout);
         let setting = |entry: &str| match entry.split_once('\n') {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),

@@ -18,9 +18,10 @@ pub struct Outcome {
 }
 
 /// The kind of an outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum OutcomeKind {
     /// The loop was closed, and its work is there.
     Finished,
@@ -43,16 +44,7 @@ pub enum OutcomeKind {
 impl OutcomeKind {
     /// Returns its name, as the JSON has it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Finished => "finished",
-            Self::Aborted => "aborted",
-            Self::Complete => "complete",
-            Self::Stopped => "stopped",
-            Self::WaitsForPerson => "waits_for_person",
-            Self::WaitsForService => "waits_for_service",
-            Self::Running => "running",
-            Self::Open => "open",
-        }
+        self.into()
     }
 }
 

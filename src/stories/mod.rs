@@ -98,8 +98,11 @@ pub struct Listing {
 }
 
 /// An adapter, which lists the stories of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Adapter {
     /// `openspec/changes/<change>/tasks.md`.
     Openspec,
@@ -116,13 +119,8 @@ impl Adapter {
     pub const ALL: [Self; 4] = [Self::Openspec, Self::Markdown, Self::Prd, Self::Command];
 
     /// Returns the name that a user writes and a script reads.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Openspec => "openspec",
-            Self::Markdown => "markdown",
-            Self::Prd => "prd",
-            Self::Command => "command",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Describes the source of the stories, in a few words.
@@ -136,12 +134,9 @@ impl Adapter {
     }
 
     fn named(name: &str) -> Result<Self, SourceError> {
-        Self::ALL
-            .into_iter()
-            .find(|adapter| adapter.name() == name)
-            .ok_or_else(|| SourceError::UnknownAdapter {
-                name: name.to_owned(),
-            })
+        name.parse().map_err(|_| SourceError::UnknownAdapter {
+            name: name.to_owned(),
+        })
     }
 }
 

@@ -198,17 +198,13 @@ impl<'a> Members<'a> {
     fn record(&self, text: &str, lines: &Lines, value: &RawValue) -> (f64, Record) {
         let start = offset(text, value);
         let done = self.first(DONE).is_some_and(|(_, value)| is_done(value));
-        let title = self
-            .text(TITLES)
-            .map(|title| one_line(&title))
-            .filter(|title| !title.is_empty());
-        let id = self
-            .text(&["id"])
-            .map(|id| one_line(&id))
-            .filter(|id| !id.is_empty());
-        let title = title
-            .or_else(|| id.clone())
-            .unwrap_or_else(|| "untitled".to_owned());
+        let line_of = |names: &[&str]| {
+            let line = one_line(&self.text(names)?);
+            (!line.is_empty()).then_some(line)
+        };
+        let id = line_of(&["id"]);
+        let title = line_of(TITLES).or_else(|| id.clone());
+        let title = title.unwrap_or_else(|| "untitled".to_owned());
         let story = Story {
             id: id.unwrap_or_else(|| ids::slug(&title)),
             body: self.text(BODIES).unwrap_or_else(|| quoted(value.get())),
@@ -375,14 +371,9 @@ fn priority(value: &RawValue) -> f64 {
 }
 
 fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .collect();
-    words
-        .into_iter()
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
 }
 
 /// Returns a JSON value as a block of code, with a fence that is longer than any in it.

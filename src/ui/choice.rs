@@ -16,7 +16,8 @@ use crate::signal::Stop;
 const POLL: u8 = 100;
 
 /// Something that the user can choose by its first letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Choice {
     /// Try the story again.
     Retry,
@@ -37,15 +38,7 @@ pub enum Choice {
 impl Choice {
     /// Returns the word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Skip => "skip",
-            Self::Diff => "diff",
-            Self::Log => "log",
-            Self::Cleanup => "cleanup",
-            Self::Keep => "keep",
-            Self::Quit => "quit",
-        }
+        self.into()
     }
 
     /// Reads an answer: the first letter or the whole word, in either case; nothing means quit.

@@ -14,7 +14,7 @@ use crate::sandbox::{self, Belongings, Mount, Site};
 use crate::settings::{BoxMode, Settings};
 
 /// A box, tried out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct FoundBox {
     /// The setting.
     pub mode: BoxMode,
@@ -80,11 +80,7 @@ pub(super) async fn examine(
     let mut found = FoundBox {
         mode: settings.boxing.mode,
         trouble: tried.err().map(|trouble| trouble.to_string()),
-        written: Vec::new(),
-        read: Vec::new(),
-        empty: Vec::new(),
-        copied: Vec::new(),
-        hidden: Vec::new(),
+        ..FoundBox::default()
     };
     for mount in walls.iter().flat_map(|walls| &walls.mounts) {
         match mount {

@@ -186,8 +186,8 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
     if !busy {
         cut_off(repo, &state, notes);
     }
-    let place = place_of(&state);
-    match target_of(&place) {
+    let place = state.work_tree();
+    match target_of(place) {
         _ if !state.is_live() => {}
         Ok(Some(found)) if found.is_dir() => {}
         Ok(_) => notes.problem(
@@ -197,7 +197,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
             ),
             format!(
                 "move it back there, or: git worktree add -f {} {}",
-                typed_path(&place),
+                typed_path(place),
                 state.common.branch
             ),
         ),
@@ -233,17 +233,12 @@ fn cut_off(repo: &Repo, state: &State, notes: &mut Notes) {
     let place = if state.work_tree() == repo.top {
         String::new()
     } else {
-        let place = place_of(state);
-        format!("-C {} ", typed_path(&place))
+        format!("-C {} ", typed_path(state.work_tree()))
     };
     notes.problem(
         format!("loop {change}: {what}"),
         format!("git {place}ralph status {change}"),
     );
-}
-
-fn place_of(state: &State) -> PathBuf {
-    state.work_tree().to_owned()
 }
 
 /// Notes refs and branches of changes without a known state.

@@ -72,17 +72,15 @@ fn add_one(text: &str, hook: &Wanted, empties: &mut Empties) -> Result<Option<St
 
 /// Returns the hooks that are present.
 pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, String> {
-    let mut found = Vec::new();
     if text.trim().is_empty() {
-        return Ok(found);
+        return Ok(Vec::new());
     }
-    for hook in wanted {
-        let is_there = parsed(text, |root| Ok(Place::of(root, hook)?.found.is_some()))?;
-        if is_there {
-            found.push(hook);
-        }
-    }
-    Ok(found)
+    parsed(text, |root| {
+        let places = wanted
+            .iter()
+            .map(|hook| Ok(Place::of(root, hook)?.found.map(|_| hook)));
+        places.filter_map(Result::transpose).collect()
+    })
 }
 
 /// Removes hooks, wherever they are in their lists by now, with objects and lists that were made for them and are empty
@@ -321,24 +319,14 @@ impl Brackets {
         let gap = gap_before(text, child.start);
         let next = self.children.get(index + 1).map_or(close, |next| next.start);
         if let Some(comma) = next_comma(text, child.end, next) {
-            return format!(
-                "{}{}{}",
-                &text[..gap],
-                &text[child.end..comma],
-                &text[comma + 1..]
-            );
+            return [&text[..gap], &text[child.end..comma], &text[comma + 1..]].concat();
         }
         let before = index
             .checked_sub(1)
             .and_then(|before| next_comma(text, self.children[before].end, gap));
         match before {
-            Some(comma) => format!(
-                "{}{}{}",
-                &text[..comma],
-                &text[comma + 1..gap],
-                &text[child.end..]
-            ),
-            None => format!("{}{}", &text[..gap], &text[child.end..]),
+            Some(comma) => [&text[..comma], &text[comma + 1..gap], &text[child.end..]].concat(),
+            None => [&text[..gap], &text[child.end..]].concat(),
         }
     }
 }

@@ -108,10 +108,7 @@ fn render(page: &Value) -> Result<String, minijinja::Error> {
 fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
     let mut left_out: Vec<String> = report.dropped.iter().map(|what| short(what, LINE)).collect();
     let all = report.attempts();
-    let skipped = all.len().saturating_sub(room.limits.attempts);
-    if skipped > 0 {
-        left_out.push(format!("{skipped} earlier attempts"));
-    }
+    let skipped = beyond(all.len(), room.limits.attempts, "earlier attempts", &mut left_out);
     let shown = &all[skipped..];
     let scale = Scale::of(report);
     let files = report.files.iter().take(room.limits.files);
@@ -123,15 +120,20 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             lines(file.deletions),
         )
     });
-    if report.files.len() > room.limits.files {
-        let rest = report.files.len() - room.limits.files;
-        left_out.push(format!("{rest} files of the table by file"));
-    }
-    let agents = report.by_agent.iter().take(room.limits.files);
-    if report.by_agent.len() > room.limits.files {
-        let rest = report.by_agent.len() - room.limits.files;
-        left_out.push(format!("{rest} agents of the table by agent"));
-    }
+    let most = room.limits.files;
+    beyond(
+        report.files.len(),
+        most,
+        "files of the table by file",
+        &mut left_out,
+    );
+    let agents = report.by_agent.iter().take(most);
+    beyond(
+        report.by_agent.len(),
+        most,
+        "agents of the table by agent",
+        &mut left_out,
+    );
     let unshown = report.environments.len().saturating_sub(room.limits.files);
     let environments = report.environments[unshown..].iter();
     let mut change = Change {
@@ -165,13 +167,25 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
     };
     let bars = add_stories(&mut change, report, shown, &scale, room);
     add_events(&mut change, report, room);
-    let unshown = change.gates.len().saturating_sub(room.limits.events);
-    if unshown > 0 {
-        change.left_out.push(format!("{unshown} earlier runs of gates"));
-        change.gates.drain(..unshown);
-    }
+    let most = room.limits.events;
+    let unshown = beyond(
+        change.gates.len(),
+        most,
+        "earlier runs of gates",
+        &mut change.left_out,
+    );
+    change.gates.drain(..unshown);
     change.timeline = timeline_of(report, bars, &scale);
     change
+}
+
+/// Returns how many of `all` are more than `most`, and notes them as left out.
+fn beyond(all: usize, most: usize, what: &str, left_out: &mut Vec<String>) -> usize {
+    let skipped = all.saturating_sub(most);
+    if skipped > 0 {
+        left_out.push(format!("{skipped} {what}"));
+    }
+    skipped
 }
 
 /// Adds the stories and those of their attempts that are shown. Returns the bars of the time line, by story.
@@ -268,10 +282,8 @@ fn add_attempt(
 
 /// Adds what happened between the attempts.
 fn add_events(change: &mut Change, report: &Report, room: &mut Room) {
-    let skipped = report.events.len().saturating_sub(room.limits.events);
-    if skipped > 0 {
-        change.left_out.push(format!("{skipped} earlier events"));
-    }
+    let most = room.limits.events;
+    let skipped = beyond(report.events.len(), most, "earlier events", &mut change.left_out);
     for (at, event) in report.events[skipped..].iter().enumerate() {
         change.events.push(json!({
             "t": moment(event.t),
