@@ -13,6 +13,11 @@ pub fn from_environment(name: &str) -> Option<PathBuf> {
     named.map(PathBuf::from)
 }
 
+/// Returns a directory of the user's: the one in this variable, else the one at this path below their home directory.
+pub fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
+    from_environment(variable).or_else(|| Some(from_environment("HOME")?.join(below_home)))
+}
+
 /// The top directory of a work tree, percent-encoded where it is saved or shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkTreePath(PathBuf);

@@ -331,6 +331,17 @@ impl GitCommand {
         }
     }
 
+    /// Runs it and returns what it printed; `None` if it exits with 1, by which git says no.
+    pub async fn answer(self) -> Result<Option<Vec<u8>>, GitError> {
+        let verb = self.verb;
+        let output = self.any_exit().await?;
+        match output.code {
+            Some(0) => Ok(Some(output.stdout)),
+            Some(1) => Ok(None),
+            _ => Err(failure(verb, &output)),
+        }
+    }
+
     /// Runs it for its effect.
     pub async fn done(self) -> Result<(), GitError> {
         self.bytes().await.map(drop)

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::command::{failure, joined_z, split_z};
+use super::command::{joined_z, split_z};
 use super::discover::Repo;
 use super::error::GitError;
 
@@ -105,19 +105,10 @@ impl Repo {
             .iter()
             .map(|path| [HERE, path.as_slice()].concat())
             .collect();
-        let output = self
-            .git
-            .cmd("check-ignore", ["--no-index", "-z", "--stdin"])
-            .index(index)
-            .stdin(joined_z(&names))
-            .any_exit()
-            .await?;
-        match output.code {
-            Some(0 | 1) => Ok(split_z(&output.stdout)
-                .iter()
-                .map(|name| name.strip_prefix(HERE).unwrap_or(name).to_vec())
-                .collect()),
-            _ => Err(failure("check-ignore", &output)),
-        }
+        let asked = self.git.cmd("check-ignore", ["--no-index", "-z", "--stdin"]);
+        let asked = asked.index(index).stdin(joined_z(&names));
+        let covered = asked.answer().await?.unwrap_or_default();
+        let covered = split_z(&covered).into_iter();
+        Ok(covered.map(|name| name.strip_prefix(HERE).unwrap_or(&name).to_vec()).collect())
     }
 }

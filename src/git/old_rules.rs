@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, failure, joined_z, split_z};
+use super::command::{Git, joined_z, split_z};
 use super::discover::Repo;
 use super::error::GitError;
 use crate::fs::{Below, Durability, is_file_or_link};
 use crate::names::Oid;
-use crate::paths::{from_environment, is_of_work_tree};
+use crate::paths::{is_of_work_tree, of_user};
 
 /// The beginning of a path that is certainly relative to the top.
 const HERE: &[u8] = b"./";
@@ -45,8 +45,7 @@ impl Repo {
         if output.code == Some(0) {
             return Ok((!path.is_empty()).then(|| self.top.join(OsStr::from_bytes(path))));
         }
-        let config = from_environment("XDG_CONFIG_HOME");
-        let config = config.or_else(|| Some(from_environment("HOME")?.join(".config")));
+        let config = of_user("XDG_CONFIG_HOME", ".config");
         Ok(config.map(|config| config.join("git/ignore")))
     }
 
@@ -68,7 +67,7 @@ impl Repo {
         self.write_rules(tree, first, &door, scratch).await?;
         // A name that begins with a colon would be a pattern.
         let names: Vec<Vec<u8>> = paths.iter().map(|path| [HERE, path].concat()).collect();
-        let output = self
+        let covered = self
             .git
             .cmd_with(
                 &["core.excludesFile=/dev/null"],
@@ -78,13 +77,10 @@ impl Repo {
             .env("GIT_DIR", &self.git_dir)
             .env("GIT_WORK_TREE", scratch)
             .stdin(joined_z(&names))
-            .any_exit()
-            .await?;
+            .answer()
+            .await;
         door.remove(scratch)?;
-        if !matches!(output.code, Some(0 | 1)) {
-            return Err(failure("check-ignore", &output));
-        }
-        let covered: HashSet<Vec<u8>> = split_z(&output.stdout).into_iter().collect();
+        let covered: HashSet<Vec<u8>> = split_z(&covered?.unwrap_or_default()).into_iter().collect();
         Ok(names
             .iter()
             .filter(|name| !covered.contains(*name))

@@ -85,7 +85,8 @@ impl Git {
         self.config_of(&config, &args).done().await
     }
 
-    fn config_of<T: AsRef<OsStr>>(&self, file: &Path, args: &[T]) -> GitCommand {
+    /// Builds a git command about the settings of one file.
+    pub(super) fn config_of<T: AsRef<OsStr>>(&self, file: &Path, args: &[T]) -> GitCommand {
         let file = ["--file".as_ref(), file.as_os_str()];
         self.cmd("config", file.into_iter().chain(args.iter().map(AsRef::as_ref)))
     }

@@ -148,12 +148,7 @@ impl Git {
             return Ok(true);
         }
         let args = ["--is-ancestor", ancestor.as_str(), commit.as_str()];
-        let output = self.cmd("merge-base", args).any_exit().await?;
-        match output.code {
-            Some(0) => Ok(true),
-            Some(1) => Ok(false),
-            _ => Err(super::command::failure("merge-base", &output)),
-        }
+        Ok(self.cmd("merge-base", args).answer().await?.is_some())
     }
 
     /// Returns whether a commit is reachable from a branch here, or from one of these commits. Branches below
@@ -179,12 +174,8 @@ impl Git {
     /// Finds the best common ancestor of two commits, if they have one.
     pub async fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
         let args = [one.as_str(), other.as_str()];
-        let output = self.cmd("merge-base", args).any_exit().await?;
-        match output.code {
-            Some(0) => Ok(Oid::parse(&String::from_utf8_lossy(&output.stdout))),
-            Some(1) => Ok(None),
-            _ => Err(super::command::failure("merge-base", &output)),
-        }
+        let base = self.cmd("merge-base", args).answer().await?;
+        Ok(base.and_then(|base| Oid::parse(&String::from_utf8_lossy(&base))))
     }
 }
 

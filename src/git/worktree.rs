@@ -385,15 +385,9 @@ impl Repo {
 
     async fn registered_submodules(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let file = self.top.join(".gitmodules");
-        let args: [&OsStr; 5] = [
-            "-z".as_ref(),
-            "-f".as_ref(),
-            file.as_os_str(),
-            "--get-regexp".as_ref(),
-            r"\.path$".as_ref(),
-        ];
+        let paths = self.git.config_of(&file, &["-z", "--get-regexp", r"\.path$"]);
         // No file means no submodules: any exit code is an answer.
-        let output = self.git.cmd("config", args).any_exit().await?;
+        let output = paths.any_exit().await?;
         Ok(split_z(&output.stdout)
             .into_iter()
             .filter_map(|entry| {
@@ -441,16 +435,8 @@ impl Repo {
     /// Refreshes the times and sizes of all files in `index`: those that only seem to differ no longer do
     /// (git-update-index(1), `--refresh`).
     pub async fn refresh(&self, index: &Path) -> Result<(), GitError> {
-        let output = self
-            .git
-            .cmd("update-index", ["--refresh"])
-            .index(index)
-            .any_exit()
-            .await?;
-        match output.code {
-            Some(0 | 1) => Ok(()),
-            _ => Err(failure("update-index", &output)),
-        }
+        let refreshed = self.git.cmd("update-index", ["--refresh"]).index(index);
+        refreshed.answer().await.map(drop)
     }
 
     /// Reads only the tracked files into `index` and into a tree; ignores untracked files.

@@ -1,8 +1,7 @@
 //! Finds out whether git converts files of the work tree at all, by every place from which git reads attributes
 //! (gitattributes(5)). Whether it converts a certain file is a question for git itself.
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use super::stat_changes::directories;
 use super::{ProtectError, Site};
 use crate::fs::{FileError, may_exist};
 use crate::git::index_file::IndexFile;
+use crate::paths::of_user;
 
 /// Name of the record of the attributes file of the whole system.
 const OF_SYSTEM: &str = "system-attributes";
@@ -37,7 +37,7 @@ pub(super) async fn may_convert<'p>(
 ) -> Result<bool, ProtectError> {
     let repo = site.repo;
     let of_repository = repo.common_dir.join("info/attributes");
-    if repo.converts || may_exist(&of_repository) || of_user().is_some_and(|file| may_exist(&file)) {
+    if repo.converts || may_exist(&of_repository) || attributes_of_user().is_some_and(|file| may_exist(&file)) {
         return Ok(true);
     }
     let records = Records::of(site);
@@ -70,11 +70,6 @@ fn has_unlisted_rules<'p>(top: &Path, paths: impl Iterator<Item = &'p [u8]>) -> 
 }
 
 /// Returns the user's own attributes file; `core.attributesFile` is a setting, and not considered here.
-fn of_user() -> Option<PathBuf> {
-    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    let dir = match named("XDG_CONFIG_HOME") {
-        Some(dir) => PathBuf::from(dir),
-        None => PathBuf::from(named("HOME")?).join(OsString::from(".config")),
-    };
-    Some(dir.join("git/attributes"))
+fn attributes_of_user() -> Option<PathBuf> {
+    Some(of_user("XDG_CONFIG_HOME", ".config")?.join("git/attributes"))
 }

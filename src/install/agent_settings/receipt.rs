@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::Empties;
 use super::error::{SettingsFileError, failed};
 use crate::fs::{Durability, make_named_dir, read_if_there, remove_named, remove_named_dir, write_named};
-use crate::paths::from_environment;
+use crate::paths::of_user;
 
 /// The things created for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +34,7 @@ pub(super) struct Receipts {
 impl Receipts {
     /// Reads the receipts; returns none if there is no place for them.
     pub fn load() -> Result<Self, SettingsFileError> {
-        let state = from_environment("XDG_STATE_HOME");
-        let state = state.or_else(|| Some(from_environment("HOME")?.join(".local/state")));
+        let state = of_user("XDG_STATE_HOME", ".local/state");
         let path = state.map(|state| state.join("git-ralph/agent-hooks.json"));
         let bytes = path.as_deref().map(read_if_there).transpose()?.flatten();
         let bytes = bytes.unwrap_or_else(|| b"{}".to_vec());

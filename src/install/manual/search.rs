@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::async_cmd::{self, Command, find_program};
 use crate::fs::{is_seen_as_file, may_exist, remove_named_dir, seen_text};
 use crate::names::typed_path;
-use crate::paths::from_environment;
+use crate::paths::of_user;
 
 /// Time limit for a program to print its search path.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -184,8 +184,7 @@ fn loads_by_program_alone(version: &str) -> bool {
 /// Runs a script in fish, which creates directories of its own when it starts; those that were not there are removed
 /// again.
 async fn ask_fish(script: &str) -> Option<String> {
-    let config = from_environment("XDG_CONFIG_HOME");
-    let config = config.or_else(|| Some(from_environment("HOME")?.join(".config")));
+    let config = of_user("XDG_CONFIG_HOME", ".config");
     let both = config.into_iter().chain(user_data()).map(|dir| dir.join("fish"));
     let missing = |dir: PathBuf| -> Vec<PathBuf> {
         let above = dir.ancestors().map(Path::to_owned);
@@ -216,9 +215,7 @@ fn holds(dirs: impl Iterator<Item = PathBuf>, dir: &Path) -> bool {
 }
 
 fn user_data() -> Option<PathBuf> {
-    env::var_os("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".local/share")))
+    of_user("XDG_DATA_HOME", ".local/share")
 }
 
 /// Returns the system's data directories.
