@@ -2,8 +2,10 @@
 //!
 //! The functions whose names begin with `seen` are for those to whom what cannot be looked at is the same as nothing.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::{FileError, file_error};
@@ -74,6 +76,11 @@ pub fn may_be_there(path: &Path) -> bool {
 pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
     let read = fs::read_link(path).or_else(|error| long::link_of(path, error));
     read.map_err(|error| file_error("read", path, error))
+}
+
+/// Returns the path of what has this path, of any bytes, below a directory.
+pub fn path_in(dir: &Path, path: &[u8]) -> PathBuf {
+    dir.join(OsStr::from_bytes(path))
 }
 
 /// Lists what is in a directory; nothing if it is not there.

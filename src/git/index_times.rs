@@ -1,10 +1,8 @@
 //! Notes new times of files in an index (gitformat-index(5)) without reading the files, or forgets the times: all else that
 //! the index says, the trees that it holds among it, stays true.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
@@ -12,7 +10,7 @@ use super::checksum::seal;
 use super::discover::Repo;
 use super::error::GitError;
 
-use crate::fs::seen_itself;
+use crate::fs::{path_in, seen_itself};
 
 /// Length of the times of an entry, in bytes: the change time and the modification time, each in seconds and nanoseconds.
 const TIMES: usize = 16;
@@ -39,7 +37,7 @@ impl Repo {
             let Some(start) = parsed.start_of(path) else {
                 return Ok(false);
             };
-            let Some(file) = seen_itself(&self.top.join(OsStr::from_bytes(path))) else {
+            let Some(file) = seen_itself(&path_in(&self.top, path)) else {
                 return Ok(false);
             };
             // The inode, the owner, the group and the size; git normalizes the mode, and may leave out the device.

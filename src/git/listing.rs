@@ -109,6 +109,8 @@ impl Repo {
         let asked = asked.index(index).stdin(joined_z(&names));
         let covered = asked.answer().await?.unwrap_or_default();
         let covered = split_z(&covered).into_iter();
-        Ok(covered.map(|name| name.strip_prefix(HERE).unwrap_or(&name).to_vec()).collect())
+        Ok(covered
+            .map(|name| name.strip_prefix(HERE).unwrap_or(&name).to_vec())
+            .collect())
     }
 }

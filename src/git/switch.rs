@@ -3,7 +3,6 @@
 //! Only content that was read before is overwritten: a file that changed in the meantime stops the step.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use super::command::joined_z;
 use super::discover::Repo;
 use super::error::GitError;
 use super::index_file::touched;
-use crate::fs::{Below, FileError, entries_of, is_there, kind_of, seen_itself};
+use crate::fs::{Below, FileError, entries_of, is_there, kind_of, path_in, seen_itself};
 use crate::names::Oid;
 
 impl GitError {
@@ -29,7 +28,7 @@ impl GitError {
 impl Repo {
     /// Returns whether something is at this path of the work tree.
     pub fn exists(&self, path: &[u8]) -> Result<bool, FileError> {
-        is_there(&self.top.join(OsStr::from_bytes(path)))
+        is_there(&path_in(&self.top, path))
     }
 
     /// Finds what prevents a new file at this path: the first of its parent directories that is not a directory (a
@@ -42,7 +41,7 @@ impl Repo {
             .map(|(at, _)| at);
         for end in slashes {
             let dir = &path[..end];
-            match kind_of(&self.top.join(OsStr::from_bytes(dir)))? {
+            match kind_of(&path_in(&self.top, dir))? {
                 Some(found) if found.is_dir() => {}
                 Some(_) => return Ok(Some(dir.to_vec())),
                 None => return Ok(None),
@@ -60,7 +59,7 @@ impl Repo {
         for (_, path) in of(b'A') {
             found.extend(self.first_in_the_way(path)?);
         }
-        found.retain(|path| !goes(&self.top.join(OsStr::from_bytes(path)), path, &going));
+        found.retain(|path| !goes(&path_in(&self.top, path), path, &going));
         Ok(found)
     }
 
@@ -128,7 +127,7 @@ impl Repo {
         let mut found = Vec::new();
         for path in paths {
             let entry = file.index().and_then(|index| index.find(path));
-            let now = kind_of(&self.top.join(OsStr::from_bytes(path)))?;
+            let now = kind_of(&path_in(&self.top, path))?;
             if entry.is_some_and(|entry| now.is_some_and(|now| entry.touched.0 == touched(&now).0)) {
                 found.push(path.clone());
             }
@@ -146,7 +145,7 @@ impl Repo {
         };
         let mut changed = Vec::new();
         for path in paths {
-            let now = kind_of(&self.top.join(OsStr::from_bytes(path)))?;
+            let now = kind_of(&path_in(&self.top, path))?;
             let is_as_read = match (read.find(path), now) {
                 (Some(entry), Some(now)) => entry.touched == touched(&now),
                 // An entry in the way was moved with everything in it.
@@ -162,7 +161,7 @@ impl Repo {
 
     /// Removes a file of the work tree, if it is there, and the directories that are then empty.
     pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
-        let file = self.top.join(OsStr::from_bytes(path));
+        let file = path_in(&self.top, path);
         let below = Below::new(&self.top);
         below.remove_file(&file)?;
         for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {

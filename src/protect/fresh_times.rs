@@ -2,14 +2,12 @@
 //! same size for unchanged if it was changed and restored within one second: such a file gets the following second.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::fs::seen_itself;
+use crate::fs::{path_in, seen_itself};
 
 /// Modification times before files are restored: seconds, nanoseconds and inode, by path.
 #[derive(Debug, Default)]
@@ -34,7 +32,7 @@ impl Times {
             if !time_of(top, &path).is_some_and(is_in_same_second) {
                 continue;
             }
-            let file = top.join(OsStr::from_bytes(&path));
+            let file = path_in(top, &path);
             let next = u64::try_from(was.0).unwrap_or_default() + 1;
             let next = SystemTime::UNIX_EPOCH + Duration::from_secs(next);
             // Nothing can be built from a file that cannot be opened.
@@ -47,7 +45,7 @@ impl Times {
 }
 
 fn time_of(top: &Path, path: &[u8]) -> Option<(i64, i64, u64)> {
-    let found = seen_itself(&top.join(OsStr::from_bytes(path)))?;
+    let found = seen_itself(&path_in(top, path))?;
     found
         .is_file()
         .then(|| (found.mtime(), found.mtime_nsec(), found.ino()))

@@ -1,8 +1,6 @@
 //! Repositories in directories that have tracked files (`git init` in `src/`): git silently skips them, and anybody who
 //! works in such a directory then works on another repository.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::moment::Moment;
@@ -11,7 +9,7 @@ use super::stat_changes::tracked_directories;
 use super::trash::put_away;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{FileError, is_there};
+use crate::fs::{FileError, is_there, path_in};
 use crate::paths::shown;
 
 /// Name of the record of those that were there at a moment.
@@ -72,7 +70,7 @@ fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let mut found = Vec::new();
     for dir in tracked_directories(repo, index)? {
         let inner = [dir.as_slice(), b"/.git"].concat();
-        if is_there(&repo.top.join(OsStr::from_bytes(&inner)))? {
+        if is_there(&path_in(&repo.top, &inner))? {
             found.push(inner);
         }
     }

@@ -2,7 +2,7 @@
 //! subagents. They are no part of the work: what is in them is committed and kept by a ref, and they are moved to the trash
 //! with what git knows of them, so that a retry can make the same ones.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::linked_work_trees::was_there;
 use super::trash::{free_name, move_away, put_away};
 use super::{ProtectError, Site, UserRefs};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, entries_of, is_there, read_regular, read_regular_text};
+use crate::fs::{FileError, Links, entries_of, is_there, path_in, read_regular, read_regular_text};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, discover, git_directories, is_same_dir};
 use crate::names::{Oid, ref_component};
@@ -106,7 +106,7 @@ impl Inner {
             let place = registrations.join(&self.id).with_extension("config.worktree");
             move_away(site, &config, &free_name(&place)?)?;
         }
-        let dir = site.repo.top.join(OsStr::from_bytes(&self.path));
+        let dir = path_in(&site.repo.top, &self.path);
         let Ok((mut repo, head)) = discover(&dir).await else {
             notices.tell(format!(
                 "the linked work tree {} stays where the attempt has left it: git cannot read it",

@@ -2,8 +2,6 @@
 //! trash, and paths that were there before stay.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::inventory::{Inventory, Kind, holds_no_file};
@@ -13,7 +11,7 @@ use super::stat_changes::{directories, tracked_directories, tracked_paths};
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
-use crate::fs::entries_of;
+use crate::fs::{entries_of, path_in};
 use crate::git::worktree::Reading;
 use crate::git::{GitError, Repo};
 use crate::paths::{first_few, shown};
@@ -119,7 +117,7 @@ impl Savepoint {
         let mut away = new_among(site.repo, index, &known, untracked).await?;
         if records.inventory_of_start()?.is_none() {
             // It is no longer known which empty directories are the user's.
-            away.retain(|path| !holds_no_file(&site.repo.top.join(OsStr::from_bytes(path))));
+            away.retain(|path| !holds_no_file(&path_in(&site.repo.top, path)));
         }
         let mut went = BTreeSet::new();
         for path in &away {

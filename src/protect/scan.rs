@@ -1,7 +1,6 @@
 //! Walks over the user's tree once when the loop begins, to find what neither git nor an index records: unusual
 //! permissions, empty directories, pipes and sockets.
 
-use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -11,7 +10,7 @@ use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_LINKS, IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
-use crate::fs::{FileError, entries_of, file_error, seen_itself};
+use crate::fs::{FileError, entries_of, file_error, path_in, seen_itself};
 use crate::git::index::Entries;
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
@@ -77,7 +76,7 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);
     let mut open = vec![Vec::new()];
     while let Some(dir) = open.pop() {
-        let Ok(entries) = entries_of(&top.join(OsStr::from_bytes(&dir))) else {
+        let Ok(entries) = entries_of(&path_in(top, &dir)) else {
             continue;
         };
         let mut is_empty = true;

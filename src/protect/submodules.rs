@@ -1,9 +1,7 @@
 //! Submodules: an attempt may commit in one, leave it dirty or delete it. The work of a failed attempt is kept in the
 //! submodule's own refs and undone. Repositories without submodules pay nothing.
 
-use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +14,8 @@ use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
 use crate::fs::{
-    Below, Durability, FileError, Links, file_error, is_there, read_if_there, read_regular_text, umask_now,
+    Below, Durability, FileError, Links, file_error, is_there, path_in, read_if_there, read_regular_text,
+    umask_now,
 };
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, autostashes, clear_operations, discover, git_directories};
@@ -204,7 +203,7 @@ impl Savepoint {
         path: &[u8],
         trash: &Path,
     ) -> Result<Option<(Repo, Head)>, ProtectError> {
-        let dir = site.repo.top.join(OsStr::from_bytes(path));
+        let dir = path_in(&site.repo.top, path);
         if !look_with_permissions(&site.repo.top, &dir.join(".git"), is_there)? {
             let Some(text) = &was.git_file else {
                 return Ok(None);
@@ -264,7 +263,7 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     }
     let entries = repo.index_entries(&repo.index()).await?;
     for path in entries.submodules {
-        let dir = repo.top.join(OsStr::from_bytes(&path));
+        let dir = path_in(&repo.top, &path);
         if !is_there(&dir.join(".git"))? {
             continue;
         }

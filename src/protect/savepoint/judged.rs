@@ -2,13 +2,11 @@
 //! store of it, changes the files, and puts all of it back. What git ignores is not touched.
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Savepoint;
 use crate::events::Notices;
-use crate::fs::{Below, is_file_or_link, is_there, leads_to_file};
+use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_in};
 use crate::git::GitError;
 use crate::names::Oid;
 use crate::protect::exact_bytes::ExactBytes;
@@ -94,7 +92,7 @@ impl Savepoint {
         let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
         let (mut hidden, mut gone) = (Vec::new(), Vec::new());
         for (status, path) in missing {
-            let is_there = is_file_or_link(&repo.top.join(OsStr::from_bytes(path)))?;
+            let is_there = is_file_or_link(&path_in(&repo.top, path))?;
             if *status == b'D' && is_there && records.has_only_directories_above(path)? {
                 hidden.push(path.clone());
             } else {
@@ -146,7 +144,7 @@ impl Savepoint {
         }
         times.make_distinct(top);
         for path in records.paths(&self.moment.name(EMPTY))? {
-            let dir = top.join(OsStr::from_bytes(&path));
+            let dir = path_in(top, &path);
             if !is_there(&dir)? && records.has_only_directories_above(&path)? {
                 Below::new(top).make_dir(&dir, 0o777)?;
             }
