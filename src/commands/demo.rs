@@ -131,8 +131,7 @@ fn explain(screen: Screen, text: &str) {
 async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> Result<(), GitError> {
     let line = format!("$ git {verb} {}", args.join(" "));
     screen.say(&format!("{}\n", line.trim_end()));
-    let text = git.cmd(verb, args).bytes().await?;
-    let text = String::from_utf8_lossy(&text);
+    let text = git.cmd(verb, args).text().await?;
     if screen.json {
         screen.say(&text);
     } else {

@@ -342,6 +342,11 @@ impl GitCommand {
         }
     }
 
+    /// Runs it and returns what it printed as text.
+    pub async fn text(self) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.bytes().await?).into_owned())
+    }
+
     /// Runs it for its effect.
     pub async fn done(self) -> Result<(), GitError> {
         self.bytes().await.map(drop)
@@ -350,8 +355,7 @@ impl GitCommand {
     /// Runs it and reads one object id.
     pub async fn oid(self) -> Result<Oid, GitError> {
         let verb = self.verb;
-        let bytes = self.bytes().await?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.text().await?;
         Oid::parse(&text).ok_or_else(|| GitError::Answer {
             verb: verb.to_owned(),
             answer: text.chars().take(200).collect(),

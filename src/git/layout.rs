@@ -167,8 +167,8 @@ impl RepoLayout {
     /// Reads the current value of a ref: an object id, or `ref:` and a name.
     pub async fn current(&self, name: &str) -> Option<String> {
         if self.has_hidden_refs() {
-            let output = self.git().cmd("rev-parse", ["--verify", "--quiet", name]).bytes();
-            return Some(Oid::parse(&String::from_utf8_lossy(&output.await.ok()?))?.to_string());
+            let output = self.git().cmd("rev-parse", ["--verify", "--quiet", name]).text();
+            return Some(Oid::parse(&output.await.ok()?)?.to_string());
         }
         let is_own = !name.starts_with("refs/") || is_own(name);
         let dir = if is_own { &self.git_dir } else { &self.common_dir };
@@ -231,8 +231,8 @@ impl RepoLayout {
     /// Asks git for the subject of a commit.
     pub async fn subject(&self, commit: &str) -> Option<String> {
         let args = ["-s", "--format=%s", commit, "--"];
-        let text = self.git().cmd("show", args).bytes().await.ok()?;
-        Some(String::from_utf8_lossy(&text).trim().to_owned())
+        let text = self.git().cmd("show", args).text().await.ok()?;
+        Some(text.trim().to_owned())
     }
 
     /// Returns a git that runs in this repository.

@@ -84,15 +84,13 @@ impl Git {
     /// Returns the message of a commit.
     pub async fn message(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["-s", "--format=%B", commit.as_str(), "--"];
-        let bytes = self.cmd("show", args).bytes().await?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        self.cmd("show", args).text().await
     }
 
     /// Returns the parents of a commit.
     pub async fn parents_of(&self, commit: &Oid) -> Result<Vec<Oid>, GitError> {
         let args = ["-s", "--format=%P", commit.as_str(), "--"];
-        let bytes = self.cmd("show", args).bytes().await?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.cmd("show", args).text().await?;
         Ok(text.split_whitespace().filter_map(Oid::parse).collect())
     }
 
@@ -100,7 +98,7 @@ impl Git {
     pub async fn bodies_of_first_parents(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["--first-parent", "--format=%B", commit.as_str(), "--"];
         let log = self.cmd("log", args).within(FOREIGN);
-        Ok(String::from_utf8_lossy(&log.bytes().await?).into_owned())
+        log.text().await
     }
 
     /// Lists the commits after `base` (or from the beginning) up to `tip`, oldest first, each with the value of its
@@ -114,8 +112,7 @@ impl Git {
         let range = base.map_or_else(|| tip.to_string(), |base| format!("{base}..{tip}"));
         let format = format!("--format=%H%x00%s%x00%(trailers:key={trailer},valueonly,separator=%x00)");
         let args = ["--reverse", "--first-parent", &format, &range, "--"];
-        let bytes = self.cmd("log", args).bytes().await?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.cmd("log", args).text().await?;
         let commits = text.lines().filter_map(|line| {
             let mut fields = line.split('\0');
             Some(Described {
@@ -175,8 +172,7 @@ impl Repo {
             return Ok(Vec::new());
         }
         let args = ["--batch-check"];
-        let answer = self.git.cmd("cat-file", args).stdin(asked).bytes().await?;
-        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let answer = self.git.cmd("cat-file", args).stdin(asked).text().await?;
         Ok(answer
             .lines()
             .filter_map(|line| Oid::parse(line.strip_suffix(" missing")?))

@@ -55,8 +55,7 @@ async fn hidden_refs(repo: &Repo) -> Result<Vec<(String, Oid)>, GitError> {
     let names = MARKERS.iter().map(|(file, _)| file).chain(LEFTOVERS).copied();
     let args = ["--include-root-refs", "--format=%(refname) %(objectname)"];
     let args = args.into_iter().chain(names);
-    let listed = repo.git.cmd("for-each-ref", args).bytes().await?;
-    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let listed = repo.git.cmd("for-each-ref", args).text().await?;
     let refs = listed.lines().filter_map(|line| {
         let (name, oid) = line.split_once(' ')?;
         Some((name.to_owned(), Oid::parse(oid)?))

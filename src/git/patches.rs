@@ -50,8 +50,7 @@ impl Git {
             .map(|revision| format!("{revision}^{{tree}}\n"))
             .collect();
         let args = ["--batch-check=%(objecttype) %(objectname)"];
-        let bytes = self.cmd("cat-file", args).stdin(wanted).bytes().await?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.cmd("cat-file", args).stdin(wanted).text().await?;
         let tree = |line: &str| Oid::parse(line.strip_prefix("tree ")?);
         Ok(text.lines().map(tree).collect())
     }
@@ -70,8 +69,7 @@ impl Git {
     pub async fn sizes_of<'a>(&self, blobs: impl Iterator<Item = &'a Oid>) -> Result<Vec<u64>, GitError> {
         let wanted: String = blobs.map(|oid| format!("{oid}\n")).collect();
         let args = ["--batch-check=%(objectsize)"];
-        let bytes = self.cmd("cat-file", args).stdin(wanted).bytes().await?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.cmd("cat-file", args).stdin(wanted).text().await?;
         Ok(text.lines().map(|line| line.parse().unwrap_or(0)).collect())
     }
 

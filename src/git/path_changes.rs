@@ -105,9 +105,8 @@ impl Git {
         let range = format!("{from}..{to}");
         let commits = self
             .cmd("rev-list", ["--first-parent", "--reverse", &range])
-            .bytes()
+            .text()
             .await?;
-        let commits = String::from_utf8_lossy(&commits);
         let mut lines = String::new();
         let mut parent = from.as_str();
         for commit in commits.lines() {

@@ -41,8 +41,7 @@ impl Repo {
     async fn listed_values(&self) -> Result<RefValues, GitError> {
         // Without their types: git reads no object then, and does not fail if one is missing.
         let args = ["--format=%(objectname) %(refname)", "refs"];
-        let listed = self.git.cmd("for-each-ref", args).bytes().await?;
-        let listed = String::from_utf8_lossy(&listed);
+        let listed = self.git.cmd("for-each-ref", args).text().await?;
         let refs = listed.lines().filter_map(|line| line.split_once(' '));
         Ok(refs
             .filter(|(_, name)| !is_own(name))

@@ -42,8 +42,7 @@ impl Git {
         let format = "--format=%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)%00%(worktreepath)%00";
         let mut args = vec![format];
         args.extend(patterns);
-        let bytes = self.cmd("for-each-ref", args).bytes().await?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.cmd("for-each-ref", args).text().await?;
         let fields: Vec<&str> = text.split('\0').collect();
         let mut refs = Vec::new();
         for entry in fields.chunks_exact(6) {
@@ -69,8 +68,7 @@ impl Git {
     /// Lists refs with the dates of their commits, in seconds since 1970.
     pub async fn refs_with_dates(&self, pattern: &str) -> Result<Vec<(RefInfo, u64)>, GitError> {
         let format = "--format=%(refname) %(committerdate:unix)";
-        let bytes = self.cmd("for-each-ref", [format, pattern]).bytes().await?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = self.cmd("for-each-ref", [format, pattern]).text().await?;
         let date_of = |name: &str| {
             let line = text
                 .lines()

@@ -83,8 +83,7 @@ impl RemoteGit {
     pub async fn refs(&self, patterns: &[String]) -> Result<Vec<(String, Oid)>, GitError> {
         let mut args = vec!["--refs", "--", &self.name];
         args.extend(patterns.iter().map(String::as_str));
-        let listed = self.cmd("ls-remote", &args).bytes().await?;
-        let listed = String::from_utf8_lossy(&listed);
+        let listed = self.cmd("ls-remote", &args).text().await?;
         let refs = listed.lines().filter_map(|line| {
             let (oid, name) = line.split_once('\t')?;
             Some((name.to_owned(), Oid::parse(oid)?))

@@ -49,9 +49,8 @@ impl Repo {
             .cmd("rev-list", ["--no-walk", "--parents", "--stdin"])
             .env("GIT_SHALLOW_FILE", "")
             .stdin(new.join("\n") + "\n")
-            .bytes()
+            .text()
             .await?;
-        let listed = String::from_utf8_lossy(&listed).into_owned();
         let families: Vec<Vec<&str>> = listed.lines().map(|line| line.split(' ').collect()).collect();
         let parents: BTreeSet<&str> = families
             .iter()
@@ -63,9 +62,8 @@ impl Repo {
             .git
             .cmd("cat-file", ["--batch-check"])
             .stdin(input)
-            .bytes()
+            .text()
             .await?;
-        let checked = String::from_utf8_lossy(&checked).into_owned();
         let missing: BTreeSet<&str> = checked
             .lines()
             .filter_map(|line| line.strip_suffix(" missing"))
