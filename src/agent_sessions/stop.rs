@@ -103,7 +103,8 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         report,
         judgement,
     };
-    let end = judge_session(open, since, &story, &listing, said, &settings, call).await?;
+    let judged = judge_session(open, since, &story, &listing, said, &settings, call);
+    let end = Box::pin(judged).await?;
     match end {
         StepEnd::Checkpointed => give_next(open, call, &settings, None).await,
         StepEnd::Failed { retries_left: true } => {

@@ -6,8 +6,8 @@ use super::report_of::report_of;
 use crate::engine::Context;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::fs::{Below, Durability, file_error};
-use crate::git::Repo;
+use crate::fs::{Below, Durability};
+use crate::git::{Repo, temporary_in};
 use crate::names::{Change, counted};
 use crate::remote::queue::{Entry, entry_of};
 use crate::remote::{Server, There, Watch};
@@ -117,14 +117,7 @@ struct Files {
 
 impl Files {
     fn new(repo: &Repo, change: &Change, events: &[u8]) -> Result<Self, Error> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "it is right in git's directory, with a random name"
-        )]
-        let dir = tempfile::Builder::new()
-            .prefix("ralph-report-")
-            .tempdir_in(&repo.git_dir)
-            .map_err(|source| file_error("make a directory in", &repo.git_dir, source))?;
+        let dir = temporary_in(&repo.git_dir)?;
         let mut repo = repo.clone();
         dir.path().clone_into(&mut repo.common_dir);
         let file = Store::new(dir.path(), change).file("events.jsonl");

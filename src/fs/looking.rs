@@ -79,7 +79,7 @@ pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
 }
 
 /// Returns the path of what has this path, of any bytes, below a directory.
-pub fn path_in(dir: &Path, path: &[u8]) -> PathBuf {
+pub fn path_below(dir: &Path, path: &[u8]) -> PathBuf {
     dir.join(OsStr::from_bytes(path))
 }
 

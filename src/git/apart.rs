@@ -19,10 +19,10 @@ pub struct Apart {
     _dir: TempDir,
 }
 
-/// The beginning of its name in the git directory.
+/// The beginning of the names of temporary directories in the git directory.
 const PREFIX: &str = "ralph-listing-";
 
-/// The age after which such a repository is what a killed process left: no fetch takes as long.
+/// The age after which such a directory is what a killed process left: no fetch takes as long.
 const LEFT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settings that say what a repository is, and not how to reach another one.
@@ -61,7 +61,7 @@ impl Repo {
     clippy::disallowed_methods,
     reason = "it is right in git's directory, with a random name"
 )]
-pub(super) fn temporary_in(git_dir: &Path) -> Result<TempDir, FileError> {
+pub fn temporary_in(git_dir: &Path) -> Result<TempDir, FileError> {
     remove_left(git_dir);
     tempfile::Builder::new()
         .prefix(PREFIX)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::apart::temporary_in;
 use super::command::Git;
 use super::discover::Repo;
 use super::error::GitError;
@@ -138,14 +139,7 @@ impl Repo {
     /// Returns whether a tree has nothing but paths that git checks out and that a file system can have. No file of the
     /// work tree or of its index is touched.
     pub async fn can_be_checked_out(&self, tree: &Oid) -> Result<bool, GitError> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "it is right in git's directory, with a random name"
-        )]
-        let dir = tempfile::Builder::new()
-            .prefix("ralph-index-")
-            .tempdir_in(&self.git_dir)
-            .map_err(|source| crate::fs::file_error("make a directory in", &self.git_dir, source))?;
+        let dir = temporary_in(&self.git_dir)?;
         let index = dir.path().join("index");
         let read = self
             .git

@@ -10,7 +10,7 @@ use super::checksum::seal;
 use super::discover::Repo;
 use super::error::GitError;
 
-use crate::fs::{path_in, seen_itself};
+use crate::fs::{path_below, seen_itself};
 
 /// Length of the times of an entry, in bytes: the change time and the modification time, each in seconds and nanoseconds.
 const TIMES: usize = 16;
@@ -37,7 +37,7 @@ impl Repo {
             let Some(start) = parsed.start_of(path) else {
                 return Ok(false);
             };
-            let Some(file) = seen_itself(&path_in(&self.top, path)) else {
+            let Some(file) = seen_itself(&path_below(&self.top, path)) else {
                 return Ok(false);
             };
             // The inode, the owner, the group and the size; git normalizes the mode, and may leave out the device.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::command::{Git, joined_z, split_z};
 use super::discover::Repo;
 use super::error::GitError;
-use crate::fs::{Below, Durability, is_file_or_link, path_in};
+use crate::fs::{Below, Durability, is_file_or_link, path_below};
 use crate::names::Oid;
 use crate::paths::{is_of_work_tree, of_user};
 
@@ -24,10 +24,10 @@ impl Repo {
         let listed = self.git.cmd("ls-files", args).index(index).fields().await?;
         let (nested, mut files): (Vec<_>, Vec<_>) = listed.into_iter().partition(|path| path.ends_with(b"/"));
         for dir in nested {
-            let inner = Git::at_top(&path_in(&self.top, &dir));
+            let inner = Git::at_top(&path_below(&self.top, &dir));
             let listed = inner.cmd("ls-files", ["-z", "-c", "-o"]).fields().await?;
             for path in listed.into_iter().map(|file| [dir.as_slice(), &file].concat()) {
-                if is_file_or_link(&path_in(&self.top, &path))? {
+                if is_file_or_link(&path_below(&self.top, &path))? {
                     files.push(path);
                 }
             }
@@ -41,7 +41,7 @@ impl Repo {
         let output = self.git.cmd("config", args).any_exit().await?;
         let path = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
         if output.code == Some(0) {
-            return Ok((!path.is_empty()).then(|| path_in(&self.top, path)));
+            return Ok((!path.is_empty()).then(|| path_below(&self.top, path)));
         }
         let config = of_user("XDG_CONFIG_HOME", ".config");
         Ok(config.map(|config| config.join("git/ignore")))
@@ -123,13 +123,13 @@ impl Repo {
                 top.extend(rules);
                 continue;
             }
-            let file = path_in(dir, path);
+            let file = path_below(dir, path);
             if let Some(above) = file.parent() {
                 door.make_dir(above, 0o700)?;
             }
             door.write(&file, &rules, 0o600, Durability::Atomic)?;
         }
-        let file = path_in(dir, RULES);
+        let file = path_below(dir, RULES);
         Ok(door.write(&file, &top, 0o600, Durability::Atomic)?)
     }
 }

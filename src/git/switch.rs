@@ -10,7 +10,7 @@ use super::command::joined_z;
 use super::discover::Repo;
 use super::error::GitError;
 use super::index_file::touched;
-use crate::fs::{Below, FileError, entries_of, is_there, kind_of, path_in, seen_itself};
+use crate::fs::{Below, FileError, entries_of, is_there, kind_of, path_below, seen_itself};
 use crate::names::Oid;
 
 impl GitError {
@@ -28,7 +28,7 @@ impl GitError {
 impl Repo {
     /// Returns whether something is at this path of the work tree.
     pub fn exists(&self, path: &[u8]) -> Result<bool, FileError> {
-        is_there(&path_in(&self.top, path))
+        is_there(&path_below(&self.top, path))
     }
 
     /// Finds what prevents a new file at this path: the first of its parent directories that is not a directory (a
@@ -41,7 +41,7 @@ impl Repo {
             .map(|(at, _)| at);
         for end in slashes {
             let dir = &path[..end];
-            match kind_of(&path_in(&self.top, dir))? {
+            match kind_of(&path_below(&self.top, dir))? {
                 Some(found) if found.is_dir() => {}
                 Some(_) => return Ok(Some(dir.to_vec())),
                 None => return Ok(None),
@@ -59,7 +59,7 @@ impl Repo {
         for (_, path) in of(b'A') {
             found.extend(self.first_in_the_way(path)?);
         }
-        found.retain(|path| !goes(&path_in(&self.top, path), path, &going));
+        found.retain(|path| !goes(&path_below(&self.top, path), path, &going));
         Ok(found)
     }
 
@@ -127,7 +127,7 @@ impl Repo {
         let mut found = Vec::new();
         for path in paths {
             let entry = file.index().and_then(|index| index.find(path));
-            let now = kind_of(&path_in(&self.top, path))?;
+            let now = kind_of(&path_below(&self.top, path))?;
             if entry.is_some_and(|entry| now.is_some_and(|now| entry.touched.0 == touched(&now).0)) {
                 found.push(path.clone());
             }
@@ -145,7 +145,7 @@ impl Repo {
         };
         let mut changed = Vec::new();
         for path in paths {
-            let now = kind_of(&path_in(&self.top, path))?;
+            let now = kind_of(&path_below(&self.top, path))?;
             let is_as_read = match (read.find(path), now) {
                 (Some(entry), Some(now)) => entry.touched == touched(&now),
                 // An entry in the way was moved with everything in it.
@@ -161,7 +161,7 @@ impl Repo {
 
     /// Removes a file of the work tree, if it is there, and the directories that are then empty.
     pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
-        let file = path_in(&self.top, path);
+        let file = path_below(&self.top, path);
         let below = Below::new(&self.top);
         below.remove_file(&file)?;
         for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {

@@ -14,7 +14,7 @@ use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
 use crate::error::refusals::refusals;
-use crate::fs::{Below, is_file_or_link, kind_of, path_in};
+use crate::fs::{Below, is_file_or_link, kind_of, path_below};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -398,13 +398,13 @@ impl Repo {
     }
 
     async fn files_of_nested(&self, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {
-        let dir = path_in(&self.top, path);
+        let dir = path_below(&self.top, path);
         let nested = super::Git::at_top(&dir);
         let args = ["-z", "-c", "-o", "--exclude-standard"];
         let files = nested.cmd("ls-files", args).fields().await?;
         let mut found = Vec::new();
         for file in files.into_iter().map(|file| [path, b"/", &file].concat()) {
-            if is_file_or_link(&path_in(&self.top, &file))? {
+            if is_file_or_link(&path_below(&self.top, &file))? {
                 found.push(file);
             }
         }

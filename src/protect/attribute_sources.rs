@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::records::{Paths, Records};
 use super::stat_changes::directories;
 use super::{ProtectError, Site};
-use crate::fs::{FileError, may_exist, path_in};
+use crate::fs::{FileError, may_exist, path_below};
 use crate::git::index_file::IndexFile;
 use crate::paths::of_user;
 
@@ -66,7 +66,7 @@ pub(super) async fn may_convert<'p>(
 fn has_unlisted_rules<'p>(top: &Path, paths: impl Iterator<Item = &'p [u8]>) -> bool {
     let mut dirs = directories(paths);
     dirs.insert(b"");
-    let rules = |dir: &[u8]| path_in(top, dir).join(RULES);
+    let rules = |dir: &[u8]| path_below(top, dir).join(RULES);
     dirs.into_iter().any(|dir| may_exist(&rules(dir)))
 }
 

@@ -13,8 +13,8 @@ use super::records::make_room;
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{
-    Below, Durability, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, path_in, read,
-    target_of,
+    Below, Durability, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, path_below,
+    read, target_of,
 };
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
@@ -210,7 +210,7 @@ impl ExactBytes {
 fn regular(top: &Path, paths: impl IntoIterator<Item = Vec<u8>>) -> Result<Vec<Vec<u8>>, FileError> {
     let mut found = Vec::new();
     for path in paths {
-        if is_regular(&path_in(top, &path))? {
+        if is_regular(&path_below(top, &path))? {
             found.push(path);
         }
     }

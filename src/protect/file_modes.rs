@@ -13,7 +13,7 @@ use super::records::{IGNORES_LINKS, IGNORES_MODES, MODES, Records};
 use super::stat_changes::directories;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_in, read, umask_now};
+use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
 use crate::paths::{first_few, is_of_work_tree};
@@ -49,7 +49,7 @@ impl Records {
 
     /// Restores the permissions of a path, if it is there: its own among the unusual ones, else the usual ones.
     fn restore_mode(&self, path: &[u8], odd: &Modes, usual: &Usual, below: &Below) -> Result<(), FileError> {
-        let file = path_in(&self.top, path);
+        let file = path_below(&self.top, path);
         let Some(metadata) = look_with_permissions(&self.top, &file, kind_of)? else {
             return Ok(());
         };
@@ -103,7 +103,7 @@ impl Records {
             if entry.is_none_or(|entry| entry.mode != LINK) {
                 continue;
             }
-            let file = path_in(&self.top, path);
+            let file = path_below(&self.top, path);
             match look_with_permissions(&self.top, &file, kind_of)? {
                 Some(found) if found.is_file() && links.contains_key(path) && below.exists(&file)? => {
                     below.link(Path::new(OsStr::from_bytes(&read(&file)?)), &file)?;
@@ -138,7 +138,7 @@ impl Records {
         let usual = self.usual();
         let dirs = directories(paths.iter().map(Vec::as_slice));
         for path in paths.iter().map(Vec::as_slice).chain(dirs) {
-            let found = kind_of(&path_in(&self.top, path))?;
+            let found = kind_of(&path_below(&self.top, path))?;
             match found.and_then(|found| usual.unusual(&found)) {
                 Some(mode) => modes.insert(path.to_vec(), mode),
                 None => modes.remove(path),
@@ -197,7 +197,7 @@ pub(crate) async fn tell_links_as_files(
     for (_, path) in repo.git.diff_trees(was, now).await? {
         let entry = index.index().and_then(|index| index.find(&path));
         let is_link = entry.is_some_and(|entry| entry.mode == LINK);
-        if is_link && is_regular(&path_in(&repo.top, &path))? {
+        if is_link && is_regular(&path_below(&repo.top, &path))? {
             written.push(path);
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::records::{Paths, Records};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Links, is_there, leads_to_file, path_in, read_regular};
+use crate::fs::{Links, is_there, leads_to_file, path_below, read_regular};
 use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
 use crate::paths::first_few;
@@ -114,7 +114,7 @@ pub(super) async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitErro
     };
     let mut found = Vec::new();
     while let Some(path) = open.pop() {
-        let dir = path_in(&repo.top, &path);
+        let dir = path_below(&repo.top, &path);
         if !is_there(&dir.join(".git"))? {
             continue;
         }
@@ -145,7 +145,7 @@ fn links_in(dir: &Path) -> Vec<Vec<u8>> {
 
 /// Returns the filters in the own configuration of a repository, with their values.
 async fn filters(site: Site<'_>, path: &[u8]) -> Result<Vec<(String, String)>, GitError> {
-    let dir = path_in(&site.repo.top, path);
+    let dir = path_below(&site.repo.top, path);
     let args = ["-z", "--show-scope", "--get-regexp", r"^filter\."];
     let asked = Git::at_top(&dir).cmd("config", args).any_exit().await?;
     let fields: Vec<&[u8]> = asked.stdout.split(|byte| *byte == 0).collect();

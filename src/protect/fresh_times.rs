@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::fs::{path_in, seen_itself};
+use crate::fs::{path_below, seen_itself};
 
 /// Modification times before files are restored: seconds, nanoseconds and inode, by path.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ impl Times {
             if !time_of(top, &path).is_some_and(is_in_same_second) {
                 continue;
             }
-            let file = path_in(top, &path);
+            let file = path_below(top, &path);
             let next = u64::try_from(was.0).unwrap_or_default() + 1;
             let next = SystemTime::UNIX_EPOCH + Duration::from_secs(next);
             // Nothing can be built from a file that cannot be opened.
@@ -45,7 +45,7 @@ impl Times {
 }
 
 fn time_of(top: &Path, path: &[u8]) -> Option<(i64, i64, u64)> {
-    let found = seen_itself(&path_in(top, path))?;
+    let found = seen_itself(&path_below(top, path))?;
     found
         .is_file()
         .then(|| (found.mtime(), found.mtime_nsec(), found.ino()))

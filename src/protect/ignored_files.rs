@@ -18,7 +18,7 @@ use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{
-    Below, FileError, entries_of, is_directory, is_there, kind_of, link_of, path_in, seen_itself,
+    Below, FileError, entries_of, is_directory, is_there, kind_of, link_of, path_below, seen_itself,
 };
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
@@ -97,7 +97,7 @@ impl Records {
     }
 
     fn copy_part(&self, path: &[u8], is: &Metadata) -> Result<(), FileError> {
-        let from = path_in(&self.top, path);
+        let from = path_below(&self.top, path);
         let to = self.copy_of(path);
         let copy = kind_of(&to)?;
         if is.is_dir() {
@@ -148,7 +148,7 @@ impl Records {
                 _ => Vec::new(),
             };
             let is_gone = self.is_gone(path);
-            let is_emptied = || copies.len() > 1 && holds_no_file(&path_in(&self.top, path));
+            let is_emptied = || copies.len() > 1 && holds_no_file(&path_below(&self.top, path));
             if is_gone || is_emptied() {
                 gone.all.push(path.clone());
                 if !copies.is_empty() {
@@ -186,7 +186,7 @@ impl Records {
                 }
                 continue;
             }
-            let now = || kind_of(&path_in(&self.top, path));
+            let now = || kind_of(&path_below(&self.top, path));
             if is_file && now()?.is_some_and(|now| !now.is_file()) {
                 gone.replaced.push((path.clone(), self.copy_of(path)));
                 continue;
@@ -225,7 +225,7 @@ impl Records {
 
     fn put_back_directory(&self, copies: &[&Vec<u8>], modes: &Modes) -> Result<(), FileError> {
         for path in copies {
-            let (to, copy) = (path_in(&self.top, path), self.copy_of(path));
+            let (to, copy) = (path_below(&self.top, path), self.copy_of(path));
             if !self.has_only_directories_above(path)? {
                 return Ok(());
             }
@@ -244,7 +244,7 @@ impl Records {
     }
 
     fn put_back_file(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
-        let (to, copy) = (path_in(&self.top, path), self.copy_of(path));
+        let (to, copy) = (path_below(&self.top, path), self.copy_of(path));
         let Some(kept) = kind_of(&copy)?.filter(|kept| kept.is_file() || kept.is_symlink()) else {
             return Ok(());
         };
@@ -267,7 +267,7 @@ impl Records {
 
     fn set_mode(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
         match modes.get(path) {
-            Some(mode) => set_mode(&Below::new(&self.top), &path_in(&self.top, path), *mode),
+            Some(mode) => set_mode(&Below::new(&self.top), &path_below(&self.top, path), *mode),
             None => Ok(()),
         }
     }

@@ -14,7 +14,7 @@ use super::repo_link::{Link, identity};
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site, foreign_filters, inner_repositories, submodules};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there, path_in};
+use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there, path_below};
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
 use crate::paths::{first_few, shown};
 
@@ -41,7 +41,7 @@ impl InnerGitFiles {
     pub async fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         let mut found = Vec::new();
         for path in known(site).await? {
-            let dir = path_in(&site.repo.top, &path);
+            let dir = path_below(&site.repo.top, &path);
             found.extend(Inner::at(site, path, &dir)?);
         }
         Ok(Self(found))
@@ -158,7 +158,7 @@ impl Inner {
         notices: &dyn Notices,
     ) -> Result<Option<RepoLayout>, ProtectError> {
         let dot_git = [&self.path[..], b"/.git"].concat();
-        let path = path_in(&site.repo.top, &dot_git);
+        let path = path_below(&site.repo.top, &dot_git);
         if !Records::of(site).has_only_directories_above(&dot_git)? || !is_there(&path)? {
             // What is gone runs nothing. A submodule comes back with its work tree.
             let is_same = identity(&self.layout.git_dir)? == self.identity;
@@ -255,7 +255,7 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 pub(super) async fn tell_unproven(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let paths = known(site).await?;
     for path in &paths {
-        let dir = path_in(&site.repo.top, path);
+        let dir = path_below(&site.repo.top, path);
         submodules::lead_back(site, &dir).await?;
     }
     if !paths.is_empty() {

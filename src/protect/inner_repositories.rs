@@ -9,7 +9,7 @@ use super::stat_changes::tracked_directories;
 use super::trash::put_away;
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{FileError, is_there, path_in};
+use crate::fs::{FileError, is_there, path_below};
 use crate::paths::shown;
 
 /// Name of the record of those that were there at a moment.
@@ -70,7 +70,7 @@ fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let mut found = Vec::new();
     for dir in tracked_directories(repo, index)? {
         let inner = [dir.as_slice(), b"/.git"].concat();
-        if is_there(&path_in(&repo.top, &inner))? {
+        if is_there(&path_below(&repo.top, &inner))? {
             found.push(inner);
         }
     }

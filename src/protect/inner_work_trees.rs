@@ -10,7 +10,7 @@ use super::linked_work_trees::was_there;
 use super::trash::{free_name, move_away, put_away};
 use super::{ProtectError, Site, UserRefs};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, entries_of, is_there, path_in, read_regular, read_regular_text};
+use crate::fs::{FileError, Links, entries_of, is_there, path_below, read_regular, read_regular_text};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, discover, git_directories, is_same_dir};
 use crate::names::{Oid, ref_component};
@@ -106,7 +106,7 @@ impl Inner {
             let place = registrations.join(&self.id).with_extension("config.worktree");
             move_away(site, &config, &free_name(&place)?)?;
         }
-        let dir = path_in(&site.repo.top, &self.path);
+        let dir = path_below(&site.repo.top, &self.path);
         let Ok((mut repo, head)) = discover(&dir).await else {
             notices.tell(format!(
                 "the linked work tree {} stays where the attempt has left it: git cannot read it",

@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use super::permissions::look_with_permissions;
 use super::stat_changes::parents;
-use crate::fs::{FileError, Links, entries_of, kind_of, path_in, read_regular, seen, seen_itself};
+use crate::fs::{FileError, Links, entries_of, kind_of, path_below, read_regular, seen, seen_itself};
 use crate::git::{GitError, Repo};
 use crate::paths::is_of_work_tree;
 
@@ -164,7 +164,7 @@ impl Inventory {
 
     /// Adds a path below `top`.
     pub fn insert(&mut self, top: &Path, path: &[u8], kind: Kind) {
-        let found = seen_itself(&path_in(top, path));
+        let found = seen_itself(&path_below(top, path));
         let identity = found.and_then(|found| Identity::of(&found));
         self.0.insert(bare(path).to_vec(), Item { kind, identity });
     }
@@ -248,7 +248,7 @@ impl Inventory {
             }
         }
         while let Some(dir) = open.pop() {
-            for entry in look_with_permissions(top, &path_in(top, &dir), entries_of)? {
+            for entry in look_with_permissions(top, &path_below(top, &dir), entries_of)? {
                 let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
                 match self.found(top, &path)? {
                     Found::Known => {}
@@ -262,7 +262,7 @@ impl Inventory {
 
     fn found(&self, top: &Path, path: &[u8]) -> Result<Found, FileError> {
         let kind = self.kind_of(path);
-        let is = || kind_of(&path_in(top, bare(path)));
+        let is = || kind_of(&path_below(top, bare(path)));
         Ok(match kind {
             Some(Kind::EmptyDirectory) | None => {
                 let may_hold = kind.is_some() || self.has_below(path);
@@ -319,7 +319,7 @@ impl Inventory {
 /// Returns the directory of an ignored `.gitignore` whose only rules ignore everything.
 fn ignoring_itself<'p>(top: &Path, path: &'p [u8]) -> Option<&'p [u8]> {
     let dir = path.strip_suffix(b"/.gitignore")?;
-    let rules = read_regular(&path_in(top, path), Links::Refused, 1024).ok()?;
+    let rules = read_regular(&path_below(top, path), Links::Refused, 1024).ok()?;
     let mut lines = rules.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     // A comment, as virtualenv writes one, is no rule.
     let is_rule = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");

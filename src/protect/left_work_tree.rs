@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::trash::free_name;
-use crate::fs::{Below, FileError, entries_of, file_error, path_in};
+use crate::fs::{Below, FileError, entries_of, file_error, path_below};
 
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
 /// returns that directory if anything was moved. `ignored` are paths that are moved as a whole, directories with a final
@@ -25,7 +25,7 @@ pub(crate) fn put_unkept_away(
     let whole: HashSet<Vec<u8>> = going.iter().cloned().collect();
     let mut dirs = vec![Vec::new()];
     while let Some(dir) = dirs.pop() {
-        let place = path_in(top, &dir);
+        let place = path_below(top, &dir);
         for entry in entries_of(&place)? {
             let name = entry.file_name().into_vec();
             let is_git = name == b".git";

@@ -11,7 +11,7 @@ use super::stat_changes::{directories, tracked_directories, tracked_paths};
 use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
-use crate::fs::{entries_of, path_in};
+use crate::fs::{entries_of, path_below};
 use crate::git::worktree::Reading;
 use crate::git::{GitError, Repo};
 use crate::paths::{first_few, shown};
@@ -117,7 +117,7 @@ impl Savepoint {
         let mut away = new_among(site.repo, index, &known, untracked).await?;
         if records.inventory_of_start()?.is_none() {
             // It is no longer known which empty directories are the user's.
-            away.retain(|path| !holds_no_file(&path_in(&site.repo.top, path)));
+            away.retain(|path| !holds_no_file(&path_below(&site.repo.top, path)));
         }
         let mut went = BTreeSet::new();
         for path in &away {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::Site;
 use super::stat_changes::tracked_directories;
 use crate::events::Notices;
-use crate::fs::{Below, FileError, file_error, lacks, path_in, seen_in, seen_itself, umask_now};
+use crate::fs::{Below, FileError, file_error, lacks, path_below, seen_in, seen_itself, umask_now};
 
 /// Paths that git has to write in a repository; if permissions are missing on one of them, all have to be checked.
 const GITS: &[&str] = &[
@@ -59,7 +59,7 @@ pub(crate) fn take_back(site: Site<'_>, notices: &dyn Notices) {
 pub(crate) fn open_directories(site: Site<'_>, index: &Path) {
     let below = Below::new(&site.repo.top);
     for dir in tracked_directories(site.repo, index).unwrap_or_default() {
-        let path = path_in(&site.repo.top, &dir);
+        let path = path_below(&site.repo.top, &dir);
         if below.is_dir(&path) {
             below.give(&path, 0o700);
         }

@@ -14,7 +14,7 @@ use super::stat_changes::tracked_directories;
 use super::trash::{free_name, move_away};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{path_in, seen, seen_in, seen_itself};
+use crate::fs::{path_below, seen, seen_in, seen_itself};
 use crate::git::RULES;
 use crate::paths::shown;
 
@@ -47,7 +47,7 @@ pub(super) fn clear(site: Site<'_>, since: SystemTime, notices: &dyn Notices) ->
     }
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
-        let from = path_in(&repo.top, &path);
+        let from = path_below(&repo.top, &path);
         move_away(site, &from, &place)?;
         notices.tell(format!(
             "{} was no file; it is moved to {}",
@@ -89,7 +89,7 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
     let tracked: BTreeSet<Vec<u8>> = tracked.into_iter().collect();
     let mut found = Vec::new();
     while let Some(dir) = open.pop() {
-        let path = path_in(top, &dir);
+        let path = path_below(top, &dir);
         let is = seen_itself(&path).filter(fs::Metadata::is_dir);
         let changed = is.and_then(|is| is.modified().ok());
         if changed.is_none_or(|changed| changed < since && (dir.is_empty() || tracked.contains(&dir))) {

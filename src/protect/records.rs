@@ -13,7 +13,7 @@ use super::permissions::look_with_permissions;
 use super::stat_changes::parents;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_directory, is_there, kind_of, may_be_there,
-    may_exist, path_in, read_regular,
+    may_exist, path_below, read_regular,
 };
 use crate::git::GitError;
 
@@ -53,13 +53,13 @@ impl Records {
 
     /// Returns whether a path no longer exists.
     pub fn is_gone(&self, path: &[u8]) -> bool {
-        !may_be_there(&path_in(&self.top, path))
+        !may_be_there(&path_below(&self.top, path))
     }
 
     /// Returns whether all components above a path are directories: nothing is written through a symlink.
     pub fn has_only_directories_above(&self, path: &[u8]) -> Result<bool, FileError> {
         for dir in parents(path) {
-            let dir = path_in(&self.top, dir);
+            let dir = path_below(&self.top, dir);
             let found = look_with_permissions(&self.top, &dir, kind_of)?;
             if found.is_some_and(|found| !found.is_dir()) {
                 return Ok(false);
@@ -71,7 +71,7 @@ impl Records {
     /// Creates the missing empty directories again.
     pub fn put_back_directories(&self) -> Result<(), FileError> {
         for path in self.empty_directories()? {
-            let dir = path_in(&self.top, &path);
+            let dir = path_below(&self.top, &path);
             if !is_there(&dir)? && self.has_only_directories_above(&path)? {
                 Below::new(&self.top).make_dir(&dir, 0o777)?;
             }
@@ -178,12 +178,12 @@ impl Records {
 /// other way round.
 pub(super) fn make_room(door: &Below, dir: &Path, path: &[u8]) -> Result<(), FileError> {
     for above in parents(path) {
-        let above = path_in(dir, above);
+        let above = path_below(dir, above);
         if kind_of(&above)?.is_some_and(|found| !found.is_dir()) {
             door.remove_file(&above)?;
         }
     }
-    let copy = path_in(dir, path);
+    let copy = path_below(dir, path);
     if is_directory(&copy)? {
         door.remove(&copy)?;
     }

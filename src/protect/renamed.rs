@@ -10,7 +10,7 @@ use super::moment::Moment;
 use super::records::Records;
 use super::{ProtectError, Savepoint, Site};
 use crate::events::Notices;
-use crate::fs::{Below, FileError, path_in, seen_in};
+use crate::fs::{Below, FileError, path_below, seen_in};
 use crate::paths::first_few;
 
 impl Savepoint {
@@ -33,7 +33,7 @@ impl Savepoint {
         }
         let (below, mut back) = (Below::new(top), Vec::new());
         for (path, found) in find(top, &known, &wanted) {
-            let place = path_in(top, &path);
+            let place = path_below(top, &path);
             if below.rename(&found, &below, &place).is_ok() {
                 back.push(path);
             }
@@ -71,7 +71,7 @@ fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> V
     let mut found = Vec::new();
     let mut dirs = vec![Vec::new()];
     while let Some(dir) = dirs.pop() {
-        for entry in seen_in(&path_in(top, &dir)) {
+        for entry in seen_in(&path_below(top, &dir)) {
             let name = entry.file_name().into_vec();
             if dir.is_empty() && name == b".git" {
                 continue;

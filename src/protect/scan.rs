@@ -10,7 +10,7 @@ use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use super::records::{IGNORES_LINKS, IGNORES_MODES, Paths, Records};
 use super::{ProtectError, Site, attribute_sources};
-use crate::fs::{FileError, entries_of, file_error, path_in, seen_itself};
+use crate::fs::{FileError, entries_of, file_error, path_below, seen_itself};
 use crate::git::index::Entries;
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
@@ -76,7 +76,7 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);
     let mut open = vec![Vec::new()];
     while let Some(dir) = open.pop() {
-        let Ok(entries) = entries_of(&path_in(top, &dir)) else {
+        let Ok(entries) = entries_of(&path_below(top, &dir)) else {
             continue;
         };
         let mut is_empty = true;

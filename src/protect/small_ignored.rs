@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::inventory::{Inventory, Kind};
 
-use crate::fs::{entries_of, path_in, seen_itself};
+use crate::fs::{entries_of, path_below, seen_itself};
 
 /// Maximum size of a copied file, and of the content of a copied directory.
 const SMALL: u64 = 1024 * 1024;
@@ -70,7 +70,7 @@ impl Small {
     }
 
     fn file(top: &Path, path: &[u8]) -> Option<Self> {
-        let is = seen_itself(&path_in(top, path))?;
+        let is = seen_itself(&path_below(top, path))?;
         ((is.is_file() || is.is_symlink()) && is.len() <= SMALL && !is_built(path)).then(|| Self {
             bytes: is.len(),
             modified: is.modified().ok(),
@@ -84,12 +84,12 @@ impl Small {
         if CACHES.contains(&name) {
             return None;
         }
-        let is = seen_itself(&path_in(top, path))?;
+        let is = seen_itself(&path_below(top, path))?;
         let (mut bytes, modified) = (0, is.modified().ok());
         let mut open = vec![path.to_vec()];
         let mut parts = vec![(path.to_vec(), is)];
         while let Some(dir) = open.pop() {
-            for entry in entries_of(&path_in(top, &dir)).ok()? {
+            for entry in entries_of(&path_below(top, &dir)).ok()? {
                 *left = left.checked_sub(1)?;
                 let is = entry.metadata().ok()?;
                 let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::fs::{kind_of, path_in, seen_itself};
+use crate::fs::{kind_of, path_below, seen_itself};
 use crate::git::index_file::{Entry, GITLINK, IndexFile, compare, touched};
 use crate::git::{GitError, Repo};
 use crate::names::Oid;
@@ -28,7 +28,7 @@ pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
 pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Timestamp) -> Vec<Vec<u8>> {
     let is_late = |entry: &Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
     let differs = |entry: &Entry<'_>| {
-        let file = kind_of(&path_in(&repo.top, entry.path));
+        let file = kind_of(&path_below(&repo.top, entry.path));
         let differs = file.map(|file| file.is_some_and(|file| touched(&file) != entry.touched));
         entry.mode != GITLINK && differs.unwrap_or(true)
     };
@@ -51,7 +51,7 @@ pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool 
         same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
     });
     let untouched = |entry: Entry<'_>| {
-        let file = seen_itself(&path_in(&repo.top, entry.path));
+        let file = seen_itself(&path_below(&repo.top, entry.path));
         entry.mode == GITLINK || file.is_some_and(|file| touched(&file) == entry.touched)
     };
     same && index.entries().all(untouched)

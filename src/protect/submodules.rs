@@ -14,7 +14,7 @@ use super::trash::put_away;
 use super::{ProtectError, Savepoint, Site, foreign_filters};
 use crate::events::Notices;
 use crate::fs::{
-    Below, Durability, FileError, Links, file_error, is_there, path_in, read_if_there, read_regular_text,
+    Below, Durability, FileError, Links, file_error, is_there, path_below, read_if_there, read_regular_text,
     umask_now,
 };
 use crate::git::worktree::{Count, Whose};
@@ -203,7 +203,7 @@ impl Savepoint {
         path: &[u8],
         trash: &Path,
     ) -> Result<Option<(Repo, Head)>, ProtectError> {
-        let dir = path_in(&site.repo.top, path);
+        let dir = path_below(&site.repo.top, path);
         if !look_with_permissions(&site.repo.top, &dir.join(".git"), is_there)? {
             let Some(text) = &was.git_file else {
                 return Ok(None);
@@ -263,7 +263,7 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     }
     let entries = repo.index_entries(&repo.index()).await?;
     for path in entries.submodules {
-        let dir = path_in(&repo.top, &path);
+        let dir = path_below(&repo.top, &path);
         if !is_there(&dir.join(".git"))? {
             continue;
         }

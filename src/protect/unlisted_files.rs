@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use super::Site;
 use super::inventory::Inventory;
 use super::stat_changes::directories;
-use crate::fs::{path_in, seen, seen_in};
+use crate::fs::{path_below, seen, seen_in};
 use crate::git::GitError;
 
 /// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.
@@ -28,7 +28,7 @@ pub(super) fn made_since(
     dirs.insert(b"");
     let mut found = Vec::new();
     for dir in dirs {
-        let path = path_in(&site.repo.top, dir);
+        let path = path_below(&site.repo.top, dir);
         let changed = seen(&path).and_then(|found| found.modified().ok());
         if changed.is_some_and(|changed| changed < since) {
             continue;

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use super::Savepoint;
 use crate::events::Notices;
-use crate::fs::{Below, is_there, path_in};
+use crate::fs::{Below, is_there, path_below};
 use crate::git::GitError;
 use crate::git::worktree::{Count, Reading};
 use crate::names::Oid;
@@ -280,7 +280,7 @@ fn is_rules(path: &[u8]) -> bool {
 
 /// Reports what is in the trash and in no commit.
 fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &dyn Notices) {
-    let is_in = |dir: &Path, path: &[u8]| is_there(&path_in(dir, path)).unwrap_or(false);
+    let is_in = |dir: &Path, path: &[u8]| is_there(&path_below(dir, path)).unwrap_or(false);
     let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
     let moved = first_few(unstorable.iter().filter(is_moved));
     if !moved.is_empty() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Savepoint;
 use crate::events::Notices;
-use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_in};
+use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below};
 use crate::git::GitError;
 use crate::names::Oid;
 use crate::protect::exact_bytes::ExactBytes;
@@ -92,7 +92,7 @@ impl Savepoint {
         let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
         let (mut hidden, mut gone) = (Vec::new(), Vec::new());
         for (status, path) in missing {
-            let is_there = is_file_or_link(&path_in(&repo.top, path))?;
+            let is_there = is_file_or_link(&path_below(&repo.top, path))?;
             if *status == b'D' && is_there && records.has_only_directories_above(path)? {
                 hidden.push(path.clone());
             } else {
@@ -144,7 +144,7 @@ impl Savepoint {
         }
         times.make_distinct(top);
         for path in records.paths(&self.moment.name(EMPTY))? {
-            let dir = path_in(top, &path);
+            let dir = path_below(top, &path);
             if !is_there(&dir)? && records.has_only_directories_above(&path)? {
                 Below::new(top).make_dir(&dir, 0o777)?;
             }
