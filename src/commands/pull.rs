@@ -129,9 +129,10 @@ fn document(there: &There, remote: &str, pulled: bool, taken: bool) -> Value {
         "remote": remote,
         "pulled": pulled,
         "taken": taken,
-        "phase": record.phase,
+        "phase": record.shown_phase(),
         "done": record.done,
         "total": record.total,
+        "skipped": record.skipped,
         "checkpoint": record.checkpoint,
     })
 }

@@ -30,7 +30,7 @@ pub struct Status {
     pub change: Change,
     /// The phase as programs read it.
     #[serde(rename = "phase")]
-    told_phase: Phase,
+    shown_phase: Phase,
     /// The phase of the loop.
     #[serde(skip)]
     pub phase: Phase,
@@ -445,7 +445,7 @@ impl Status {
         };
         Self {
             change: state.change.clone(),
-            told_phase: progress.told(phase),
+            shown_phase: progress.shown(phase),
             phase,
             branch: state.common.branch.clone(),
             strategy: state.common.strategy,

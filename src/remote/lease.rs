@@ -101,6 +101,7 @@ mod tests {
             phase: Phase::Ready,
             done: 0,
             total: 1,
+            skipped: 0,
             checkpoint: oid('c'),
             blocked: None,
         }

@@ -13,7 +13,7 @@ use super::server::{Server, There};
 use crate::engine::Context;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, counted};
 use crate::settings::Settings;
 use crate::state::{self, Phase, State, Store};
 use crate::stories;
@@ -54,6 +54,8 @@ pub struct Entry {
     pub total: Option<usize>,
     /// Complete stories.
     pub done: usize,
+    /// Stories that are neither complete nor left to do: the loop skips them.
+    pub skipped: usize,
     /// `new` for a change without a loop, `blocked` if the host refused its work, else the phase of its loop.
     pub phase: &'static str,
     /// The run that holds it.
@@ -180,6 +182,7 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
         source: Some(source.path),
         total: Some(total),
         done,
+        skipped: 0,
         phase: if is_open { "new" } else { "complete" },
         holder: None,
         renewed: None,
@@ -195,19 +198,24 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
 
 /// Returns the entry of a loop in this repository.
 fn of_loop(store: &Store, state: &State) -> Entry {
-    let phase = state.phase();
+    let phase = state.shown_phase();
     let is_held = store.is_still_held();
     let listed = state.listed();
+    let total = listed.map(|listed| listed.total);
+    let done = listed.map_or(state.progress().completed.len(), |listed| listed.done);
+    let skipped = state.skipped_of(done, total.unwrap_or(usize::MAX));
+    let nothing_left = state.phase() == Phase::Complete;
     let why = if is_held {
-        "another git-ralph is working on it here"
+        "another git-ralph is working on it here".to_owned()
     } else {
-        why_not(phase)
+        why_not(phase, nothing_left, skipped)
     };
     Entry {
         change: state.change.clone(),
         source: Some(state.source().path.clone()),
-        total: listed.map(|listed| listed.total),
-        done: listed.map_or(state.progress().completed.len(), |listed| listed.done),
+        total,
+        done,
+        skipped,
         phase: phase_name(phase),
         holder: store
             .holder()
@@ -218,19 +226,25 @@ fn of_loop(store: &Store, state: &State) -> Entry {
         branch: state.common.branch.clone(),
         checkpoint: Some(state.checkpoint().clone()),
         free: why.is_empty(),
-        why: why.to_owned(),
+        why,
         conflicts_with: None,
         there: None,
     }
 }
 
 /// Returns the reason why a run cannot go on with a loop in this phase; empty if it can.
-fn why_not(phase: Phase) -> &'static str {
+fn why_not(phase: Phase, nothing_left: bool, skipped: usize) -> String {
     match phase {
-        Phase::Finished => "it is finished",
-        Phase::Complete => "no story is left; finish it",
-        Phase::Exhausted => "a story has no retries left",
-        Phase::Ready | Phase::Running | Phase::Failed => "",
+        Phase::Finished => "it is finished".to_owned(),
+        Phase::Complete | Phase::Exhausted if nothing_left && skipped == 0 => {
+            "no story is left; finish it".to_owned()
+        }
+        Phase::Complete | Phase::Exhausted if nothing_left => {
+            let skipped = counted(skipped as u64, "story is skipped", "stories are skipped");
+            format!("{skipped}, and no other is left; finish it")
+        }
+        Phase::Complete | Phase::Exhausted => "a story has no retries left".to_owned(),
+        Phase::Ready | Phase::Running | Phase::Failed => String::new(),
     }
 }
 
@@ -250,6 +264,7 @@ pub fn entry_of(
                 source: None,
                 total: None,
                 done: 0,
+                skipped: 0,
                 phase: UNREADABLE,
                 holder: None,
                 renewed: None,
@@ -269,7 +284,10 @@ pub fn entry_of(
     let holding = server.holding(&found, &base, is_alone, watch);
     let why = match (&record.blocked, holding) {
         (Some(words), _) => words.clone(),
-        (None, _) if record.is_over() => why_not(record.phase).to_owned(),
+        (None, _) if record.is_over() => {
+            let skipped = record.total.saturating_sub(record.done);
+            why_not(record.shown_phase(), record.has_nothing_left(), skipped)
+        }
         (None, Holding::Free | Holding::Dead) => String::new(),
         (None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
     };
@@ -277,9 +295,10 @@ pub fn entry_of(
         source: None,
         total: Some(record.total),
         done: record.done,
+        skipped: record.skipped,
         phase: match record.blocked {
             Some(_) => "blocked",
-            None => phase_name(record.phase),
+            None => phase_name(record.shown_phase()),
         },
         holder: record.holder.as_ref().map(|holder| holder.name.clone()),
         renewed: Some(record.renewed),
@@ -335,8 +354,14 @@ pub async fn find_conflicts(
     let Some(head) = context.head.oid.clone() else {
         return Ok(());
     };
-    let is_done =
-        |entry: &Entry| matches!(entry.phase, "complete" | "finished") && entry.checkpoint.is_some();
+    let is_done = |entry: &Entry| {
+        let has_nothing_left = entry.phase == "exhausted"
+            && entry
+                .total
+                .is_some_and(|total| entry.done + entry.skipped >= total);
+        let is_over = has_nothing_left || matches!(entry.phase, "complete" | "finished");
+        is_over && entry.checkpoint.is_some()
+    };
     let done = queue.changes.iter().filter(|entry| is_done(entry));
     if let Some(server) = server {
         let there = done.clone();

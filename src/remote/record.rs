@@ -33,10 +33,12 @@ pub struct Record {
     pub lease: SignedDuration,
     /// The time of this commit by the clock of its writer.
     pub renewed: Timestamp,
-    /// The phase of the loop.
+    /// The phase of the loop, as it was written: earlier versions wrote `complete` for a loop with skipped stories.
     pub phase: Phase,
     /// Complete stories.
     pub done: usize,
+    /// Stories that are neither complete nor left to do: the loop skips them.
+    pub skipped: usize,
     /// All stories.
     pub total: usize,
     /// The last checkpoint.
@@ -85,6 +87,12 @@ impl Record {
             ("Renewed", &self.renewed.to_string()),
             ("Phase", phase),
             ("Stories", &format!("{}/{}", self.done, self.total)),
+            (
+                "Skipped",
+                &Some(self.skipped)
+                    .filter(|number| *number > 0)
+                    .map_or_else(String::new, |number| number.to_string()),
+            ),
             ("Checkpoint", self.checkpoint.as_str()),
             ("Blocked", &one_line(self.blocked.as_deref().unwrap_or_default())),
         ];
@@ -125,9 +133,27 @@ impl Record {
             phase: PHASES.into_iter().find(|known| phase_name(*known) == phase)?,
             done: done.parse().ok()?,
             total: total.parse().ok()?,
+            skipped: field("Skipped").map_or(Some(0), |number| number.parse().ok())?,
             checkpoint: Oid::parse(field("Checkpoint")?)?,
             blocked: field("Blocked").map(ToOwned::to_owned),
         })
+    }
+
+    /// Returns the phase as programs and people read it: with stories that are not complete, it is never `complete`.
+    pub fn shown_phase(&self) -> Phase {
+        match self.phase {
+            Phase::Complete if self.done < self.total => Phase::Exhausted,
+            phase => phase,
+        }
+    }
+
+    /// Returns whether all stories of an active loop are complete or skipped.
+    pub fn has_nothing_left(&self) -> bool {
+        match self.phase {
+            Phase::Complete => true,
+            Phase::Exhausted => self.done.saturating_add(self.skipped) >= self.total,
+            _ => false,
+        }
     }
 
     /// Returns whether nothing is left for a run to do, or nothing can be done. A loop that is held is over only when it is
@@ -196,6 +222,7 @@ mod tests {
             phase: Phase::Failed,
             done: 3,
             total: 7,
+            skipped: 0,
             checkpoint: oid('c'),
             blocked: None,
         }
@@ -244,6 +271,30 @@ mod tests {
             assert_eq!(Record::parse(&other, wrong), None);
         }
         assert_ne!(held.message(None, "1"), held.message(None, "2"));
+    }
+
+    #[test]
+    fn a_loop_with_a_skipped_story_is_never_complete() {
+        let of = |phase, done, skipped| Record {
+            phase,
+            done,
+            skipped,
+            ..record()
+        };
+        for (record, shown, is_left) in [
+            (of(Phase::Complete, 7, 0), Phase::Complete, false),
+            (of(Phase::Exhausted, 6, 1), Phase::Exhausted, false),
+            (of(Phase::Exhausted, 5, 1), Phase::Exhausted, true),
+            // Of an earlier version.
+            (of(Phase::Complete, 6, 0), Phase::Exhausted, false),
+        ] {
+            let read = Record::parse(&record.change, &record.message(None, "1")).unwrap();
+            assert_eq!((read.shown_phase(), read.skipped), (shown, record.skipped));
+            assert_eq!(!read.has_nothing_left(), is_left, "{read:?}");
+        }
+        let text = of(Phase::Exhausted, 6, 1).message(None, "1");
+        let wrong = text.replace("Skipped: 1", "Skipped: x");
+        assert_eq!(Record::parse(&record().change, &wrong), None);
     }
 
     #[test]

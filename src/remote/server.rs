@@ -303,7 +303,7 @@ impl Server {
         RemoteRefusal::Over {
             change: found.record.change.to_string(),
             remote: self.name().to_owned(),
-            phase: phase_name(found.record.phase),
+            phase: phase_name(found.record.shown_phase()),
         }
     }
 

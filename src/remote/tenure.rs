@@ -78,7 +78,9 @@ impl Tenure {
         }
         let branch = BranchCopy::new(&server, branch, there.as_ref()).await;
         let is_here = there.as_ref().is_some_and(|there| base.is_at(&there.oid));
-        let phase = there.as_ref().map(|there| there.record.phase);
+        let has_nothing_left = there
+            .as_ref()
+            .is_some_and(|there| there.record.has_nothing_left());
         let mut held = HeldLoop {
             holder: Holder {
                 name: run_name(),
@@ -112,7 +114,7 @@ impl Tenure {
             tenure,
             portable,
             from,
-            was_complete: is_here && phase == Some(Phase::Complete),
+            was_complete: is_here && has_nothing_left,
         })
     }
 

@@ -42,7 +42,7 @@ pub async fn of_loop(
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
         git: version.map(|(major, minor)| format!("{major}.{minor}")),
         made: Timestamp::now(),
-        phase: state.progress().told(state.phase()),
+        phase: state.shown_phase(),
         outcome: Outcome {
             kind: OutcomeKind::Open,
             text: String::new(),

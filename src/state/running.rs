@@ -71,6 +71,18 @@ impl State {
         self.current().filter(|current| current.id == id)
     }
 
+    /// Returns the phase of the loop as programs and people read it.
+    pub fn shown_phase(&self) -> Phase {
+        self.progress().shown(self.phase())
+    }
+
+    /// Returns the number of skipped stories among those that are neither complete nor being worked on.
+    pub fn skipped_of(&self, done: usize, total: usize) -> usize {
+        let open = total.saturating_sub(done);
+        let open = open.saturating_sub(usize::from(self.current().is_some()));
+        self.progress().skipped.len().min(open)
+    }
+
     /// Returns the number of failed attempts that count at this story, if it is the one being worked on.
     pub fn failures_of(&self, id: &str) -> u32 {
         self.current_at(id).map_or(0, |current| current.failures)
@@ -84,7 +96,7 @@ impl Progress {
     }
 
     /// Returns a phase of the loop as programs read it: with skipped stories, it is never complete.
-    pub fn told(&self, phase: Phase) -> Phase {
+    pub fn shown(&self, phase: Phase) -> Phase {
         match phase {
             Phase::Complete if !self.skipped.is_empty() => Phase::Exhausted,
             _ => phase,

@@ -107,7 +107,7 @@ fn loop_words(found: &FoundLoop) -> &'static str {
         (Some(Phase::Ready), _) => "ready",
         (Some(Phase::Running), _) => "an attempt is running, or was interrupted",
         (Some(Phase::Failed), _) => "a story failed, retries are left",
-        (Some(Phase::Exhausted), _) => "a story failed, no retries are left",
+        (Some(Phase::Exhausted), _) => "stories are left that failed or are skipped",
         (Some(Phase::Complete), _) => "no story is left",
         (Some(Phase::Finished), _) => "finished",
     }

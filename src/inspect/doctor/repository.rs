@@ -182,7 +182,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
             return found;
         }
     };
-    found.phase = Some(state.phase());
+    found.phase = Some(state.shown_phase());
     if !busy {
         cut_off(repo, &state, notes);
     }

@@ -212,6 +212,7 @@ impl Scene<'_> {
             (_, _, Some(Phase::Finished)) => "finished",
             (_, true, _) if model.asks.is_some() => "asks what to do (f: answer)",
             (_, true, _) => "running",
+            (_, false, Some(Phase::Complete)) if model.skipped > 0 => "no other story left (f: finish)",
             (_, false, Some(Phase::Complete)) => "complete (f: finish)",
             (_, false, Some(Phase::Exhausted)) => "no retries left (f: finish)",
             (_, false, _) if model.is_at_its_end() => "complete (f: finish)",

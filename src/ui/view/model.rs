@@ -134,6 +134,8 @@ pub(super) struct Model {
     pub ends: Option<Timestamp>,
     pub waits_until: Option<Timestamp>,
     pub phase: Option<Phase>,
+    /// The number of stories that the loop skips.
+    pub skipped: usize,
     /// The latest words about the loop, without control characters.
     pub notice: String,
     /// The reason why the last attempt failed.
@@ -310,6 +312,7 @@ impl Model {
     /// Takes what only the state tells.
     fn state(&mut self, state: &State) {
         self.phase = Some(state.phase());
+        self.skipped = state.progress().skipped.len();
         self.begun = Some(state.common.started);
         self.waits_until = state.here.waits_until;
         self.session.clone_from(&state.here.session);

@@ -136,6 +136,70 @@ fn queue_lists_changes_that_need_the_user_first_and_prints_sums() {
 }
 
 #[test]
+fn a_loop_with_a_skipped_story_is_complete_in_no_list() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let clone = remote.clone("one", &[]);
+    let agent = sandbox
+        .agent("case $RALPH_STORY in 2) exit 1 ;; esac; echo x >>f; echo '<promise>COMPLETE</promise>'");
+    let skipping = ["--max-retries", "0", "--on-failure", "skip"];
+    let run = [&["run", CHANGE], &skipping[..], &["--", &agent]].concat();
+    clone.ralph(&run).exits(4);
+    let why = "1 story is skipped, and no other is left; finish it";
+    let check = |args: &[&str]| {
+        let queue = clone.ralph(args).exits(0).json();
+        let entry = queue["changes"][0].clone();
+        let found = ["phase", "done", "skipped", "total", "free", "why"].map(|key| entry[key].to_string());
+        assert_eq!(
+            found,
+            ["\"exhausted\"", "2", "1", "3", "false", &format!("\"{why}\"")],
+            "{args:?}"
+        );
+        assert_eq!(
+            (&queue["need_person"], &queue["finished"]),
+            (&1.into(), &0.into())
+        );
+    };
+    clone.git(&["config", "--unset", "ralph.remote"]);
+    check(&["queue", "--json"]);
+    clone.git(&["config", "ralph.remote", "origin"]);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    let state = remote.state(CHANGE);
+    for line in ["Ralph-Phase: exhausted", "Ralph-Stories: 2/3", "Ralph-Skipped: 1"] {
+        assert!(state.message.lines().any(|own| own == line), "{}", state.message);
+    }
+    assert!(!state.message.contains("complete"), "{}", state.message);
+    check(&["queue", "--json"]);
+    let viewer = remote.clone("viewer", &[]);
+    let watched = viewer.ralph(&["watch", "--remote", "origin"]).exits(7).stdout;
+    assert!(watched.contains(&format!("2/3  exhausted  {why}")), "{watched}");
+    let report = ["report", "--all", "--remote", "--json"];
+    let report = viewer.ralph(&report).exits(0).json();
+    assert_eq!(report[0]["outcome"]["kind"], "stopped");
+    let compared = viewer.ralph(&["queue", "--json", "--conflicts"]).exits(0).json();
+    assert_eq!(compared["changes"][0]["conflicts_with"].to_string(), "[]");
+    // Earlier versions wrote no number of skipped stories.
+    let mut older = state.clone();
+    older.message = older.message.replace("exhausted", "complete");
+    older.message = older.message.replace("Ralph-Skipped: 1\n", "");
+    remote.put_state(CHANGE, &older);
+    let entry = &viewer.ralph(&["queue", "--json"]).exits(0).json()["changes"][0];
+    assert_eq!(
+        (&entry["phase"], &entry["why"]),
+        (&"exhausted".into(), &why.into())
+    );
+    let pulled = viewer.ralph(&["pull", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(
+        (&pulled["phase"], &pulled["pulled"]),
+        (&"exhausted".into(), &true.into())
+    );
+    assert_eq!(
+        viewer.ralph(&["status", CHANGE, "--json"]).exits(0).json()["phase"],
+        "exhausted"
+    );
+}
+
+#[test]
 fn queue_lists_a_hundred_loops_with_one_lookup() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);

@@ -401,3 +401,17 @@ fn a_question_is_shown_and_can_be_answered() {
     assert_eq!(rows[14], "git-ralph (process 12 on box) asks: what now?");
     assert!(model.is_at_its_end());
 }
+
+#[test]
+fn a_loop_with_a_skipped_story_is_not_shown_as_complete() {
+    let mut model = model(events());
+    (model.phase, model.is_driven) = (Some(Phase::Complete), false);
+    for (skipped, words) in [
+        (0, "complete (f: finish)"),
+        (1, "no other story left (f: finish)"),
+    ] {
+        model.skipped = skipped;
+        let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
+        assert!(rows[0].ends_with(&format!("  {words}")), "{rows:#?}");
+    }
+}
