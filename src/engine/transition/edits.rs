@@ -87,7 +87,8 @@ pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the trees of the work tree before and after a step; `None` if it changes no file, or keeps what is there itself.
+/// Returns the trees of the work tree before and after a step; `None` if it changes no file, keeps what is there itself, or
+/// refuses to overwrite it.
 async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Error> {
     let (git, state) = (&open.context.repo.git, &open.state);
     Ok(match intent {
@@ -101,16 +102,21 @@ async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Err
         ]),
         Intent::Restore(plan) => Some([state.checkpoint_tree().clone(), plan.tree.clone()]),
         Intent::Revert(plan) => {
-            let from = plan.from.clone();
+            // Plans of earlier versions name it only among what they keep.
+            let from = match (&plan.from, plan.kept.first()) {
+                (Some(from), _) => Some(from.clone()),
+                (None, Some(kept)) => Some(git.tree_of(&kept.oid).await?),
+                (None, None) => None,
+            };
             from.map(|from| [from, state.checkpoint_tree().clone()])
         }
+        Intent::Adopt(plan) => Some([plan.from.clone(), state.checkpoint_tree().clone()]),
         Intent::Start(_)
         | Intent::Checkpoint(_)
         | Intent::Save(_)
         | Intent::PutBack(_)
         | Intent::Keep(_)
         | Intent::Close(_)
-        | Intent::Adopt(_)
         | Intent::Leave(_) => None,
     })
 }

@@ -215,7 +215,7 @@ fn restore(open: &Loop<'_>, plan: RestorePlan) -> Transition {
     }
 }
 
-/// After a crash, what the work tree has become since is kept first.
+/// Goes to the checkpoint of a loop that comes from a remote.
 async fn adopt(
     open: &Loop<'_>,
     plan: AdoptPlan,
@@ -224,17 +224,7 @@ async fn adopt(
 ) -> Result<Transition, Error> {
     let checkpoint = open.checkpoint();
     let change = open.state.change.clone();
-    let mut kept = plan.kept;
     let now = open.read_work_tree().await?;
-    if !known.is_fresh && now.tree != plan.from && now.tree != checkpoint.tree {
-        let repo = &open.context.repo;
-        let message = "what was there when a pull was cut off";
-        let oid = repo
-            .commit_tree(&now.tree, &[&checkpoint.commit], message)
-            .await?;
-        let name = change.ralph_ref("replaced/1");
-        kept.push(KeptRef { name, oid });
-    }
     known.reading = Some(now);
     let mut updates = vec![Update::Set {
         name: change.ralph_ref("start"),
@@ -245,7 +235,7 @@ async fn adopt(
     Ok(Transition {
         why: format!("ralph: pull {change}"),
         refs: Refs {
-            kept,
+            kept: plan.kept,
             updates,
             ..Refs::default()
         },

@@ -140,6 +140,41 @@ fn pull_and_push_accept_a_loop_pushed_by_0_2_0() {
     assert!(pushed.starts_with("version = 4\n"), "{pushed}");
 }
 
+#[test]
+fn a_command_that_looks_overwrites_no_edit_since_a_step_was_cut_off() {
+    let mut wrong = Vec::new();
+    for case in CASES {
+        for look in [
+            &["log"][..],
+            &["status"],
+            &["stories"],
+            &["diff", "--stat"],
+            &["report", "--json"],
+        ] {
+            let sandbox = unpacked(case.plan);
+            sandbox.write("README.md", "edited since\n");
+            let args = [&look[..1], &["add-login"], &look[1..]].concat();
+            let looked = sandbox.direct(&args).run();
+            let refs = [
+                "for-each-ref",
+                "--format=%(refname)",
+                "refs/ralph/add-login/replaced",
+            ];
+            let kept = sandbox.git(&refs);
+            let is_kept = kept.lines().any(|name| {
+                let shown = sandbox.git_cmd(&["show", &format!("{name}:README.md")]).run();
+                looked.stderr.contains(name)
+                    && looked.stderr.contains("README.md")
+                    && shown.stdout == "edited since\n"
+            });
+            if sandbox.read("README.md") != "edited since\n" && !is_kept {
+                wrong.push(format!("{} {look:?}: {}", case.plan, looked.stderr));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// What is wrong after the next command, a line each.
 fn wrong(case: &Case) -> Vec<String> {
     let sandbox = unpacked(case.plan);
