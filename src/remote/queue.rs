@@ -199,7 +199,7 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
 /// Returns the entry of a loop in this repository.
 fn of_loop(store: &Store, state: &State) -> Entry {
     let phase = state.shown_phase();
-    let is_held = store.is_still_held();
+    let is_held = store.is_held_by_living();
     let listed = state.listed();
     let total = listed.map(|listed| listed.total);
     let done = listed.map_or(state.progress().completed.len(), |listed| listed.done);
@@ -280,7 +280,7 @@ pub fn entry_of(
     };
     let record = &found.record;
     let base = Base::new(&server.repo, &change, server.name());
-    let is_alone = !Store::new(&server.repo.common_dir, &change).is_still_held();
+    let is_alone = !Store::new(&server.repo.common_dir, &change).is_held_by_living();
     let holding = server.holding(&found, &base, is_alone, watch);
     let why = match (&record.blocked, holding) {
         (Some(words), _) => words.clone(),

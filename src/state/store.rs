@@ -258,6 +258,12 @@ impl Store {
         false
     }
 
+    /// Returns whether a process that is not certainly gone holds the lock. What is left of one that was killed does not
+    /// count, not even if it is stopped: whatever takes the lock ends it.
+    pub fn is_held_by_living(&self) -> bool {
+        self.is_held() && !read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder))
+    }
+
     /// Returns whether another process works on the loop; waits for what is left of one that was killed.
     pub fn is_worked_on(&self) -> bool {
         self.is_held() && self.lock().is_err()
