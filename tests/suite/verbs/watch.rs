@@ -64,8 +64,15 @@ fn events_are_printed_as_they_are_recorded() {
     let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
     wait_for(&go.with_extension("there"));
     let watching = sandbox.direct(&["watch", "--json"]).on_terminal(80).start();
-    // A file that takes the place of the events is followed as well.
     let events = sandbox.top.join(".git/ralph/add-login/events.jsonl");
+    let open = format!("/proc/{}/fd", watching.pid);
+    let reads_events = || {
+        let open = fs::read_dir(&open).into_iter().flatten().flatten();
+        open.into_iter()
+            .any(|file| fs::read_link(file.path()).is_ok_and(|path| path == events))
+    };
+    wait_until("watch reads the events", reads_events);
+    // A file that takes the place of the events is followed as well.
     fs::rename(&events, events.with_extension("old")).unwrap();
     fs::write(&events, "").unwrap();
     fs::write(&go, "").unwrap();
