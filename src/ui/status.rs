@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::amounts::{self, time};
-use super::style::{bold, green, red};
+use super::style::{bold, red};
 use super::summary;
 use super::width::{hang, wrap};
 use crate::inspect::next_steps::Driver;
@@ -31,7 +31,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
             text.push_str(&running(status));
         }
         (None, Phase::Complete) => {
-            let _ = writeln!(text, "{}", green("nothing is left to do"));
+            let _ = writeln!(text, "{}", summary::no_open_story(status));
         }
         (None, Phase::Finished) => text.push_str(match status.closed.as_deref() {
             Some("abort") => "aborted: its work is on no branch\n",

@@ -6,6 +6,7 @@ use super::amounts::{far, spent, time};
 use super::style::{bold, green, red};
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
+use crate::inspect::status::Status;
 use crate::inspect::summary::Summary;
 use crate::names::typed;
 use crate::names::{counted, heading};
@@ -70,11 +71,20 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
             }
         }
         (None, Phase::Complete) => {
-            let _ = writeln!(text, "{}", green("nothing is left to do"));
+            let _ = writeln!(text, "{}", no_open_story(status));
         }
         _ => {}
     }
     text + &next(&summary.next)
+}
+
+/// Returns the line about a loop that has no open story: green only if it skipped none.
+pub(super) fn no_open_story(status: &Status) -> String {
+    if status.skipped.is_empty() {
+        green("nothing is left to do")
+    } else {
+        "no story but the skipped ones is left".to_owned()
+    }
 }
 
 /// Returns the commands that can be typed next, in the manner of `git status`.

@@ -76,4 +76,8 @@ fn skip_refuses_complete_stories_and_undo_refuses_open_ones() {
         "{}",
         end.stderr
     );
+    let status = sandbox.ralph(&["status"]).exits(0);
+    let text = &status.stdout;
+    assert!(text.contains("no story but the skipped ones is left\n"), "{text}");
+    assert!(!text.contains("nothing is left to do"), "{text}");
 }
