@@ -78,7 +78,7 @@ pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
     read.map_err(|error| file_error("read", path, error))
 }
 
-/// Returns the path of what has this path, of any bytes, below a directory.
+/// Joins a directory and a path of any bytes.
 pub fn path_below(dir: &Path, path: &[u8]) -> PathBuf {
     dir.join(OsStr::from_bytes(path))
 }
