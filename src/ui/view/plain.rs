@@ -178,7 +178,7 @@ impl PlainLoop {
         if !is_first && since.elapsed() < REST {
             return None;
         }
-        let phase = self.state.as_ref().map(|state| state.phase());
+        let phase = self.state.as_ref().map(|state| state.shown_phase());
         Some(match phase {
             Some(Phase::Ready | Phase::Complete | Phase::Finished) => Exit::Done,
             Some(Phase::Failed) => Exit::RetriesLeft,

@@ -80,4 +80,5 @@ fn skip_refuses_complete_stories_and_undo_refuses_open_ones() {
     let text = &status.stdout;
     assert!(text.contains("no story but the skipped ones is left\n"), "{text}");
     assert!(!text.contains("nothing is left to do"), "{text}");
+    sandbox.ralph(&["watch"]).exits(4);
 }
