@@ -289,35 +289,6 @@ fn is_killed_at_work(clone: &Clone<'_>) {
 }
 
 #[test]
-#[cfg_attr(
-    any(not(target_os = "linux"), feature = "without-proc"),
-    ignore = "the lock is handed to runners on Linux"
-)]
-fn a_runner_that_ends_late_keeps_no_run_away_from_its_loop() {
-    // The end of git-ralph wakes a runner that was stopped once.
-    let script = "if mkdir \"$notes/once\" 2>/dev/null; then
-            touch \"$notes/there\"; while [ -d \"$notes\" ]; do kill -STOP $PPID; done
-        fi; echo x >>f";
-    for (is_apart, again) in [(false, CHANGE), (false, "--any"), (true, "--any")] {
-        let remote = Remote::new();
-        let clone = remote.clone("one", &[]);
-        let agent = remote.sandbox.completing(script);
-        let run = |which| ["ralph", "run", which, "--keep", "--", &agent];
-        let mut first = run(CHANGE).to_vec();
-        if is_apart {
-            first.insert(3, "--worktree");
-        }
-        let running = clone.cmd(&first).start();
-        wait_for(&remote.sandbox.notes.join("there"));
-        running.signal_group(Signal::SIGKILL);
-        running.wait_for_its_end();
-        let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
-        assert_eq!(queue["changes"][0]["free"], true, "{is_apart} {again}: {queue}");
-        clone.cmd(&run(again)).run().exits(0);
-    }
-}
-
-#[test]
 fn next_change_begins_where_the_cut_off_loop_began() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
