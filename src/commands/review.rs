@@ -44,10 +44,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some((story, attempt)) => (Some(story), attempt),
         None => (None, None),
     };
-    let mut open = engine::open(context, &change).await?;
+    let open = engine::open(context, &change).await?;
     let mut settings = open.settings();
     settings.review = args.agent.or(settings.review);
-    let reviewed = engine::review(&mut open, &settings, story.as_deref(), attempt).await?;
+    let reviewed = engine::review(&open, &settings, story.as_deref(), attempt).await?;
     let accepted = match reviewed.accepted {
         Ok(accepted) => accepted,
         Err(Unanswered::Interrupted(signal)) => return Ok(Exit::Signal(signal)),

@@ -1,5 +1,6 @@
 //! The context of every command: the repository, its configuration, signals, and the observer.
 
+use std::cell::Cell;
 use std::env;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ pub struct Context<'o> {
     /// Signals that ask git-ralph to stop.
     pub stop: Stop,
     /// The form of `git hook run`, once git has been asked.
-    pub(super) hook_run: Option<HookRun>,
+    pub(super) hook_run: Cell<Option<HookRun>>,
 }
 
 impl<'o> Context<'o> {
@@ -130,7 +131,7 @@ impl<'o> Context<'o> {
             configuration,
             observer,
             stop,
-            hook_run: None,
+            hook_run: Cell::default(),
         };
         Ok((context, listed))
     }

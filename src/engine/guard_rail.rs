@@ -39,8 +39,10 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
         Vec::new()
     };
     let branches: Vec<&str> = refs.branches().collect();
-    let hooks = open.context.configuration.hooks.as_ref();
-    let users_hooks = hooks.and_then(|hooks| hooks.dir(repo));
+    let users_hooks = {
+        let hooks = open.context.configuration.hooks.borrow();
+        hooks.as_ref().and_then(|hooks| hooks.dir(repo))
+    };
     let rail = Rail {
         slot: open.site().slot,
         change: open.change(),

@@ -184,7 +184,8 @@ impl<'o> Loop<'o> {
     pub(crate) fn checkpoint(&self) -> Savepoint {
         let state = &self.state;
         let running = state.running();
-        let gate_files = state.here.gate_files.iter().map(GateFile::entry);
+        let gate_files = state.here.gate_files.borrow();
+        let gate_files = gate_files.iter().map(GateFile::entry);
         let nested = state.here.before.nested.iter().map(|path| percent_decode(path));
         Savepoint {
             tree: state.checkpoint_tree().clone(),
@@ -192,7 +193,9 @@ impl<'o> Loop<'o> {
             moment: Moment::Checkpoint,
             nested: nested.chain(self.own_output.iter().cloned()).collect(),
             gate_files: gate_files.map(|file| (file.path.clone(), file)).collect(),
-            since: running.map_or(state.common.started, |running| running.since),
+            since: running
+                .as_ref()
+                .map_or(state.common.started, |running| running.since),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
         }
     }
@@ -221,13 +224,9 @@ impl<'o> Loop<'o> {
     }
 
     /// Prevents git from running filters that were added to the configuration of a submodule since the loop began.
-    pub(crate) async fn switch_off_foreign_filters(&mut self) -> Result<(), Error> {
-        let site = self.site();
-        let settings = switched_off_filters(site, self).await?;
-        if settings != self.context.repo.git.settings() {
-            let git = self.context.repo.git.clone();
-            self.context.repo.git = git.with_settings(settings);
-        }
+    pub(crate) async fn switch_off_foreign_filters(&self) -> Result<(), Error> {
+        let settings = switched_off_filters(self.site(), self).await?;
+        self.context.repo.git.change_settings(settings);
         Ok(())
     }
 

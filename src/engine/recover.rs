@@ -203,6 +203,9 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         end_interrupted_attempt(open).await?;
     } else if open.state.is_running() {
         repair_git_files(open, false).await?;
+        if let Some(record) = judged::record(open).filter(|record| record.goes_back) {
+            judged::put_back(open, record).await?;
+        }
         keep_judged(open).await?;
         open.state.end_running();
         open.save()?;
@@ -219,7 +222,7 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
     record.checkpoint.has_own_inventory &= is_attempt;
     if record.repair_after_crash(open).await? {
         // If they were read before, they may have been planted.
-        open.context.configuration.hooks = None;
+        open.context.configuration.hooks.replace(None);
     }
     repair_position(open).await?;
     open.switch_off_foreign_filters().await
@@ -227,16 +230,16 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
 
 /// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
 /// by `complete` stays, unless other tests are in it.
-async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
+async fn put_judged_back(open: &Loop<'_>) -> Result<(), Error> {
     put_half_written_away(open.site()).await?;
-    let Some(record) = judged::record(open).cloned() else {
+    let Some(record) = judged::record(open) else {
         return judged::release(open).await;
     };
     let is_users = open.state.is_by_hand();
-    if is_users && record.in_place.is_none() {
+    if is_users && record.in_place.is_none() && !record.goes_back {
         return keep_judged(open).await;
     }
-    transition::put_back(open, record).await?;
+    judged::put_back(open, record).await?;
     open.tell("git-ralph was cut off while gates or a reviewer ran; the judged work is back");
     // An attempt is undone from here, and its ref keeps the tree.
     if is_users {
@@ -247,8 +250,8 @@ async fn put_judged_back(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Keeps the tree that was judged when git-ralph died, if the work tree differs from it.
-async fn keep_judged(open: &mut Loop<'_>) -> Result<(), Error> {
-    let Some(record) = judged::record(open).cloned() else {
+async fn keep_judged(open: &Loop<'_>) -> Result<(), Error> {
+    let Some(record) = judged::record(open) else {
         return judged::release(open).await;
     };
     judged::put_files_back(open, &record).await?;
@@ -350,7 +353,7 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
         ended.checked_sub(took).ok()
     };
     let running = open.state.running();
-    let judging = running.and_then(|running| running.judging.as_ref());
+    let judging = running.and_then(|running| running.judging);
     let first = judged
         .flatten()
         .filter_map(began)
@@ -392,7 +395,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 async fn end_orphans(open: &Loop<'_>) -> Result<(), Error> {
-    let Some(running) = open.state.running().cloned() else {
+    let Some(running) = open.state.running() else {
         return Ok(open.site().slot.make()?);
     };
     let attempt = Orphaned {

@@ -1,6 +1,7 @@
 //! Reads from the configuration the place of a change's stories, and the commands that list and mark them: they are
 //! never read from a file of the loop.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use crate::names::Change;
@@ -21,7 +22,7 @@ pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted 
             done: settings.done_command.clone(),
             closed: settings.closed_command.clone(),
             limit: to_std(settings.command_timeout).as_secs().max(1),
-            env: Vec::new(),
+            env: RefCell::default(),
             boxing: boxing(settings),
         }),
     }

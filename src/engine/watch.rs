@@ -69,7 +69,7 @@ pub(crate) struct Watch {
 
 /// Records the state of the repository before such processes run. Returns `None` if there is nothing to compare: the
 /// stories do not come from a command, or the loop is closed and has nothing to lose.
-pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
+pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
     let is_needed = match who {
         Who::Gates | Who::Reviewer => true,
         Who::Hook => open.state.is_live(),
@@ -87,8 +87,8 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
     if who == Who::Tracker {
         let is_wanted = open.context.configuration.settings.guard;
         let guard = guard_rail::set_up(open, is_wanted).await;
-        if let Some(commands) = &mut open.state.common.source.commands {
-            commands.env = git_settings(guard.into_iter()).collect();
+        if let Some(commands) = &open.state.source().commands {
+            commands.env.replace(git_settings(guard.into_iter()).collect());
         }
     }
     Ok(Some(Watch {
@@ -103,13 +103,13 @@ pub(crate) async fn begin(open: &mut Loop<'_>, who: Who) -> Result<Option<Watch>
 
 /// Compares the repository with its recorded state, once none of their processes is alive. Drops everything that was
 /// known of the repository.
-pub(crate) async fn end(open: &mut Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
+pub(crate) async fn end(open: &Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
     end_kept(open, watch, "").await
 }
 
 /// Does the same after processes that may only look: what they did to other refs is put back too where no other process can
 /// have done it, and their values are kept under names that begin with `name`.
-pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &str) -> Result<(), Error> {
+pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) -> Result<(), Error> {
     let Some(watch) = watch else {
         return Ok(());
     };
@@ -122,15 +122,15 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
         who,
     } = watch;
     if who == Who::Tracker
-        && let Some(commands) = &mut open.state.common.source.commands
+        && let Some(commands) = &open.state.source().commands
     {
-        commands.env = Vec::new();
+        commands.env.replace(Vec::new());
     }
     if !who.may_push() {
         guard_rail::take_away(open, None, who.name());
     }
     open.view.drop_refs();
-    let judged = judged::record(open).map(|record| judged::savepoint(open, record));
+    let judged = judged::record(open).map(|record| judged::savepoint(open, &record));
     let record = open.attempt_record();
     link.restore(record.site, open)?;
     let trash = record.control_trash();
@@ -140,7 +140,7 @@ pub(crate) async fn end_kept(open: &mut Loop<'_>, watch: Option<Watch>, name: &s
     let repaired = record.repair_after(who.time(), &files, known, open);
     if repaired.await? {
         // If they were read before, they may have been planted.
-        open.context.configuration.hooks = None;
+        open.context.configuration.hooks.replace(None);
     }
     inner.settle(open.site()).await?;
     ControlFiles::forget(open.site())?;

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -87,8 +88,8 @@ pub struct Git {
     tells_cases: bool,
     limit: Duration,
     own_identity: bool,
-    /// Settings in addition to the pinned ones.
-    settings: Vec<String>,
+    /// Settings in addition to the pinned ones; every clone has the same.
+    settings: Arc<Mutex<Vec<String>>>,
     /// The index in place of the work tree's.
     index: Option<PathBuf>,
     /// The repository in place of the work tree's.
@@ -107,7 +108,7 @@ impl Git {
             tells_cases: false,
             limit: Duration::from_secs(600),
             own_identity: false,
-            settings: Vec::new(),
+            settings: Arc::default(),
             index: None,
             repository: None,
             filters: Filters::Possible,
@@ -143,10 +144,16 @@ impl Git {
         self
     }
 
-    /// Gives every command these settings as well (`<key>=<value>`), in the place of those given before.
+    /// Gives every command these settings as well (`<key>=<value>`), in the place of those given before, and no other
+    /// clone.
     pub fn with_settings(mut self, settings: Vec<String>) -> Self {
-        self.settings = settings;
+        self.settings = Arc::new(Mutex::new(settings));
         self
+    }
+
+    /// Gives the commands of this git and all its clones these settings, in the place of those given before.
+    pub fn change_settings(&self, settings: Vec<String>) {
+        *self.shared_settings() = settings;
     }
 
     /// Works on this index file instead of the work tree's, unless a command names another one.
@@ -173,14 +180,19 @@ impl Git {
     }
 
     /// Returns those settings.
-    pub fn settings(&self) -> &[String] {
-        &self.settings
+    pub fn settings(&self) -> Vec<String> {
+        self.shared_settings().clone()
+    }
+
+    fn shared_settings(&self) -> MutexGuard<'_, Vec<String>> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether one of them has this key.
     pub fn has_setting(&self, key: &str) -> bool {
-        let keys = self.settings.iter().filter_map(|setting| setting.split_once('='));
-        keys.into_iter().any(|(has, _)| has == key)
+        let settings = self.shared_settings();
+        let mut keys = settings.iter().filter_map(|setting| setting.split_once('='));
+        keys.any(|(has, _)| has == key)
     }
 
     /// Returns the directory in which git runs.
@@ -247,7 +259,7 @@ impl Git {
             .iter()
             .copied()
             .chain(by_case)
-            .chain(self.settings.iter().map(String::as_str))
+            .chain(self.shared_settings().iter().map(String::as_str))
             .chain(settings.iter().copied())
         {
             command = command.arg("-c").arg(setting);

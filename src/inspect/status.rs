@@ -193,12 +193,12 @@ pub struct Waiting {
 impl Waiting {
     /// Describes the wait of a process that still holds the loop.
     fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let until = state.here.waits_until.filter(|_| !state.is_running())?;
+        let until = state.here.waits_until.get().filter(|_| !state.is_running())?;
         let store = Store::new(&repo.common_dir, &state.change);
         store.is_held().then(|| Self {
             pid: store.holder(),
             until,
-            reason: state.here.waits_for.clone(),
+            reason: state.here.waits_for.borrow().clone(),
         })
     }
 }

@@ -113,7 +113,7 @@ fn runs_gate(state: &State) -> bool {
 }
 
 fn is_waiting(state: &State) -> bool {
-    let until = state.here.waits_until;
+    let until = state.here.waits_until.get();
     until.is_some_and(|until| until > Timestamp::now()) && !holder_is_gone(state)
 }
 

@@ -117,7 +117,7 @@ impl Inner {
         repo.git = repo
             .git
             .with_own_identity(true)
-            .with_settings(site.repo.git.settings().to_vec());
+            .with_settings(site.repo.git.settings());
         let made = head
             .branch
             .clone()

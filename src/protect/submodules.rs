@@ -223,7 +223,7 @@ impl Savepoint {
         if repo.top.canonicalize().ok() != dir.canonicalize().ok() {
             return Ok(None);
         }
-        let settings = site.repo.git.settings().to_vec();
+        let settings = site.repo.git.settings();
         repo.git = repo.git.with_own_identity(true).with_settings(settings);
         Ok(Some((repo, head)))
     }

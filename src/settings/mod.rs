@@ -19,6 +19,8 @@ mod test_rules;
 mod tests;
 mod values;
 
+use std::cell::RefCell;
+
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 use crate::paths::shown;
@@ -81,7 +83,7 @@ pub struct Configuration {
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
     /// The hook settings of git; `None` if they have to be read again.
-    pub hooks: Option<Hooks>,
+    pub hooks: RefCell<Option<Hooks>>,
     /// Messages about settings that have no effect.
     pub ignored: Vec<String>,
     /// Messages about settings of the box that do not count, because they are in a file of the work tree.
@@ -180,7 +182,7 @@ impl Configuration {
                 Some(path)
             }
         });
-        configuration.hooks = Some(hooks);
+        configuration.hooks = RefCell::new(Some(hooks));
         Ok(configuration)
     }
 

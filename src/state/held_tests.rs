@@ -23,6 +23,9 @@ pub struct HeldTests {
     pub tip: Option<Oid>,
     /// The tree with the tests of the last checkpoint, while gates run with it in the place of the judged one.
     pub in_place: Option<Oid>,
+    /// True once it is being put back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_back: bool,
 }
 
 impl HeldTests {

@@ -1,5 +1,7 @@
 //! The part of a state that belongs to one machine and one work tree: the table `[here]`.
 
+use std::cell::{Cell, RefCell};
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +29,9 @@ pub struct Here {
     /// The story of the last prompt that the user saw: a new session is taken to have been given it.
     pub prompted: Option<Given>,
     /// The end of the wait for an agent's service.
-    pub waits_until: Option<Timestamp>,
+    pub waits_until: Cell<Option<Timestamp>>,
     /// The agent's words about that wait.
-    pub waits_for: Option<String>,
+    pub waits_for: RefCell<Option<String>>,
     /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
     pub closed: Option<Ending>,
     /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
@@ -43,8 +45,8 @@ pub struct Here {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub save_points: Vec<SavePoint>,
     /// The new files that only gates made: they are in no checkpoint.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gate_files: Vec<GateFile>,
+    #[serde(default, skip_serializing_if = "super::is_empty")]
+    pub gate_files: RefCell<Vec<GateFile>>,
     /// The attempt whose work the user has restored since the last step, as `<story>@<number>`.
     pub restored: Option<String>,
 }
@@ -60,14 +62,14 @@ impl Here {
             commands: LoopCommands::default(),
             session: None,
             prompted: None,
-            waits_until: None,
-            waits_for: None,
+            waits_until: Cell::default(),
+            waits_for: RefCell::default(),
             closed: None,
             stopped: None,
             awaiting_choice: None,
             noted: None,
             save_points: Vec::new(),
-            gate_files: Vec::new(),
+            gate_files: RefCell::default(),
             restored: None,
         }
     }

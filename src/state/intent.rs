@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{HeldTests, Verdict};
+use super::Verdict;
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
 use crate::refs::{KeptRef, Update};
@@ -21,8 +21,6 @@ pub enum Intent {
     Save(SavePlan),
     /// A revert: restores branch, HEAD, index and files to the checkpoint.
     Revert(RevertPlan),
-    /// The end of gates with tests as they were: restores HEAD, index and files to what the attempt left.
-    PutBack(HeldTests),
     /// `abort`: restores HEAD, index and files to their state before the loop.
     Abort(AbortPlan),
     /// `restore`: changes the files to those of a kept attempt.
@@ -49,7 +47,6 @@ impl Intent {
             Self::Revert(_) => "going back to the checkpoint",
             Self::Leave(plan) if plan.into.is_none() => "abort",
             Self::Cleanup(_) | Self::Keep(_) | Self::Close(_) | Self::Leave(_) => "finish",
-            Self::PutBack(_) => "putting back the tests of an attempt",
             Self::Abort(_) => "abort",
             Self::Restore(_) => "restore",
             Self::Adopt(_) => "pull",
@@ -68,7 +65,6 @@ impl Intent {
             Self::Restore(plan) => is_name(&plan.trash),
             Self::Adopt(plan) => are_ours(&plan.kept) && are_ours(&plan.attempts),
             Self::Save(_)
-            | Self::PutBack(_)
             | Self::Abort(_)
             | Self::Keep(_)
             | Self::Cleanup(_)

@@ -22,6 +22,7 @@ mod strategy;
 mod text;
 mod version;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::path::Path;
 
@@ -50,6 +51,11 @@ pub use slots::{Running, RunningGate};
 pub use stood::Stood;
 pub use store::{Lock, Store, changes, make_root};
 pub use version::VERSION;
+
+/// Returns whether a list that is noted beside the loop is empty.
+fn is_empty<T>(list: &RefCell<Vec<T>>) -> bool {
+    list.borrow().is_empty()
+}
 
 /// The phase of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -255,8 +261,8 @@ pub struct State {
     /// The part of this machine and this work tree.
     pub here: Here,
     /// The slots in use: one at most.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    slots: Vec<SlotState>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    slots: RefCell<Vec<SlotState>>,
     /// The step that has begun to change things.
     pub intent: Option<Intent>,
 }
@@ -269,7 +275,7 @@ impl State {
             change,
             common,
             here,
-            slots: Vec::new(),
+            slots: RefCell::default(),
             intent: None,
         }
     }

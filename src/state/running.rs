@@ -1,32 +1,49 @@
 //! Questions about what runs now, and about the story that it works on.
 
+use jiff::Timestamp;
+
 use super::slots::{Running, RunningGate, SlotState};
 use super::{Current, HeldTests, Phase, Progress, State};
 
 impl State {
     /// Returns what runs now: an attempt, gates, a reviewer or a hook; or ran, when its process died.
-    pub fn running(&self) -> Option<&Running> {
-        self.slots.first().map(|slot| &slot.running)
+    pub fn running(&self) -> Option<Running> {
+        self.slots.borrow().first().map(|slot| slot.running.clone())
     }
 
-    /// Returns the same to change it.
-    pub fn running_mut(&mut self) -> Option<&mut Running> {
-        self.slots.first_mut().map(|slot| &mut slot.running)
+    /// Changes what is noted of it. Who judges an attempt notes this beside the loop, whose progress stays the same; the
+    /// caller saves.
+    pub fn note_running(&self, change: impl FnOnce(&mut Running)) {
+        if let Some(slot) = self.slots.borrow_mut().first_mut() {
+            change(&mut slot.running);
+        }
     }
 
     /// Notes what begins to run.
-    pub fn begin_running(&mut self, running: Running) {
-        self.slots = vec![SlotState { n: 1, running }];
+    pub fn begin_running(&self, running: Running) {
+        self.slots.replace(vec![SlotState { n: 1, running }]);
     }
 
     /// Notes that it has ended.
-    pub fn end_running(&mut self) {
-        self.slots.clear();
+    pub fn end_running(&self) {
+        self.slots.replace(Vec::new());
+    }
+
+    /// Notes that an agent's service is waited for; the caller saves.
+    pub fn note_wait(&self, until: Timestamp, reason: &str) {
+        self.here.waits_until.set(Some(until));
+        self.here.waits_for.replace(Some(reason.to_owned()));
+    }
+
+    /// Notes that none is waited for; the caller saves.
+    pub fn end_wait(&self) {
+        self.here.waits_until.set(None);
+        self.here.waits_for.replace(None);
     }
 
     /// Returns whether something runs, or did when its process died.
     pub fn is_running(&self) -> bool {
-        self.running().is_some()
+        !self.slots.borrow().is_empty()
     }
 
     /// Returns whether nothing runs and no step has begun to change things.
@@ -40,13 +57,13 @@ impl State {
     }
 
     /// Returns the gate that runs before any attempt.
-    pub fn gate_before_work(&self) -> Option<&RunningGate> {
-        self.running()?.gate.as_ref()
+    pub fn gate_before_work(&self) -> Option<RunningGate> {
+        self.running()?.gate
     }
 
     /// Returns the tree that gates and reviewers judge.
-    pub fn held(&self) -> Option<&HeldTests> {
-        self.running()?.held.as_ref()
+    pub fn held(&self) -> Option<HeldTests> {
+        self.running()?.held
     }
 
     /// Returns the story being worked on.

@@ -6,6 +6,7 @@
 //! This module must not know where the commands come from: they are never read from a file of the
 //! repository.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +36,7 @@ pub struct Commands {
     /// The time limit of each, in seconds.
     pub limit: u64,
     /// More variables of their environment, besides those that they always have.
-    pub env: Vec<(OsString, OsString)>,
+    pub env: RefCell<Vec<(OsString, OsString)>>,
     /// The box in which they run; `None` if none is wanted.
     pub boxing: Option<Wish>,
 }
@@ -132,7 +133,7 @@ async fn run(
     for (name, value) in env {
         command = command.env(name, value);
     }
-    for (name, value) in &commands.env {
+    for (name, value) in commands.env.borrow().iter() {
         command = command.env(name, value);
     }
     for name in REPOSITORY_VARIABLES {

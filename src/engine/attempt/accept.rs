@@ -189,7 +189,7 @@ async fn accept(
     if of_agent {
         let looked = review::run(open, story, settings, begun, outcome).await?;
         base.review = looked?;
-        reviewed = judged::record(open).map(|record| record.tree.clone());
+        reviewed = judged::record(open).map(|record| record.tree);
         if base.review.is_some() {
             recheck_position(open, &mut base, &held, "the review").await?;
         }

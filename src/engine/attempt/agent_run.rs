@@ -34,7 +34,7 @@ use crate::stories::Story;
 
 /// Runs the agent on a story to its end; returns the outcome.
 pub(super) async fn run_agent(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     agent: &Agent,
     story: &Story,
     text: &str,
@@ -142,7 +142,7 @@ pub(super) fn job(open: &Loop<'_>, story: &Story, begun: &Begun, settings: GitSe
 
 /// Runs an agent; returns its ending and the end of its output.
 pub(super) async fn run_job(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     job: Job,
     log: &File,
     decoder: &mut Decoder,
@@ -173,11 +173,11 @@ pub(super) async fn run_job(
 
 /// Notes the agent's process in the state. Even if this fails, the mark in the environment finds the process; after a power
 /// cut there is none.
-fn note_process(open: &mut Loop<'_>, pid: i32) {
-    if let Some(running) = open.state.running_mut() {
+fn note_process(open: &Loop<'_>, pid: i32) {
+    open.state.note_running(|running| {
         running.pid = Some(pid);
         running.started = processes::started_at(pid);
-    }
+    });
     if let Err(error) = open.save_for(Durability::Atomic) {
         tracing::warn!("cannot record the agent's process: {error}");
     }

@@ -52,7 +52,7 @@ pub(super) struct Backoff {
 
 /// Waits until it is worth trying again.
 pub(crate) async fn wait_for_service(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     backoff: &mut Backoff,
     unavailable: &Unavailable,
     settings: &Settings,
@@ -80,8 +80,7 @@ pub(crate) async fn wait_for_service(
     backoff.times += 1;
     backoff.waited += delay;
     let until = now.checked_add(delay).unwrap_or(now);
-    open.state.here.waits_until = Some(until);
-    open.state.here.waits_for = Some(unavailable.reason.clone());
+    open.state.note_wait(until, &unavailable.reason);
     if let Err(error) = open.save() {
         open.tell(format!("cannot note the waiting: {error}"));
     }

@@ -203,7 +203,7 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     let record = open.attempt_record();
     if record.repair(held, open).await? {
         // If they were read before, they may have been the agent's.
-        open.context.configuration.hooks = None;
+        open.context.configuration.hooks.replace(None);
     }
     open.switch_off_foreign_filters().await?;
     refuse_branch_in_the_way(&open.context.repo, &open.state)

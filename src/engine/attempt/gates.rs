@@ -72,7 +72,7 @@ impl GateTime {
 
 /// Runs all gates once, watched; returns the judgement of the first that fails, or the time of each.
 pub(super) async fn run_round(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     run: Run<'_>,
     round: Round<'_>,
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
@@ -98,7 +98,7 @@ pub(super) async fn run_round(
 }
 
 async fn run_all(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     run: Run<'_>,
     job: &Job,
     held: bool,
@@ -172,7 +172,7 @@ pub(super) fn failed(what: &str, output: &OutputTail) -> String {
 
 /// Runs one gate to its end, for an attempt at a story or before any.
 pub(crate) async fn run_gate(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     gate: &str,
     about: Option<About<'_>>,
     job: Job,
@@ -188,9 +188,8 @@ pub(crate) async fn run_gate(
         open.context
             .observer
             .hear(News::Doing(&format!("gate{when}: {gate}")));
-        if let Some(running) = open.state.running_mut() {
-            running.judging = Some(RunningGate::begins(gate));
-        }
+        open.state
+            .note_running(|running| running.judging = Some(RunningGate::begins(gate)));
         // For those who look: nothing relies on it.
         open.save_for(Durability::Atomic)?;
     }

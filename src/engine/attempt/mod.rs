@@ -227,7 +227,7 @@ pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
         return;
     }
     open.state.here.stopped = why;
-    (open.state.here.waits_until, open.state.here.waits_for) = (None, None);
+    open.state.end_wait();
     if let Err(error) = open.save() {
         open.tell(format!("cannot note why it stopped: {error}"));
     }
@@ -427,8 +427,7 @@ pub(crate) fn begin_at(
         run: run_name(Timestamp::now()),
     };
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
-    open.state.here.waits_until = None;
-    open.state.here.waits_for = None;
+    open.state.end_wait();
     open.state.here.stopped = None;
     open.state.here.noted = None;
     open.state.begin_running(Running {

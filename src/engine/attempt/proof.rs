@@ -26,7 +26,7 @@ pub(super) struct Gates {
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
 /// that fails, or their result. `of_agent` says that the work is no person's.
 pub(super) async fn run(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,

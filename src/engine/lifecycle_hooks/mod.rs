@@ -28,7 +28,7 @@ pub use table::{Hook, TABLE};
 
 /// Runs `ralph-pre-attempt`. Returns whether it ran; the inner error is the signal that asked git-ralph to stop.
 pub(super) async fn before_attempt(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     story: &Story,
     listing: &Listing,
 ) -> Result<Result<bool, i32>, Error> {
@@ -83,13 +83,13 @@ pub(super) enum Refusal {
 }
 
 /// Returns whether there may be a hook `ralph-pre-checkpoint`.
-pub(super) async fn may_change_checkpoint(open: &mut Loop<'_>) -> Result<bool, Error> {
+pub(super) async fn may_change_checkpoint(open: &Loop<'_>) -> Result<bool, Error> {
     run::may_be(open, Hook::PreCheckpoint).await
 }
 
 /// Runs `ralph-pre-checkpoint` with the event that the attempt has `ended`. Returns its refusal.
 pub(super) async fn before_checkpoint(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     about: About<'_>,
     ended: Attempt,
 ) -> Result<Option<Refusal>, Error> {
@@ -146,11 +146,7 @@ async fn keep_before_hook(open: &Loop<'_>, before: &Oid, about: About<'_>) -> Re
 }
 
 /// Runs `ralph-pre-finish`; `how` and `branch` are those of the event that follows.
-pub(super) async fn before_finish(
-    open: &mut Loop<'_>,
-    how: &str,
-    branch: Option<String>,
-) -> Result<(), Error> {
+pub(super) async fn before_finish(open: &Loop<'_>, how: &str, branch: Option<String>) -> Result<(), Error> {
     let event = What::Finished {
         how: how.to_owned(),
         branch,
@@ -173,7 +169,7 @@ pub(super) async fn before_finish(
 }
 
 /// Runs the hooks for the events of this step; returns whether any ran. Nothing is in progress then.
-pub(super) async fn tell_hooks(open: &mut Loop<'_>, about: Option<About<'_>>) -> Result<bool, Error> {
+pub(super) async fn tell_hooks(open: &Loop<'_>, about: Option<About<'_>>) -> Result<bool, Error> {
     let mut ran = false;
     for event in open.due.take() {
         let Some(hook) = Hook::after(&event.what) else {
@@ -214,10 +210,9 @@ fn event_of(open: &Loop<'_>, what: What) -> Event {
 }
 
 /// Returns the error that shows the refusal of a hook.
-async fn refused(open: &mut Loop<'_>, hook: Hook, why: String) -> Result<Error, Error> {
+async fn refused(open: &Loop<'_>, hook: Hook, why: String) -> Result<Error, Error> {
     run::may_be(open, hook).await?;
-    let hooks = open.context.configuration.hooks.as_ref();
-    let file = hooks.and_then(|hooks| hooks.file(&open.context.repo, hook.name()));
+    let file = origin::file_of(open, hook);
     Ok(HookRefused {
         hook: hook.name(),
         why,

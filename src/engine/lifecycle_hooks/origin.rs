@@ -23,15 +23,16 @@ pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String
     Ok((was != is).then(|| format!("{path} is not the hook that the loop began with, and was not run")))
 }
 
+/// Returns the file of a hook, as far as the configuration is known.
+pub(super) fn file_of(open: &Loop<'_>, hook: Hook) -> Option<PathBuf> {
+    let hooks = open.context.configuration.hooks.borrow();
+    hooks.as_ref()?.file(&open.context.repo, hook.name())
+}
+
 /// Returns the path of the hook relative to the top, if its directory is in the work tree.
 fn path_in_work_tree(open: &Loop<'_>, hook: Hook) -> Option<String> {
     let repo = &open.context.repo;
-    let file = open
-        .context
-        .configuration
-        .hooks
-        .as_ref()?
-        .file(repo, hook.name())?;
+    let file = file_of(open, hook)?;
     let real = |path: PathBuf| path.canonicalize().ok();
     let (dir, top) = (real(file.parent()?.to_owned())?, real(repo.top.clone())?);
     let is_gits = [&repo.git_dir, &repo.common_dir]

@@ -49,18 +49,21 @@ pub(super) enum Said {
 }
 
 /// Returns whether git may find this hook; reads the configuration again if something may have changed it.
-pub(super) async fn may_be(open: &mut Loop<'_>, hook: Hook) -> Result<bool, Error> {
-    if open.context.configuration.hooks.is_none() {
+pub(super) async fn may_be(open: &Loop<'_>, hook: Hook) -> Result<bool, Error> {
+    let known = &open.context.configuration.hooks;
+    if known.borrow().is_none() {
         let read = Configuration::read(&open.context.repo.git).await?;
-        open.context.configuration.hooks = read.hooks;
+        known.replace(read.hooks.into_inner());
     }
-    let hooks = open.context.configuration.hooks.as_ref();
-    Ok(hooks.is_some_and(|hooks| hooks.may_be(&open.context.repo, hook.name())))
+    Ok(known
+        .borrow()
+        .as_ref()
+        .is_some_and(|hooks| hooks.may_be(&open.context.repo, hook.name())))
 }
 
 /// Returns the form of `git hook run`; git is asked only once, and only if a hook may exist.
-async fn hook_run(open: &mut Loop<'_>) -> Result<HookRun, Error> {
-    if let Some(known) = open.context.hook_run {
+async fn hook_run(open: &Loop<'_>) -> Result<HookRun, Error> {
+    if let Some(known) = open.context.hook_run.get() {
         return Ok(known);
     }
     let usage = open
@@ -79,20 +82,20 @@ async fn hook_run(open: &mut Loop<'_>) -> Result<HookRun, Error> {
     } else {
         HookRun::Missing
     };
-    open.context.hook_run = Some(run);
+    open.context.hook_run.set(Some(run));
     Ok(run)
 }
 
 /// Returns whether there is only a configured hook, which this git is too old to run.
 fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> Result<bool, FileError> {
-    let hooks = open.context.configuration.hooks.as_ref();
-    let file = hooks.and_then(|hooks| hooks.file(&open.context.repo, hook.name()));
-    let is_there = file.map(|file| is_there(&file)).transpose()?;
+    let is_there = origin::file_of(open, hook)
+        .map(|file| is_there(&file))
+        .transpose()?;
     Ok(is_there == Some(false))
 }
 
 /// Runs a hook to its end.
-pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Error> {
+pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<Said, Error> {
     let hook = call.hook;
     if !may_be(open, hook).await? {
         return Ok(Said::Nothing);
@@ -125,7 +128,7 @@ pub(super) async fn call(open: &mut Loop<'_>, call: Call<'_>) -> Result<Said, Er
         None => open.store.door().begin_file(&open.file(LOG))?,
     };
     let alone = !open.state.is_running() && open.state.is_live();
-    let running = open.state.running().map(|running| running.run.clone());
+    let running = open.state.running().map(|running| running.run);
     let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
     let mut job = hook_job(open, &call, options, &run);
     let settings = open.context.configuration.settings.clone();
@@ -177,11 +180,11 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
     job
 }
 
-async fn run_hook(open: &mut Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
+async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
     // The signal that stopped the attempt must not stop its hooks; only a further signal does.
     let stop = open.context.stop.renewed();
     let passed = run_command(open, job, log, stop).await?;
-    open.context.configuration.hooks = None;
+    open.context.configuration.hooks.replace(None);
     if !matches!(passed, Passed::Yes) {
         remove_stale_locks(open.site(), &open.state.change).await?;
     }

@@ -10,7 +10,7 @@ use crate::engine::attempt::gates::{judged, run_gate};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, guard_rail, judged, transition};
+use crate::engine::{Loop, guard_rail, judged};
 use crate::error::Error;
 use crate::events::News;
 use crate::fs::{Durability, file_error};
@@ -53,13 +53,13 @@ pub(super) async fn run_gates(
 
 /// Undoes what the gates did to the files that were there, and keeps that; new files stay, and out of the checkpoints.
 /// Returns whether there was anything.
-async fn undo_changes(open: &mut Loop<'_>) -> Result<bool, Error> {
+async fn undo_changes(open: &Loop<'_>) -> Result<bool, Error> {
     let known = open.state.here.gate_files.clone();
     let is_same = open.checkpoint().is_as_left(open.site()).await? || open.is_at_checkpoint().await?;
     let is_at_tip = open.position().await?.tip.as_ref() == Some(open.state.checkpoint());
-    let record = judged::record(open).cloned();
+    let record = judged::record(open);
     if let Some(record) = record.filter(|_| !is_same || !is_at_tip) {
-        transition::put_back(open, record).await?;
+        judged::put_back(open, record).await?;
     }
     judged::forget(open).await?;
     Ok(!is_same || open.state.here.gate_files != known)
@@ -86,7 +86,7 @@ async fn forget(open: &Loop<'_>) -> Result<(), Error> {
 }
 
 /// Runs all gates and returns the first that fails.
-async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<StartRefusal>, Error> {
+async fn run_all(open: &Loop<'_>, settings: &Settings) -> Result<Option<StartRefusal>, Error> {
     let path = open.store.gates_log();
     let log = open.store.door().begin_file(&path)?;
     let run = run_name(Timestamp::now());
@@ -101,9 +101,7 @@ async fn run_all(open: &mut Loop<'_>, settings: &Settings) -> Result<Option<Star
     for gate in &settings.verify {
         let begins = RunningGate::begins(gate);
         open.context.observer.hear(News::Begins(&begins.heading()));
-        if let Some(running) = open.state.running_mut() {
-            running.gate = Some(begins);
-        }
+        open.state.note_running(|running| running.gate = Some(begins));
         // For those who look: nothing relies on it.
         open.save_for(Durability::Atomic)?;
         let mut job = plain_job(open, &run, guard.clone());

@@ -48,7 +48,7 @@ pub(crate) async fn undo(
     position: &Position,
     now: Reading,
 ) -> Result<(), Error> {
-    let judged = judged::record(open).map(|record| record.tree.clone());
+    let judged = judged::record(open).map(|record| record.tree);
     let judged = judged.filter(|judged| *judged != now.tree);
     let left = judged.as_ref().unwrap_or(&now.tree).clone();
     let (left, of_list) = list::with_left_list(open, &left).await?;

@@ -114,7 +114,6 @@ async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Err
         Intent::Start(_)
         | Intent::Checkpoint(_)
         | Intent::Save(_)
-        | Intent::PutBack(_)
         | Intent::Keep(_)
         | Intent::Close(_)
         | Intent::Leave(_) => None,

@@ -49,14 +49,6 @@ impl Transition {
             Intent::Start(plan) => return Ok(start(open, &plan, position, known)),
             Intent::Checkpoint(plan) => return Ok(checkpoint(open, plan, position)),
             Intent::Save(plan) => return Ok(save(open, plan)),
-            Intent::PutBack(held) => {
-                return Ok(Self {
-                    why: "ralph: what is judged is put back".to_owned(),
-                    refs: Refs::default(),
-                    ground: Ground::Judged(held),
-                    outcome: Outcome::PutBack,
-                });
-            }
             Intent::Revert(plan) => return Ok(revert(open, plan, position, known)),
             Intent::Restore(plan) => return Ok(restore(open, plan)),
             Intent::Adopt(plan) => return adopt(open, plan, position, known).await,

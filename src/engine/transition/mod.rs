@@ -22,7 +22,7 @@ mod refs;
 use super::{Loop, journal};
 use crate::error::Error;
 use crate::events::What;
-use crate::state::{HeldTests, Intent};
+use crate::state::Intent;
 use from_intent::Transition;
 use ground::Way;
 
@@ -39,11 +39,6 @@ pub(super) use other_work_tree::{lock, target_index, work_tree_at};
 pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
     journal::begin(open, intent.clone())?;
     apply(open, intent, known).await
-}
-
-/// Puts back the judged tree, HEAD and index after gates ran with other tests, or after a reviewer.
-pub(super) async fn put_back(open: &mut Loop<'_>, judged: HeldTests) -> Result<(), Error> {
-    take(open, Intent::PutBack(judged), Known::default()).await
 }
 
 /// Makes a step that the state already has, and emits its events.

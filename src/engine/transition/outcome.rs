@@ -27,7 +27,6 @@ pub(super) enum Outcome {
     /// The state before an attempt is a stash entry.
     Saved(SavePlan),
     /// The work tree is again what an attempt left.
-    PutBack,
     /// An attempt is undone.
     Reverted(RevertPlan),
     /// The loop is closed.
@@ -68,13 +67,6 @@ impl Outcome {
             Self::Checkpoint(plan) => vec![accept(open, plan).await?],
             Self::Saved(plan) => {
                 stash::put_entry(open, plan).await?;
-                Vec::new()
-            }
-            Self::PutBack => {
-                let running = open.state.running_mut();
-                if let Some(held) = running.and_then(|running| running.held.as_mut()) {
-                    held.in_place = None;
-                }
                 Vec::new()
             }
             Self::Reverted(plan) => fail(open, plan, left).await?,

@@ -314,9 +314,9 @@ impl Model {
         self.phase = Some(state.phase());
         self.skipped = state.progress().skipped.len();
         self.begun = Some(state.common.started);
-        self.waits_until = state.here.waits_until;
+        self.waits_until = state.here.waits_until.get();
         self.session.clone_from(&state.here.session);
-        self.gate = state.running().and_then(Gate::of);
+        self.gate = state.running().as_ref().and_then(Gate::of);
         if let Some(listed) = state.listed() {
             self.progress = Some((listed.done, listed.total));
         }

@@ -70,7 +70,7 @@ impl PlainLoop {
                 .state
                 .as_ref()
                 .and_then(|state| state.here.awaiting_choice.clone());
-            let begun = |state: &State| state.gate_before_work().cloned();
+            let begun = |state: &State| state.gate_before_work();
             let known_gate = self.state.as_deref().and_then(begun);
             gate = begun(&state).filter(|gate| known_gate.as_ref() != Some(gate));
             asks = state

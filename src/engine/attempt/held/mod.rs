@@ -19,7 +19,7 @@ use self::touched::{Found, Touched, find, pathspecs};
 use super::gates::{GateTime, Round, Run, run_round};
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
-use crate::engine::{Loop, judged, transition};
+use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::events::Basis;
 use crate::git::{Git, StagedEntry};
@@ -64,7 +64,7 @@ pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<
 /// Judges the tests of a work tree with which all gates have passed: `before` is the work tree that they found, `after` the
 /// one that they left, which the working index was just read from.
 pub(super) async fn judge(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     run: Run<'_>,
     before: &Seen,
     after: &Seen,
@@ -193,7 +193,7 @@ fn held_files(found: &Found) -> String {
 
 /// Runs the gates with the tests as they were, and puts back the work tree.
 async fn second_run(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     run: Run<'_>,
     found: &Found,
     since: Since,
@@ -211,7 +211,7 @@ async fn second_run(
     let record = judged::keep(open, tree, Some(&held)).await?;
     let ran = hold_and_run(open, run, [tree, &held], &put_back).await;
     // Whatever has happened, the work tree is first what it was.
-    transition::put_back(open, record).await?;
+    judged::put_back(open, record).await?;
     let files = held_files(found);
     Ok(match ran? {
         Held::Passed(seconds) => {
@@ -269,7 +269,7 @@ enum Held {
 }
 
 async fn hold_and_run(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     run: Run<'_>,
     [judged, held]: [&Oid; 2],
     put_back: &[Vec<u8>],

@@ -75,7 +75,7 @@ impl Answer {
 
 /// Runs a reviewer to its end. The caller puts back what it changes.
 pub(crate) async fn ask(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     reviewer: &Reviewer,
     work: &Work<'_>,
     settings: &Settings,
@@ -98,8 +98,9 @@ pub(crate) async fn ask(
     open.context
         .observer
         .hear(News::Doing(&format!("review: {name}")));
-    if let (Ground::Attempt(_), Some(running)) = (ground, open.state.running_mut()) {
-        running.judging = Some(RunningGate::reviewer(&name));
+    if matches!(ground, Ground::Attempt(_)) {
+        open.state
+            .note_running(|running| running.judging = Some(RunningGate::reviewer(&name)));
         // For those who look: nothing relies on it.
         open.save_for(Durability::Atomic)?;
     }

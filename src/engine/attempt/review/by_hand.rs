@@ -63,7 +63,7 @@ pub enum Unanswered {
 /// Asks the reviewer of the settings about an attempt at a story: the latest one if no number is given, and that of the
 /// last checkpoint if no story is. Waits for a service that cannot answer now, as an attempt does.
 pub async fn review(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     settings: &Settings,
     story: Option<&str>,
     attempt: Option<u32>,
@@ -153,7 +153,7 @@ pub async fn review(
 /// Runs the reviewer once about work from the tree `before` to `tree`. Meanwhile, the files that instruct agents and that
 /// still are as the work left them are as before it.
 async fn ask_once(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     reviewer: &Reviewer,
     work: &mut Work<'_>,
     [before, tree]: [&Oid; 2],

@@ -52,7 +52,7 @@ pub(super) fn require_usable(open: &mut Loop<'_>, story: &Story, settings: &Sett
 /// Asks the reviewer, if there is one, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
 /// judgement that ends the attempt; the outcome gets what it has used.
 pub(super) async fn run(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,
@@ -128,7 +128,7 @@ fn template_path<'s>(open: &Loop<'_>, settings: &'s Settings) -> Option<&'s str>
 
 /// Runs the reviewer of an attempt once.
 async fn ask_about_attempt(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     story: &Story,
     settings: &Settings,
     (begun, promised): (&Begun, bool),
@@ -164,7 +164,7 @@ async fn ask_about_attempt(
 
 /// Waits for the reviewer's service; returns the judgement that ends the attempt if that takes too long.
 async fn wait(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     backoff: &mut Backoff,
     unavailable: Unavailable,
     settings: &Settings,
@@ -190,7 +190,7 @@ fn words_of_reviewer(unavailable: &Unavailable) -> String {
 
 /// Waits until it is worth asking the reviewer again; what is noted of it is gone afterwards.
 async fn wait_for_reviewer(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     backoff: &mut Backoff,
     unavailable: Unavailable,
     settings: &Settings,
@@ -200,7 +200,7 @@ async fn wait_for_reviewer(
         ..unavailable
     };
     let waited = wait_for_service(open, backoff, &unavailable, settings).await;
-    (open.state.here.waits_until, open.state.here.waits_for) = (None, None);
+    open.state.end_wait();
     open.save()?;
     Ok(waited)
 }

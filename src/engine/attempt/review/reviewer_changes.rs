@@ -4,7 +4,7 @@
 
 use crate::engine::position::Position;
 use crate::engine::watch::{self, Watch, Who};
-use crate::engine::{Loop, judged, transition};
+use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::names::{Oid, typed};
 use crate::state::HeldTests;
@@ -20,7 +20,7 @@ pub(super) struct Before {
 
 /// Records the state before a reviewer runs, and keeps the tree that was just read by a ref; `in_place` is the one that takes
 /// its place meanwhile.
-pub(super) async fn begin(open: &mut Loop<'_>, tree: Oid, in_place: Option<&Oid>) -> Result<Before, Error> {
+pub(super) async fn begin(open: &Loop<'_>, tree: Oid, in_place: Option<&Oid>) -> Result<Before, Error> {
     let record = judged::keep(open, &tree, in_place).await?;
     Ok(Before {
         tree,
@@ -32,18 +32,14 @@ pub(super) async fn begin(open: &mut Loop<'_>, tree: Oid, in_place: Option<&Oid>
 
 /// Puts back what the reviewer changed, once none of its processes is alive; what it made is kept under names that begin
 /// with `name`.
-pub(super) async fn end(open: &mut Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
+pub(super) async fn end(open: &Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
     watch::end_kept(open, before.watch, name).await?;
-    transition::put_back(open, before.record).await
+    judged::put_back(open, before.record).await
 }
 
 /// Compares the state after a reviewer that ran in the user's work tree: nothing of that is put back, because the user may
 /// have changed it meanwhile, but the files that instruct agents. If it differs, a ref keeps what was there before.
-pub(super) async fn end_in_users_work_tree(
-    open: &mut Loop<'_>,
-    before: Before,
-    name: &str,
-) -> Result<(), Error> {
+pub(super) async fn end_in_users_work_tree(open: &Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
     watch::end_kept(open, before.watch, name).await?;
     judged::put_files_back(open, &before.record).await?;
     if open.position().await? != before.position {

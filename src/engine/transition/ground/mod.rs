@@ -4,7 +4,6 @@ mod adopted;
 mod before_attempt;
 mod beginning;
 mod files;
-mod judged;
 mod original;
 mod own_work_tree;
 mod recorded;
@@ -15,7 +14,7 @@ use super::known::Known;
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::names::Oid;
-use crate::state::{HeldTests, IntoPlan};
+use crate::state::IntoPlan;
 
 pub(super) use way::{Left, Records, Way};
 
@@ -40,7 +39,6 @@ pub(super) enum Ground {
     /// The files are those of a tree, with what the directory `trash` has of them.
     Files { tree: Oid, trash: String },
     /// All is as an attempt left it, before gates ran with other tests.
-    Judged(HeldTests),
     /// HEAD is at the original branch, or commit; the files stay, or are merged with what came there.
     Original {
         /// The present tip of the original branch; `None` if it has no commit.
@@ -75,7 +73,6 @@ impl Ground {
                 adopted::go_to(open, way, known.reading, [&trash, &kept], records).await
             }
             Self::Files { tree, trash } => files::switch(open, &tree, &trash).await,
-            Self::Judged(held) => judged::put_back(open, &way, held).await,
             Self::Original { head, merged, staged } => {
                 original::go_to(open, &way, head, [merged, staged], known.tree).await
             }

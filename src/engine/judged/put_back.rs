@@ -1,8 +1,9 @@
-//! All is as it was judged: gates have run with the tests of the last checkpoint in its place, or a reviewer.
+//! Puts the judged tree back, with HEAD and the index: gates have run with other tests in its place, or a reviewer.
 
-use super::way::{Left, Way};
-use crate::engine::{Loop, judged};
+use super::{keep_commits, keep_present, savepoint};
+use crate::engine::Loop;
 use crate::error::Error;
+use crate::fs::Durability;
 use crate::git::clear_operations;
 use crate::names::typed;
 use crate::refs::Update;
@@ -11,21 +12,37 @@ use crate::state::HeldTests;
 /// Name of the directory in the trash for what was in the way.
 const TRASH: &str = "judged";
 
-/// Moves HEAD and the tip back if they moved, and puts back files and index. What was there instead is kept first.
-pub(super) async fn put_back(open: &mut Loop<'_>, way: &Way<'_>, held: HeldTests) -> Result<Left, Error> {
-    put_position_back(open, way, &held).await?;
+/// The reason of the move of refs.
+const WHY: &str = "ralph: what is judged is put back";
+
+/// Moves HEAD and the tip back if they moved, and puts back files and index. What was there instead is kept first. If this
+/// process dies half way, the next command does it again.
+pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Result<(), Error> {
+    note(open, |noted| noted.goes_back = true);
+    open.save()?;
+    put_position_back(open, &held).await?;
     clear_operations(&open.context.repo).await?;
-    judged::keep_present(open, &held).await?;
-    let judged = judged::savepoint(open, &held);
+    keep_present(open, &held).await?;
+    let judged = savepoint(open, &held);
     let site = open.site();
     judged.put_back_judged(site, &site.trash().join(TRASH)).await?;
     open.view.drop_all();
-    Ok(Left::default())
+    note(open, |noted| (noted.goes_back, noted.in_place) = (false, None));
+    // If a power cut brings the record back, the tree is put back once more.
+    open.save_for(Durability::Whole)
+}
+
+fn note(open: &Loop<'_>, change: impl FnOnce(&mut HeldTests)) {
+    open.state.note_running(|running| {
+        if let Some(held) = &mut running.held {
+            change(held);
+        }
+    });
 }
 
 /// Moves HEAD and the tip back, and keeps the commits that were made.
-async fn put_position_back(open: &Loop<'_>, way: &Way<'_>, held: &HeldTests) -> Result<(), Error> {
-    let (now, head) = (way.position, held.head());
+async fn put_position_back(open: &Loop<'_>, held: &HeldTests) -> Result<(), Error> {
+    let (now, head) = (open.position().await?, held.head());
     let moved = held.tip.clone().filter(|tip| now.tip.as_ref() != Some(tip));
     if moved.is_none() && now.head == head {
         return Ok(());
@@ -40,14 +57,14 @@ async fn put_position_back(open: &Loop<'_>, way: &Way<'_>, held: &HeldTests) -> 
             made.push(oid.clone());
         }
     }
-    let kept = judged::keep_commits(open, &made).await?;
+    let kept = keep_commits(open, &made).await?;
     let tip = moved.map(|new| Update::Move {
         name: open.state.tip_ref(),
         new,
         old: now.tip.clone(),
     });
     let updates: Vec<Update> = tip.into_iter().collect();
-    open.move_refs(&updates, &now.head, &head, way.why).await?;
+    open.move_refs(&updates, &now.head, &head, WHY).await?;
     let kept = kept.first().map_or_else(String::new, |kept| {
         format!("; its commits are kept: git log {}", typed(&kept.name))
     });

@@ -1,6 +1,8 @@
 //! Keeps the tree that gates and reviewers judge: from before the first of them starts until the attempt ends, a ref names
 //! it, and so does the state. What they do to files, index or objects changes neither what is committed nor what is kept.
 
+mod put_back;
+
 use std::collections::HashSet;
 
 use jiff::Timestamp;
@@ -15,6 +17,8 @@ use crate::protect::{Moment, Savepoint};
 use crate::refs::{KeptRef, Update};
 use crate::state::{GateFile, HeldTests};
 
+pub(super) use put_back::put_back;
+
 /// The last part of the ref that keeps the tree.
 const REF: &str = "judged";
 /// Name of the directory in the trash for what stands in the place of a judged file.
@@ -26,7 +30,7 @@ pub(super) fn ref_name(open: &Loop<'_>) -> String {
 }
 
 /// Returns the record of the judged tree, if gates or reviewers have begun.
-pub(super) fn record<'l>(open: &'l Loop<'_>) -> Option<&'l HeldTests> {
+pub(super) fn record(open: &Loop<'_>) -> Option<HeldTests> {
     open.state.held()
 }
 
@@ -43,12 +47,8 @@ pub(super) fn savepoint(open: &Loop<'_>, record: &HeldTests) -> Savepoint {
 
 /// Keeps the tree that the working index was just read into, before gates or a reviewer start. `in_place` is the tree that
 /// takes its place in the work tree meanwhile. One `lstat` for each file, unless this tree is kept already.
-pub(super) async fn keep(
-    open: &mut Loop<'_>,
-    tree: &Oid,
-    in_place: Option<&Oid>,
-) -> Result<HeldTests, Error> {
-    let known = record(open).filter(|known| known.tree == *tree).cloned();
+pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) -> Result<HeldTests, Error> {
+    let known = record(open).filter(|known| known.tree == *tree);
     if let Some(known) = known.filter(|known| known.in_place.as_ref() == in_place) {
         return Ok(known);
     }
@@ -80,17 +80,17 @@ pub(super) async fn keep(
         head: position.head.oid,
         tip: position.tip,
         in_place: in_place.cloned(),
+        goes_back: false,
     };
-    if let Some(running) = open.state.running_mut() {
-        running.held = Some(record.clone());
-    }
+    open.state
+        .note_running(|running| running.held = Some(record.clone()));
     open.save()?;
     Ok(record)
 }
 
 /// Reads the work tree after gates ran on the judged tree. Files of that tree that are gone, hidden or no files any more
 /// are put back; new content of its files stays; new files stay in the work tree and out of the reading. Reports each.
-pub(super) async fn settle(open: &mut Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
+pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
     let mut now = open.read_work_tree().await?;
     let mut changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
@@ -146,11 +146,7 @@ fn of_kind(changes: &[(u8, Vec<u8>)], wanted: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 /// Leaves new files out of a reading, and remembers them.
-async fn leave_out_new(
-    open: &mut Loop<'_>,
-    mut now: Reading,
-    new: &HashSet<Vec<u8>>,
-) -> Result<Reading, Error> {
+async fn leave_out_new(open: &Loop<'_>, mut now: Reading, new: &HashSet<Vec<u8>>) -> Result<Reading, Error> {
     if new.is_empty() {
         return Ok(now);
     }
@@ -171,7 +167,7 @@ async fn leave_out_new(
 }
 
 /// Remembers new files that gates made, and reports those that are not known yet.
-async fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
+async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     let known = open.checkpoint().gate_files;
     let unknown: Vec<&Vec<u8>> = made
         .iter()
@@ -187,9 +183,12 @@ async fn remember(open: &mut Loop<'_>, made: &[StagedEntry]) -> Result<(), Error
     if made.is_empty() {
         return Ok(());
     }
-    let files = &mut open.state.here.gate_files;
-    files.retain(|file| made.iter().all(|entry| !is_same_place(&file.path(), &entry.path)));
-    files.extend(made.iter().map(GateFile::of));
+    open.state.here.gate_files.borrow_mut().retain(|file| {
+        let mut made = made.iter();
+        made.all(|entry| !is_same_place(&file.path(), &entry.path))
+    });
+    let new = made.iter().map(GateFile::of);
+    open.state.here.gate_files.borrow_mut().extend(new);
     keep_gate_files(open).await?;
     open.save()
 }
@@ -205,7 +204,8 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
 
 /// Keeps the files that gates made by a ref, on top of those from before.
 async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
-    let entries: Vec<StagedEntry> = open.state.here.gate_files.iter().map(GateFile::entry).collect();
+    let files = open.state.here.gate_files.borrow().clone();
+    let entries: Vec<StagedEntry> = files.iter().map(GateFile::entry).collect();
     let name = open.change().ralph_ref("gate-files");
     let (repo, scratch) = (&open.context.repo, open.site().file("gate-files.index"));
     let empty = repo.empty_tree().await?;
@@ -224,21 +224,22 @@ async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
 }
 
 /// Forgets the files that gates made and that are gone, or in the checkpoint.
-pub(super) fn settle_gate_files(open: &mut Loop<'_>) -> Result<(), Error> {
-    if open.state.here.gate_files.is_empty() {
+pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
+    let files = open.state.here.gate_files.borrow().clone();
+    if files.is_empty() {
         return Ok(());
     }
     let repo = &open.context.repo;
     let index = repo.read_index_or_none(&repo.index())?;
     let mut left = Vec::new();
-    for file in &open.state.here.gate_files {
+    for file in files {
         let path = file.path();
         let is_tracked = index.index().is_some_and(|index| index.find(&path).is_some());
         if !is_tracked && repo.exists(&path)? {
-            left.push(file.clone());
+            left.push(file);
         }
     }
-    open.state.here.gate_files = left;
+    open.state.here.gate_files.replace(left);
     Ok(())
 }
 
@@ -276,7 +277,7 @@ pub(super) async fn limit(
 
 /// Keeps what is in the work tree in the place of the judged tree, before it is put back: an edit of the user's, or what a
 /// reviewer left. New files that were made beside gates stay.
-pub(super) async fn keep_present(open: &mut Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let now = open.read_work_tree().await?;
     let git = &open.context.repo.git;
     let changes = git.diff_trees(record.present(), &now.tree).await?;
@@ -368,11 +369,11 @@ pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec
 }
 
 /// Ends the time of a judged tree: removes its ref and its records. The caller saves the state.
-pub(super) async fn forget(open: &mut Loop<'_>) -> Result<(), Error> {
-    let running = open.state.running_mut();
-    if running.and_then(|running| running.held.take()).is_none() {
+pub(super) async fn forget(open: &Loop<'_>) -> Result<(), Error> {
+    if record(open).is_none() {
         return Ok(());
     }
+    open.state.note_running(|running| running.held = None);
     release(open).await
 }
 
