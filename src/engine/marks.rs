@@ -1,7 +1,7 @@
 //! Marks a complete story in its list: git-ralph decides which stories are done.
 
 use super::Loop;
-use super::attempt::list_growth;
+use super::list_growth;
 use super::stories::{follow_source, listed, listing_of};
 use crate::settings::{Mark, Settings};
 use crate::stories::{Listing, Marked, News, Story, find_again};

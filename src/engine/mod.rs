@@ -6,7 +6,8 @@
 //!   the mark.
 //! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent (`journal`), then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
-//! - `attempt` runs an agent, from the checks before it to its verdict: `agent_run`, `gates`, `accept`.
+//! - `attempt` runs an agent, its gates and its reviewer, and reads the loop alone; `steps/attempt` leads from the choice of
+//!   a story to its checkpoint, or back.
 //! - `question` asks the user, and lets other commands have the loop meanwhile.
 //! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
 //!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
@@ -22,6 +23,7 @@ mod guard_rail;
 mod journal;
 mod judged;
 pub mod lifecycle_hooks;
+mod list_growth;
 mod marks;
 pub(crate) mod numbers;
 mod open_loop;
@@ -31,6 +33,7 @@ mod own_output;
 mod own_work_tree;
 pub(crate) mod position;
 pub mod progress;
+mod prompted;
 pub mod question;
 mod recover;
 pub(crate) mod repository_refusal;
@@ -51,10 +54,7 @@ mod work_tree_place;
 mod work_tree_removal;
 
 pub use attempt::review::{Unanswered, review};
-pub use attempt::{
-    AttemptOptions, BY_REQUEST, StepEnd, agent_of, at_limit, attempt, by_signal, first_prompt, note_prompted,
-    prompt_text, usual_agent,
-};
+pub use attempt::{agent_of, first_prompt, prompt_text, usual_agent};
 use context::describe;
 pub use context::{Context, refuse_inside_attempt};
 pub use numbers::kept_range;
@@ -62,9 +62,11 @@ pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
 pub use position::require_place;
 pub use progress::Step;
+pub use prompted::note_prompted;
 pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};
+pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal};
 pub use steps::finish::{Finish, can_clean_up, finish, finish_into, set_aside};
 pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};

@@ -48,7 +48,7 @@ pub struct Loop<'o> {
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,
     /// The template of reviews, as it was when the command began.
-    pub(super) review_template: Option<Template>,
+    pub(super) review_template: RefCell<Option<Template>>,
     /// True while what a killed git-ralph left is completed: all that is known of it comes from files.
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
@@ -78,7 +78,7 @@ impl<'o> Loop<'o> {
             due: RefCell::default(),
             facts: Facts::default(),
             open_stories: None,
-            review_template: None,
+            review_template: RefCell::default(),
             is_recovering: false,
             is_looking: false,
             lock: Some(lock),

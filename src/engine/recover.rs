@@ -1,11 +1,11 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
-use super::attempt::revert_own_refs;
 use super::guard_rail::{self, AGENT};
 use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
+use super::steps::attempt::revert_own_refs;
 use super::steps::revert::Undoing;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;

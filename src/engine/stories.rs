@@ -8,6 +8,7 @@ use super::position::{Position, branch_tip};
 use super::watch::{self, Who};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
+use crate::git::worktree::Reading;
 use crate::git::{Head, Repo};
 use crate::names::Change;
 use crate::protect::story_backup;
@@ -143,6 +144,15 @@ fn note_gone(listing: &mut Listing, id: &str, title: &str) {
     let is_listed = stories.any(|story| story.id == id || story.title == title);
     if !is_listed && !listing.gone.iter().any(|gone| gone == id) {
         listing.gone.push(id.to_owned());
+    }
+}
+
+/// Returns whether nothing but the story list has changed since the last checkpoint.
+pub(crate) fn changes_only_the_list(open: &Loop<'_>, reading: &Reading) -> bool {
+    let list = open.state.source().path.as_bytes();
+    match &reading.changes {
+        Some(changes) => changes.iter().all(|(_, path)| path == list),
+        None => reading.tree == open.state.common.checkpoint_tree,
     }
 }
 

@@ -33,7 +33,7 @@ use crate::state::Verdict;
 use crate::stories::Story;
 
 /// Runs the agent on a story to its end; returns the outcome.
-pub(super) async fn run_agent(
+pub(crate) async fn run_agent(
     open: &Loop<'_>,
     agent: &Agent,
     story: &Story,

@@ -32,7 +32,7 @@ pub(crate) struct Unavailable {
 
 /// The result of waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Waited {
+pub(crate) enum Waited {
     /// It is time to try again.
     Over,
     /// It would take too long; the text says why.
@@ -45,7 +45,7 @@ pub(super) enum Waited {
 
 /// The number and total time of the waits for one attempt.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     times: u32,
     waited: Duration,
 }

@@ -23,7 +23,7 @@ use crate::state::{RunningGate, Verdict};
 use crate::stories::Story;
 
 /// Refuses to go on without gates if the loop was begun with some that are not run any more.
-pub(super) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
+pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
     let gates = &open.state.here.commands.unproven;
     if gates.is_empty() || !settings.verify.is_empty() {
         return Ok(());
@@ -163,7 +163,7 @@ pub(crate) fn judged(open: &Loop<'_>, tree: &Oid) -> [(OsString, OsString); 2] {
 }
 
 /// Returns a message that a command failed, with the beginning and the end of its output, if any.
-pub(super) fn failed(what: &str, output: &OutputTail) -> String {
+pub(crate) fn failed(what: &str, output: &OutputTail) -> String {
     match output.both_ends().trim_end() {
         "" => what.to_owned(),
         shown => format!("{what}\n\n{OUTPUT}\n\n{shown}"),

@@ -2,17 +2,15 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-
-use super::{learnings, numbers};
-use crate::engine::{Context, Loop};
+use super::learnings;
+use crate::engine::{Context, Loop, numbers};
 use crate::error::Error;
 use crate::fs::seen;
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
 use crate::settings::{Choice, TestChanges};
 use crate::settings::{Settings, Strategy};
-use crate::state::{Given, Phase, Store, Verdict};
+use crate::state::{Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
 
 /// Renders the prompt of the next attempt at `story` of this listing.
@@ -115,17 +113,6 @@ pub fn first_prompt(
 fn below(top: &Path, path: &Path) -> String {
     let path = path.strip_prefix(top).unwrap_or(path);
     path.to_string_lossy().into_owned()
-}
-
-/// Records that the prompt about `story` was shown, for the session that receives it.
-pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
-    open.state.here.prompted = Some(Given {
-        story: story.id.clone(),
-        attempt: numbers::next_number(open, &story.id)?,
-        checkpoint: open.state.checkpoint().clone(),
-        since: Timestamp::now(),
-    });
-    open.save()
 }
 
 /// Lists the documents beside an openspec story list that explain the change.

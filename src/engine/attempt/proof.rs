@@ -14,7 +14,7 @@ use crate::stories::Story;
 
 /// The result of gates that passed.
 #[derive(Debug, Default)]
-pub(super) struct Gates {
+pub(crate) struct Gates {
     /// A line about each, for the checkpoint.
     pub lines: Vec<String>,
     /// What they say of the tests.
@@ -25,7 +25,7 @@ pub(super) struct Gates {
 
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
 /// that fails, or their result. `of_agent` says that the work is no person's.
-pub(super) async fn run(
+pub(crate) async fn run(
     open: &Loop<'_>,
     story: &Story,
     settings: &Settings,

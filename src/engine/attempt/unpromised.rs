@@ -5,7 +5,7 @@ use super::agent_run::Outcome;
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
 use crate::engine::Loop;
-use crate::engine::steps::checkpoint;
+use crate::engine::stories::changes_only_the_list;
 use crate::error::Error;
 use crate::settings::{NoSignal, Settings};
 use crate::state::Verdict;
@@ -27,13 +27,13 @@ fn has_judge(settings: &Settings) -> bool {
 
 /// Gives the attempt the judgement of a complete one, which gates and the reviewer still have to agree to, if the settings
 /// say so: it exited without a signal, said nothing against that, and changed more than the story list.
-pub(super) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Settings) -> Result<(), Error> {
+pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Settings) -> Result<(), Error> {
     let is_wanted = settings.no_signal == NoSignal::Gates && has_judge(settings);
     if !is_wanted || !outcome.is_left_unsaid() {
         return Ok(());
     }
     let reading = open.read_work_tree().await?;
-    if checkpoint::changes_only_the_list(open, &reading) {
+    if changes_only_the_list(open, &reading) {
         return Ok(());
     }
     let who = match (settings.verify.is_empty(), settings.review.is_some()) {
@@ -49,7 +49,7 @@ pub(super) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
 }
 
 /// Says in the reason of a refused attempt that the agent printed no promise.
-pub(super) fn refused(judgement: Judgement) -> Judgement {
+pub(crate) fn refused(judgement: Judgement) -> Judgement {
     let is_failure = matches!(
         judgement.verdict,
         Verdict::Failed | Verdict::GateFailed | Verdict::ReviewRejected

@@ -1,6 +1,7 @@
 //! Checkpoints: the commit of a complete story, or of edits by the user.
 
 use crate::engine::position::Position;
+use crate::engine::stories::changes_only_the_list;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, users_head};
 use crate::error::Error;
@@ -58,15 +59,6 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
     open.tell(format!(
         "warning: story {story} was reported complete, but git sees no change outside the story list"
     ));
-}
-
-/// Returns whether nothing but the story list has changed since the last checkpoint.
-pub(crate) fn changes_only_the_list(open: &Loop<'_>, reading: &Reading) -> bool {
-    let list = open.state.source().path.as_bytes();
-    match &reading.changes {
-        Some(changes) => changes.iter().all(|(_, path)| path == list),
-        None => reading.tree == open.state.common.checkpoint_tree,
-    }
 }
 
 /// Makes a checkpoint of a tree that the working index was just read into.

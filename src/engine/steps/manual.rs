@@ -1,9 +1,10 @@
 //! Steps of the user, or of another driver, on a story: complete, fail, revert, skip.
 
+use super::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use super::revert::{Undoing, read_what_is_left, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::held;
 use crate::engine::attempt::verdict::Judgement;
-use crate::engine::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude, held};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;

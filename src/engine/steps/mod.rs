@@ -2,6 +2,7 @@
 
 pub(super) mod abort;
 pub(super) mod adopt;
+pub(crate) mod attempt;
 pub(crate) mod checkpoint;
 pub(super) mod finish;
 pub(crate) mod finish_refusal;

@@ -4,8 +4,9 @@ use std::env;
 use std::ffi::OsString;
 
 use crate::agent::Agent;
+use crate::engine::attempt::agent_choice::stand_in;
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::attempt::{held, stand_in, unpromised};
+use crate::engine::attempt::{held, unpromised};
 use crate::engine::context::ALL_REFS;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::engine::attempt::list;
+use super::attempt::list;
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;

@@ -1,6 +1,6 @@
 //! `run`: takes the same steps as the commands, one after the other, until it stops.
 
-use crate::engine::attempt::{BY_REQUEST, note_stopped};
+use super::attempt::{BY_REQUEST, note_stopped};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::story_refusal::StoryRefusal;

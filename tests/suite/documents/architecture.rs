@@ -302,6 +302,17 @@ fn an_open_loop_has_its_methods_in_one_file() {
     }
 }
 
+#[test]
+fn what_judges_an_attempt_changes_no_loop_and_takes_no_step() {
+    let judges = source().join("src/engine/attempt");
+    for (_, file) in files().into_iter().filter(|(_, file)| file.starts_with(&judges)) {
+        let code = code_of(&fs::read_to_string(&file).unwrap());
+        for word in ["&mut Loop", "engine::steps", "engine::transition"] {
+            assert!(!code.contains(word), "{}: {word}", file.display());
+        }
+    }
+}
+
 /// Returns the rows of the table: the rooms that each room may use.
 fn rooms_of_table(text: &str) -> Rooms {
     let rows = text.lines().filter(|line| line.starts_with("| `"));

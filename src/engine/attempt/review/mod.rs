@@ -34,31 +34,32 @@ use crate::stories::Story;
 pub use by_hand::{Unanswered, review};
 use opinion::Opinion;
 use reviewer::Reviewer;
-pub(super) use reviewer::name;
+pub(crate) use reviewer::name;
 
 /// Number of times that a reviewer which gives no verdict is asked.
 const ROUNDS: u32 = 2;
 
 /// Refuses an attempt whose review could not even begin, before the attempt costs anything.
-pub(super) fn require_usable(open: &mut Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
+pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
     let known = open.review_template.take();
     if let Some(reviewer) = Reviewer::of(settings, &open.context.repo.top, known)? {
         prompt::check(&reviewer.template, open.change().as_str(), story)?;
-        open.review_template = Some(reviewer.template);
+        open.review_template.replace(Some(reviewer.template));
     }
     Ok(())
 }
 
 /// Asks the reviewer, if there is one, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
 /// judgement that ends the attempt; the outcome gets what it has used.
-pub(super) async fn run(
+pub(crate) async fn run(
     open: &Loop<'_>,
     story: &Story,
     settings: &Settings,
     begun: &Begun,
     outcome: &mut Outcome,
 ) -> Result<Result<Option<String>, Judgement>, Error> {
-    let known = match open.review_template.clone() {
+    let known = open.review_template.borrow().clone();
+    let known = match known {
         Some(known) => Some(known),
         None => template_at(open, settings, open.state.checkpoint()).await?,
     };

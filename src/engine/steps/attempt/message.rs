@@ -1,6 +1,6 @@
 //! The message of a checkpoint below its subject: trailers as in `git interpret-trailers`.
 
-use super::agent_run::{Begun, Outcome};
+use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, title};
 use crate::events::Basis;
 use crate::stories::Story;

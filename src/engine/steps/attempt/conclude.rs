@@ -1,11 +1,12 @@
 //! Concludes an attempt after the agent's verdict: a checkpoint, or back to the last one.
 
 use super::accept::{Base, decide};
-use super::agent_run::{Begun, Outcome};
-use super::backoff::Unavailable;
-use super::verdict::{Judgement, Unreviewed};
-use super::{limits, list, message, refused_complete, unpromised};
+use super::{limits, list, message, refused_complete};
+use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::attempt::unpromised;
+use crate::engine::attempt::verdict::{Judgement, Unreviewed};
 use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::position::refuse_branch_in_the_way;
 use crate::engine::step_refusal::StepRefusal;

@@ -1,14 +1,15 @@
 //! Decides whether an attempt is accepted: gates, the reviewer, hooks and the mark each have their say, and nothing of the
 //! work may be left out of the checkpoint.
 
-use super::agent_run::{Begun, Outcome};
-use super::proof::{self, Gates};
-use super::verdict::Judgement;
-use super::{gates, list, lost_work, neighbours, review, unpromised};
+use super::{list, lost_work, neighbours};
+use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::proof::{self, Gates};
+use crate::engine::attempt::verdict::Judgement;
+use crate::engine::attempt::{gates, review, unpromised};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
-use crate::engine::steps::checkpoint;
 use crate::engine::steps::revert;
+use crate::engine::stories::changes_only_the_list;
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, judged, marks, shared_stash, users_head};
 use crate::error::Error;
@@ -243,7 +244,7 @@ async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settin
         return Ok(());
     };
     let reading = open.read_work_tree().await?;
-    if !checkpoint::changes_only_the_list(open, &reading) {
+    if !changes_only_the_list(open, &reading) {
         return Ok(());
     }
     Err(Judgement::new(Verdict::Failed, reason).into())

@@ -1,8 +1,8 @@
 //! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is the user's, so it stays, and
 //! nothing is counted.
 
-use super::agent_run::{Begun, Outcome};
-use super::refusal::AttemptRefusal;
+use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{Loop, judged, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;

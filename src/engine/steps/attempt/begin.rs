@@ -1,0 +1,154 @@
+//! Begins an attempt: its story, the record of what it can touch, its number and its log.
+
+use std::path::Path;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::agent::Agent;
+use crate::engine::attempt::agent_run::Begun;
+use crate::engine::attempt::facts::Facts;
+use crate::engine::attempt::review;
+use crate::engine::run_command::run_name;
+use crate::engine::steps::save::save;
+use crate::engine::{Loop, Step, list_growth, numbers, shared_stash, stories, unmarked_stories};
+use crate::error::Error;
+use crate::events::{InForce, What};
+use crate::fs::{Durability, file_error};
+use crate::protect::{StoryList, record_excludes};
+use crate::settings::Settings;
+use crate::state::{Phase, Running};
+use crate::stories::{Listing, Story};
+
+/// Records what an attempt at a story that begins now can touch. One scan of the work tree.
+pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Settings) -> Result<(), Error> {
+    save(open, story).await?;
+    if !settings.tests.pathspecs.is_empty() {
+        record_excludes(open.site()).await?;
+    }
+    open.facts = Facts::default();
+    let stash = shared_stash::record(open).await?;
+    let (site, state) = (open.site(), &open.state);
+    let list = if state.source().is_by_command() {
+        None
+    } else {
+        StoryList::read(site, state.source())?
+    };
+    open.view.note_at_checkpoint(false);
+    let known = open.view.refs();
+    let record = open.attempt_record();
+    let (held, refs) = record.take(known).await?;
+    open.view.note_refs(refs.clone());
+    open.facts = Facts {
+        held: Some(held),
+        refs: Some(refs),
+        stash: Some(stash),
+        list,
+        ..Facts::default()
+    };
+    Ok(())
+}
+
+/// Reads the list and finds the story of this step. Completed stories must be marked as complete first; apart from
+/// that, nothing is saved yet.
+pub(crate) async fn choose_story(
+    open: &mut Loop<'_>,
+    step: Step,
+    settings: &Settings,
+) -> Result<(Listing, Story), Error> {
+    let listing = stories::read_list(open).await?;
+    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
+    if open.state.phase() != Phase::Complete {
+        open.advance(|progress| progress.may_begin(step))?;
+    }
+    list_growth::note_between(open, &listing);
+    let story = stories::story_to_do(&open.state, &listing)?;
+    list_growth::refuse(open, &listing, &story, settings)?;
+    Ok((listing, story))
+}
+
+/// Begins the attempt: number, log, mark; the state says `running` from here on.
+pub(crate) fn begin(
+    open: &mut Loop<'_>,
+    step: Step,
+    story: &Story,
+    listing: &Listing,
+    agent: Option<&Agent>,
+    settings: &Settings,
+) -> Result<Begun, Error> {
+    open.state.leave_session();
+    begin_at(open, Timestamp::now(), step, story, listing, agent, settings)
+}
+
+/// Begins an attempt that has been running since that time.
+pub(crate) fn begin_at(
+    open: &mut Loop<'_>,
+    since: Timestamp,
+    step: Step,
+    story: &Story,
+    listing: &Listing,
+    agent: Option<&Agent>,
+    settings: &Settings,
+) -> Result<Begun, Error> {
+    let number = numbers::next_number(open, &story.id)?;
+    let log_path = numbers::log_of(open, &story.id, number);
+    let door = open.store.door();
+    let log = door
+        .make_file(&log_path, 0o600)
+        .map_err(|error| file_error("make", &log_path, error))?;
+    let begun = Begun {
+        number,
+        since,
+        log,
+        run: run_name(Timestamp::now()),
+    };
+    open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
+    open.state.end_wait();
+    open.state.here.stopped = None;
+    open.state.here.noted = None;
+    open.state.begin_running(Running {
+        run: begun.run.clone(),
+        since,
+        by_hand: step == Step::Manual,
+        ..Running::default()
+    });
+    // What the user says is only recorded together with its effect; a crash before that must be noticed all the same.
+    open.save_for(match step {
+        Step::Manual => Durability::Atomic,
+        Step::Next | Step::Retry => Durability::Synced,
+    })?;
+    let failures = open.state.failures_of(&story.id);
+    let (done, total) = stories::progress_of(listing);
+    open.emit(What::AttemptStarted {
+        story: story.id.clone(),
+        title: story.title.clone(),
+        attempt: number,
+        retries: failures,
+        max_retries: open.state.progress().max_retries,
+        done,
+        total,
+        agent: agent.map(Agent::label),
+        format: agent.map(|agent| agent.format.to_string()),
+        log: log_path
+            .file_name()
+            .map(|name| format!("attempts/{}", name.to_string_lossy())),
+        settings: Some(Box::new(in_force(settings, &open.context.repo.top))),
+    });
+    Ok(begun)
+}
+
+fn in_force(settings: &Settings, top: &Path) -> InForce {
+    let seconds = |limit: Option<SignedDuration>| limit.map(|limit| limit.as_secs_f64());
+    InForce {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        gates: settings.verify.clone(),
+        review: review::name(settings, top),
+        timeout: seconds(settings.timeout),
+        idle_timeout: seconds(settings.idle_timeout),
+        verify_timeout: seconds(settings.verify_timeout),
+        max_wait: seconds(settings.max_wait),
+        max_duration: seconds(settings.max_duration),
+        max_attempts: settings.max_attempts,
+        max_cost: settings.max_cost,
+    }
+}

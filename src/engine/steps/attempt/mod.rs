@@ -1,0 +1,255 @@
+//! The steps `next` and `retry`: one attempt at a story, from the checks before it to its checkpoint, or back.
+//!
+//! - `begin` chooses the story, and records what the attempt can touch.
+//! - `accept` leads from a promise to a checkpoint, or back; `message` is about what the checkpoint rests on.
+//! - `neighbours` undoes what other loops did to the branch meanwhile, and `list` what was done to the story list.
+//! - `lost_work` finds out that the attempt discarded what was uncommitted.
+//! - `conclude` makes the checkpoint or goes back; `refused_complete` ends a `complete` that was refused.
+//! - `limits` decides whether there is another attempt; `stopped` notes why there is none.
+
+mod accept;
+mod begin;
+mod conclude;
+pub(crate) mod limits;
+pub(crate) mod list;
+mod lost_work;
+mod message;
+mod neighbours;
+mod refused_complete;
+mod stopped;
+
+use std::ffi::OsString;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::manual_edits::commit_manual_edits;
+use crate::agent::Agent;
+use crate::engine::attempt::agent_choice::{stand_in, usual_agent};
+use crate::engine::attempt::backoff::{self, Backoff, Waited};
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::attempt::{agent_run, gates, held, prompt_text, review, unpromised};
+use crate::engine::boxed::{self, Inside};
+use crate::engine::story_source::boxing;
+use crate::engine::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories};
+use crate::error::Error;
+use crate::events::{News, Watching};
+use crate::paths::first_few;
+use crate::settings::{Settings, to_std};
+use crate::stories::Story;
+
+pub(crate) use begin::{begin, begin_at, choose_story, take_record};
+pub use conclude::StepEnd;
+pub(crate) use conclude::{Concluded, conclude, revert_own_refs};
+pub(crate) use stopped::note_stopped;
+use stopped::stopped_by;
+pub use stopped::{BY_REQUEST, at_limit, by_signal};
+
+/// Options of a step on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct AttemptOptions {
+    /// The agent given after `--`.
+    pub agent: Vec<OsString>,
+    /// The settings for this step.
+    pub settings: Settings,
+    /// Number of attempts that this command has begun before.
+    pub started: u32,
+    /// True to go on although an agent's own session works on the loop.
+    pub force: bool,
+}
+
+/// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
+/// agent's service did not answer are repeated.
+///
+/// # Errors
+/// If the loop's state does not allow it (exit 3, 4 or 5), the user is needed (exit 7), the agent cannot work at all,
+/// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
+pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    refuse_inside_attempt()?;
+    refuse_beside_session(open, options)?;
+    gates::require_proven(open, &options.settings)?;
+    if options.started == 0 {
+        for message in open.context.configuration.weaker(&open.state.common.settings) {
+            open.tell(message);
+        }
+    }
+    // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
+    open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
+    if let Some(commands) = &mut open.state.common.source.commands {
+        commands.boxing = boxing(&options.settings);
+    }
+    if options.started == 0 {
+        unpromised::require_judge(&options.settings)?;
+        held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
+        tell_own_output(open)?;
+    }
+    open.advance(|progress| progress.limit(options.settings.max_retries))?;
+    open.context.observer.hear(News::Limits(Watching {
+        top: open.context.repo.top.clone(),
+        idle: options.settings.idle_timeout.map(to_std),
+        max_cost: options.settings.max_cost,
+    }));
+    let end = Box::pin(attempt_until_answered(open, step, options)).await;
+    note_stopped(open, stopped_by(&end));
+    end
+}
+
+/// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
+fn tell_own_output(open: &Loop<'_>) -> Result<(), Error> {
+    let repo = &open.context.repo;
+    let index = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
+    let is_tracked = |path: &&Vec<u8>| index.index().is_some_and(|index| index.find(path).is_some());
+    let (tracked, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = open.own_output.iter().partition(is_tracked);
+    let (tracked, left) = (first_few(tracked).join(", "), first_few(left).join(", "));
+    if !left.is_empty() {
+        open.tell(format!(
+            "{left} gets this output, and is left out of checkpoints and undoing"
+        ));
+    }
+    if !tracked.is_empty() {
+        open.tell(format!(
+            "warning: {tracked} gets this output and is tracked: a failed attempt undoes it; write the output elsewhere"
+        ));
+    }
+    Ok(())
+}
+
+async fn attempt_until_answered(
+    open: &mut Loop<'_>,
+    step: Step,
+    options: &AttemptOptions,
+) -> Result<StepEnd, Error> {
+    let mut backoff = Backoff::default();
+    let mut which = Which::Usual;
+    let mut was_broken = false;
+    loop {
+        let has_fallback = which == Which::Usual && options.settings.fallback_agent.is_some();
+        let unavailable = match Box::pin(attempt_once(open, step, options, which)).await {
+            Ok(Concluded::End(end)) => return Ok(end),
+            Ok(Concluded::Broken(refusal)) if was_broken => return Err(refusal.into()),
+            Ok(Concluded::Broken(refusal)) => {
+                open.tell(format!(
+                    "{refusal}; the attempt does not count, and is made again"
+                ));
+                was_broken = true;
+                continue;
+            }
+            Ok(Concluded::Unavailable(unavailable)) if has_fallback => {
+                tell_fallback(open, &unavailable.reason);
+                which = Which::Fallback;
+                continue;
+            }
+            Ok(Concluded::Unavailable(unavailable)) => unavailable,
+            Err(Error::Attempt(refusal)) if has_fallback && refusal.is_about_agent() => {
+                tell_fallback(open, &refusal.to_string());
+                which = Which::Fallback;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        // The next one may be the usual agent's again.
+        which = Which::Usual;
+        match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
+            Waited::Over => {}
+            Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
+            Waited::Asked => return Ok(StepEnd::Asked),
+            Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
+        }
+    }
+}
+
+/// The agent of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// That of the settings or of the command line, for a first attempt or a retry.
+    Usual,
+    /// That of `ralph.fallbackAgent`.
+    Fallback,
+}
+
+fn tell_fallback(open: &Loop<'_>, why: &str) {
+    open.tell(format!("{why}; ralph.fallbackAgent takes the attempt"));
+}
+
+/// Refuses an attempt while an agent's own session works on the loop: two writers in one work tree spoil each other's
+/// work.
+fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
+    let session = open.state.here.session.as_ref();
+    let Some(session) = session.filter(|session| session.is_heard_at_work(options.settings.idle_timeout))
+    else {
+        return Ok(());
+    };
+    if options.force {
+        return Ok(());
+    }
+    Err(AttemptRefusal::SessionAtWork {
+        change: open.change().to_string(),
+        story: session.given.as_ref().map(|given| given.story.clone()),
+        silent: SignedDuration::from_secs(Timestamp::now().duration_since(session.seen).as_secs().max(0)),
+    }
+    .into())
+}
+
+async fn attempt_once(
+    open: &mut Loop<'_>,
+    step: Step,
+    options: &AttemptOptions,
+    which: Which,
+) -> Result<Concluded, Error> {
+    let settings = &options.settings;
+    // A user who has just typed the command stands for what the work tree holds.
+    let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
+    let (mut listing, mut story) = choose_story(open, step, settings).await?;
+    if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
+        return Ok(Concluded::End(StepEnd::Limited(limit)));
+    }
+    let agent = require_agent(open, step, &story, options, which)?;
+    limits::tell_unknown_cost(open, settings, options.started, agent.format.tells_no_cost());
+    match lifecycle_hooks::before_attempt(open, &story, &listing).await? {
+        Err(signal) => return Ok(Concluded::End(StepEnd::Interrupted(signal))),
+        Ok(true) => (listing, story) = choose_story(open, step, settings).await?,
+        Ok(false) => {}
+    }
+    for warning in stories::unknown_dependencies(&listing, &story) {
+        open.tell(format!("warning: {warning}"));
+    }
+    commit_manual_edits(open, &story.id).await?;
+    if is_typed {
+        open.stand_for(before);
+    }
+    if lifecycle_hooks::tell_hooks(open, None).await? {
+        // Changes by such a hook are not the attempt's work either; no hook runs for that checkpoint.
+        commit_manual_edits(open, &story.id).await?;
+        open.due.borrow_mut().clear();
+    }
+    // All that can fail comes before the attempt is recorded as running.
+    let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
+    let text = prompt_text(open, &listing, &story, settings)?;
+    review::require_usable(open, &story, settings)?;
+    take_record(open, &story.id, settings).await?;
+    let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
+    let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
+    if !outcome.never_began() && !agent.format.tells_no_cost() {
+        limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
+    }
+    conclude(open, &story, &listing, outcome, settings, begun).await
+}
+
+fn require_agent(
+    open: &Loop<'_>,
+    step: Step,
+    story: &Story,
+    options: &AttemptOptions,
+    which: Which,
+) -> Result<Agent, Error> {
+    let command = if step == Step::Retry { "retry" } else { "next" };
+    let (top, settings) = (&open.context.repo.top, &options.settings);
+    let agent = match which {
+        Which::Fallback => stand_in(settings, top),
+        Which::Usual => usual_agent(&open.state, story, &options.agent, settings, top),
+    };
+    let agent = agent.ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
+    match AttemptRefusal::of_missing(&agent.command, top) {
+        Some(missing) => Err(missing.into()),
+        None => Ok(agent),
+    }
+}

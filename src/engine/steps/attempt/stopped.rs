@@ -1,0 +1,49 @@
+//! Notes why a step or a run ended before its time.
+
+use super::StepEnd;
+use crate::engine::Loop;
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::error::Error;
+use crate::signal;
+
+/// Returns the reason why a step ended before its time, in words; `None` if its story is the reason.
+pub(super) fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
+    match end {
+        Ok(StepEnd::Limited(limit)) => Some(at_limit(limit)),
+        Ok(StepEnd::Interrupted(signal)) => Some(by_signal(*signal)),
+        Ok(StepEnd::Asked) => Some(BY_REQUEST.to_owned()),
+        Err(
+            error @ Error::Attempt(
+                AttemptRefusal::AgentUnable { .. }
+                | AttemptRefusal::NothingChanged { .. }
+                | AttemptRefusal::NoVerdict { .. },
+            ),
+        ) => Some(error.to_string()),
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Returns the words about a step that a limit ended.
+pub fn at_limit(limit: &str) -> String {
+    format!("stopped at a limit: {limit}")
+}
+
+/// The words about a run that `git ralph stop` ended.
+pub const BY_REQUEST: &str = "stopped by git ralph stop";
+
+/// Returns the words about a step that a signal ended.
+pub fn by_signal(signal: i32) -> String {
+    format!("stopped by {}", signal::name(signal))
+}
+
+/// Notes the reason why a step or a run ended before its time, for `git ralph status`.
+pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
+    if why.is_none() {
+        return;
+    }
+    open.state.here.stopped = why;
+    open.state.end_wait();
+    if let Err(error) = open.save() {
+        open.tell(format!("cannot note why it stopped: {error}"));
+    }
+}
