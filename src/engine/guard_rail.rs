@@ -1,7 +1,7 @@
 //! Sets up the guard around the agent's git for an attempt, takes it away, and records its findings as events.
 
-use super::Loop;
 use super::attempt::facts::GuardedMoves;
+use super::{Loop, shared_stash};
 use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail};
@@ -10,9 +10,6 @@ use crate::protect::StashList;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
-
-/// The label of the guarded process in messages.
-pub(crate) const AGENT: &str = "the agent";
 
 /// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they
 /// cannot be created, this is reported, and the attempt runs without a guard.
@@ -58,9 +55,21 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
     Ok(guard::set_up(&repo.git, rail).await?)
 }
 
-/// Takes the guard away after an attempt, or after other commands that ran in it, once none of their processes is
-/// alive, and records the ref moves that it saw. `about` is the story and the attempt.
-pub(crate) fn take_away(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMoves {
+/// Takes the guard away after an attempt, once none of its processes is alive: records the ref moves that it saw, and keeps
+/// the stash entries that it refused.
+pub(crate) async fn end_attempt(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
+    let moves = remove(open, Some((story, attempt)), "the agent");
+    open.facts.made = moves.made;
+    shared_stash::keep_refused(open, moves.refused_stash, story, attempt).await
+}
+
+/// Takes the guard away after other commands that ran in it.
+pub(crate) fn take_away(open: &Loop<'_>, who: &str) {
+    remove(open, None, who);
+}
+
+/// Takes the guard away, and tells of the ref moves that it saw. `about` is the story and the attempt.
+fn remove(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMoves {
     let seen = guard::take_away(open.site().slot);
     let moves = GuardedMoves::of(&seen.moves);
     let untold = seen.moves.len().saturating_sub(MAX_EVENTS);

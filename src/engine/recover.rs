@@ -1,7 +1,7 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
-use super::guard_rail::{self, AGENT};
+use super::guard_rail;
 use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
@@ -292,7 +292,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(story) = open.state.current().cloned() else {
         return Ok(());
     };
-    open.facts.seen = guard_rail::take_away(open, Some((&story.id, story.attempt)), AGENT);
+    guard_rail::end_attempt(open, &story.id, story.attempt).await?;
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
     let ended = cut_off(open, &story)?;

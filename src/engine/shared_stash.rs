@@ -9,7 +9,7 @@ use super::Loop;
 use crate::error::Error;
 use crate::fs::FileError;
 use crate::git::StashEntry;
-use crate::names::typed;
+use crate::names::{Oid, typed};
 use crate::protect::{StashList, UserRefs};
 use crate::refs::{KeptRef, Update, free_names};
 
@@ -84,7 +84,7 @@ fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
 async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Error> {
     let repo = &open.context.repo;
     let was_seen = |(name, oid): &(String, _)| name == "refs/stash" && *oid == entry.oid;
-    if open.facts.seen.made.iter().any(was_seen) || repo.layout().is_only_work_tree() {
+    if open.facts.made.iter().any(was_seen) || repo.layout().is_only_work_tree() {
         return Ok(true);
     }
     let parents = repo.git.parents_of(&entry.oid).await?;
@@ -122,11 +122,16 @@ pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
 }
 
 /// Keeps the entries that the guard refused: a rebase with autostash ends without its own, which nothing else keeps.
-pub(crate) async fn keep_refused(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
+pub(crate) async fn keep_refused(
+    open: &Loop<'_>,
+    refused: Vec<Oid>,
+    story: &str,
+    attempt: u32,
+) -> Result<(), Error> {
     let name = format!("{}-stash", open.change().attempt_ref(story, attempt));
     let git = &open.context.repo.git;
     let mut wanted = Vec::new();
-    for oid in std::mem::take(&mut open.facts.seen.refused_stash) {
+    for oid in refused {
         // An attempt can write anything into the guard's log.
         if git.parents_of(&oid).await.is_ok() {
             wanted.push(KeptRef {

@@ -127,7 +127,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
         commands.env.replace(Vec::new());
     }
     if !who.may_push() {
-        guard_rail::take_away(open, None, who.name());
+        guard_rail::take_away(open, who.name());
     }
     open.view.drop_refs();
     let judged = judged::record(open).map(|record| judged::savepoint(open, &record));
@@ -156,7 +156,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
         changes.retain(|change| !change.is_put_back());
         return put_others_back(open, changes, name, who.time()).await;
     }
-    user_refs::report_ref_changes(&changes, &open.facts.seen.made, who.time(), open);
+    user_refs::report_ref_changes(&changes, &open.facts.made, who.time(), open);
     Ok(())
 }
 

@@ -19,8 +19,8 @@ pub(in crate::engine) struct Facts {
     pub list: Option<StoryList>,
     /// Its own version of the list, if that was put back.
     pub left_list: Option<LeftList>,
-    /// The moves of refs that the guard saw.
-    pub seen: GuardedMoves,
+    /// The moves of refs that it made, as the guard saw them.
+    pub made: Vec<OwnMove>,
 }
 
 /// Moves of refs by an attempt, as the guard saw them.

@@ -63,7 +63,7 @@ pub(crate) async fn undo(
         oid: oid.clone(),
     }));
     let changes = ref_changes(open).await?;
-    let own = std::mem::take(&mut open.facts.seen.made);
+    let own = std::mem::take(&mut open.facts.made);
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
     let site = open.site();

@@ -155,3 +155,22 @@ fn attempt_cannot_use_a_stash_of_several_work_trees() {
     let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1-stash:src/lib.txt"]);
     assert!(kept.ends_with("more"), "{kept}");
 }
+
+#[test]
+fn a_refused_stash_entry_of_a_killed_attempt_is_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    // The autostash conflicts, cannot be stored, and its rebase ends without it.
+    let agent = sandbox.agent(
+        "echo one >>src/lib.txt; git commit -qam one; git checkout -q --detach HEAD^; echo more >>src/lib.txt
+         git rebase -q --autostash ralph/add-login; git reset -q --hard
+         kill -9 $(ps -o ppid= -p $PPID)",
+    );
+    sandbox.step("next", &agent).exits(137);
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("what the attempt wanted to put there is kept as refs/ralph/add-login/attempts/1/1-stash");
+    let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1-stash:src/lib.txt"]);
+    assert!(kept.ends_with("more"), "{kept}");
+}

@@ -160,7 +160,7 @@ async fn accept(
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     let changes = revert::ref_changes(open).await?;
-    user_refs::report_ref_changes(&changes, &open.facts.seen.made, user_refs::ATTEMPT, open);
+    user_refs::report_ref_changes(&changes, &open.facts.made, user_refs::ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();
     if let Some(path) = checkpoint.dirty_submodule(site, open).await? {

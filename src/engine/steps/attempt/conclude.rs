@@ -7,14 +7,13 @@ use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::unpromised;
 use crate::engine::attempt::verdict::{Judgement, Unreviewed};
-use crate::engine::guard_rail::{self, AGENT};
 use crate::engine::position::refuse_branch_in_the_way;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::{
-    Loop, checkpoint_message, lifecycle_hooks, numbers, shared_stash, unmarked_stories, watch,
+    Loop, checkpoint_message, guard_rail, lifecycle_hooks, numbers, unmarked_stories, watch,
 };
 use crate::error::Error;
 use crate::events::{Basis, What};
@@ -68,8 +67,7 @@ pub(crate) async fn conclude(
     begun: Begun,
 ) -> Result<Concluded, Error> {
     repair(open).await?;
-    open.facts.seen = guard_rail::take_away(open, Some((&story.id, begun.number)), AGENT);
-    shared_stash::keep_refused(open, &story.id, begun.number).await?;
+    guard_rail::end_attempt(open, &story.id, begun.number).await?;
     if outcome.is_of_agent() {
         take_out_work_trees(open, story, begun.number).await?;
     }
