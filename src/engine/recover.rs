@@ -1,11 +1,10 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
-use super::guard_rail;
 use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
-use super::steps::attempt::revert_own_refs;
+use super::steps::attempt::put_right;
 use super::steps::revert::Undoing;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
@@ -292,14 +291,13 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(story) = open.state.current().cloned() else {
         return Ok(());
     };
-    guard_rail::end_attempt(open, &story.id, story.attempt).await?;
+    put_right(open, &story.id, story.attempt, true).await?;
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
     let ended = cut_off(open, &story)?;
     let reason = ended.reason.clone();
     let size = open.size_of(&left).await;
     open.emit(What::AttemptEnded(Box::new(ended.with_size(size))));
-    revert_own_refs(open).await?;
     let undoing = Undoing {
         story: story.id.clone(),
         attempt: story.attempt,

@@ -14,10 +14,15 @@ fn a_linked_work_tree_is_no_part_of_the_work_and_a_retry_can_make_it_again() {
     sandbox.configure("ralph.verify", "test ! -e .claude/worktrees/agent-1");
     sandbox.start();
     let agent = sandbox.agent(&format!("{MAKE}; failed 'it is red'"));
-    sandbox
+    let output = sandbox
         .step("next", &agent)
         .exits(3)
         .says("the attempt left a linked work tree in .claude/worktrees/agent-1");
+    assert!(
+        !output.stderr.contains("was made during the attempt"),
+        "{}",
+        output.stderr
+    );
     let is_there = |name: &str| sandbox.git_cmd(&["rev-parse", "-q", "--verify", name]).run().code == 0;
     assert!(!is_there("refs/heads/worktree-agent-1"));
     assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
@@ -65,4 +70,22 @@ fn earlier_work_tree_and_new_one_on_an_earlier_branch_lose_nothing() {
         "z"
     );
     assert!(!sandbox.top.join("other").exists());
+}
+
+#[test]
+fn a_linked_work_tree_of_a_killed_attempt_is_taken_out_too() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(&format!("{MAKE}; kill -9 $(ps -o ppid= -p $PPID)"));
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("the attempt left a linked work tree in .claude/worktrees/agent-1");
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+    let kept = "refs/ralph/add-login/subagents/1/1/worktrees/agent-1:only-here.txt";
+    assert_eq!(sandbox.git(&["show", kept]), "dirty");
+    sandbox.is_at_checkpoint();
+    let agent = sandbox.agent(&format!("{MAKE}; echo '{COMPLETE}'"));
+    sandbox.step("next", &agent).exits(0);
 }

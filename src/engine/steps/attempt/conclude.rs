@@ -1,6 +1,7 @@
 //! Concludes an attempt after the agent's verdict: a checkpoint, or back to the last one.
 
 use super::accept::{Base, decide};
+use super::put_right::put_right;
 use super::{limits, list, message, refused_complete};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::backoff::Unavailable;
@@ -12,14 +13,11 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
-use crate::engine::{
-    Loop, checkpoint_message, guard_rail, lifecycle_hooks, numbers, unmarked_stories, watch,
-};
+use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::names::ref_component;
-use crate::protect::{self, UserRefs, user_refs};
+use crate::protect::user_refs;
 use crate::settings::{RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -67,12 +65,7 @@ pub(crate) async fn conclude(
     begun: Begun,
 ) -> Result<Concluded, Error> {
     repair(open).await?;
-    guard_rail::end_attempt(open, &story.id, begun.number).await?;
-    if outcome.is_of_agent() {
-        take_out_work_trees(open, story, begun.number).await?;
-    }
-    open.position().await?;
-    revert_own_refs(open).await?;
+    put_right(open, &story.id, begun.number, outcome.is_of_agent()).await?;
     unpromised::judge(open, &mut outcome, settings).await?;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     let (accepted, left) = Box::pin(decide(
@@ -206,31 +199,6 @@ async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     open.switch_off_foreign_filters().await?;
     refuse_branch_in_the_way(&open.context.repo, &open.state)
-}
-
-/// Takes out the linked work trees that the attempt left inside the work tree, before anything judges what is there.
-async fn take_out_work_trees(open: &Loop<'_>, story: &Story, attempt: u32) -> Result<(), Error> {
-    let refs = match open.facts.refs.clone() {
-        Some(known) => Some(known),
-        None => UserRefs::recorded(open.site().slot)?,
-    };
-    let place = format!("{}/{attempt}", ref_component(&story.id));
-    let kept = open.change().ralph_ref(&format!("subagents/{place}"));
-    let trash = open
-        .site()
-        .trash()
-        .join(format!("{}.work-trees", place.replace('/', ".")));
-    let site = open.site();
-    protect::take_out_work_trees(site, refs.as_ref(), &kept, &trash, open).await?;
-    open.view.drop_refs();
-    Ok(())
-}
-
-/// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
-pub(crate) async fn revert_own_refs(open: &Loop<'_>) -> Result<(), Error> {
-    let changes = revert::ref_changes(open).await?;
-    let name = open.state.attempt_ref();
-    watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
 }
 
 /// Returns the text about this attempt for the next one. If nothing was promised, there is nothing to say about the

@@ -1,6 +1,7 @@
 //! The steps `next` and `retry`: one attempt at a story, from the checks before it to its checkpoint, or back.
 //!
 //! - `begin` chooses the story, and records what the attempt can touch.
+//! - `put_right` puts the repository right after it, as after a kill.
 //! - `accept` leads from a promise to a checkpoint, or back; `message` is about what the checkpoint rests on.
 //! - `neighbours` undoes what other loops did to the branch meanwhile, and `list` what was done to the story list.
 //! - `lost_work` finds out that the attempt discarded what was uncommitted.
@@ -15,6 +16,7 @@ pub(crate) mod list;
 mod lost_work;
 mod message;
 mod neighbours;
+mod put_right;
 mod refused_complete;
 mod stopped;
 
@@ -39,7 +41,8 @@ use crate::stories::Story;
 
 pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
-pub(crate) use conclude::{Concluded, conclude, revert_own_refs};
+pub(crate) use conclude::{Concluded, conclude};
+pub(crate) use put_right::put_right;
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
 pub use stopped::{BY_REQUEST, at_limit, by_signal};
