@@ -173,6 +173,7 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
 
 /// Passes the open stories to the progress; the caller saves.
 pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Error> {
+    open.state.common.progress.skipped = open.state.still_skipped(listing);
     let skipped = &open.state.progress().skipped;
     let incomplete = listing.stories.iter();
     let incomplete =

@@ -412,7 +412,10 @@ impl Status {
 
     fn from_listing(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
         let counts = listing.map(progress_of);
-        let progress = state.progress();
+        let mut progress = state.progress().clone();
+        if let Some(listing) = listing {
+            progress.skipped = state.still_skipped(listing);
+        }
         let next_up = listing.map(|listing| upcoming(listing, &progress.skipped));
         let current = match (progress.current(), &next_up) {
             (Some(story), _) => Some(CurrentStory {
@@ -455,7 +458,7 @@ impl Status {
             checkpoint: state.checkpoint().clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
-            skipped: progress.skipped.clone(),
+            skipped: progress.skipped,
             restored: state.here.restored.clone(),
             current,
             max_retries: progress.max_retries,

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::slots::{Running, RunningGate, SlotState};
 use super::{Current, HeldTests, Phase, Progress, State};
+use crate::stories::Listing;
 
 impl State {
     /// Returns what runs now: an attempt, gates, a reviewer or a hook; or ran, when its process died.
@@ -91,6 +92,17 @@ impl State {
     /// Returns the phase of the loop as programs and people read it.
     pub fn shown_phase(&self) -> Phase {
         self.progress().shown(self.phase())
+    }
+
+    /// Returns the skipped stories without those that the list has as complete by now. One that has its checkpoint and that
+    /// nothing marks is complete only because it is skipped.
+    pub fn still_skipped(&self, listing: &Listing) -> Vec<String> {
+        let is_marked = |id: &String| {
+            let is_unmarked = self.common.unmarked.iter().any(|done| done.id == *id);
+            !is_unmarked && listing.stories.iter().any(|story| story.done && story.id == *id)
+        };
+        let skipped = self.progress().skipped.iter();
+        skipped.filter(|id| !is_marked(id)).cloned().collect()
     }
 
     /// Returns the number of skipped stories among those that are neither complete nor being worked on.

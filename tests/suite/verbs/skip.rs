@@ -1,6 +1,6 @@
 //! `git ralph skip`: the loop passes over a story, until it is told otherwise.
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
 fn a_story_can_be_skipped_and_taken_up_again() {
@@ -81,4 +81,23 @@ fn skip_refuses_complete_stories_and_undo_refuses_open_ones() {
     assert!(text.contains("no story but the skipped ones is left\n"), "{text}");
     assert!(!text.contains("nothing is left to do"), "{text}");
     sandbox.ralph(&["watch"]).exits(4);
+}
+
+#[test]
+fn a_skipped_story_that_the_user_ticks_is_complete() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["skip", CHANGE, "2"]).exits(0);
+    let agent = sandbox.completing("echo x >>work");
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    assert_eq!(sandbox.status()["phase"], "exhausted");
+    let list = sandbox.read(TASKS);
+    sandbox.write(TASKS, &list.replace("- [ ]", "- [x]"));
+    let status = sandbox.status();
+    assert_eq!(status["phase"], "complete");
+    assert_eq!(status["skipped"], serde_json::json!([]));
+    sandbox
+        .ralph(&["run", CHANGE, "--", &agent])
+        .exits(0)
+        .says("nothing is left to do");
+    assert_eq!(sandbox.status()["phase"], "complete");
 }
