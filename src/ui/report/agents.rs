@@ -1,18 +1,13 @@
 //! Words about agents and reviewers, for the tables of a report.
 
-use super::harmless::inline;
 use super::views::{AgentRow, ReviewRow};
 use super::{short, tokens};
 use crate::names::dollars;
-use crate::report::{AgentTotals, AttemptReport, Report, Review, first_line};
+use crate::report::{AgentTotals, Review, first_line};
 use crate::ui::amounts::{spent, time};
 
 /// What stands for a number that is not known.
 const UNKNOWN: &str = "unknown";
-
-/// The longest line of a table in Markdown, in characters, and the most rows of one of agents.
-const LINE: usize = 200;
-const MOST_AGENTS: usize = 50;
 
 /// The most reviews that are shown of one attempt; the last ones are kept.
 const MOST_REVIEWS: usize = 10;
@@ -64,44 +59,4 @@ pub(super) fn review_rows(reviews: &[Review], most: usize) -> Vec<ReviewRow> {
         }
     };
     reviews.iter().skip(unshown).map(row).collect()
-}
-
-/// Returns the rows of a table in Markdown for the reviews of an attempt.
-pub(super) fn markdown_rows(attempt: &AttemptReport) -> String {
-    let rows = review_rows(&attempt.reviews, LINE).into_iter().map(|review| {
-        let words = match review.words.as_str() {
-            "" => String::new(),
-            words => format!(": {}", inline(words, LINE)),
-        };
-        let who = inline(&review.reviewer, LINE);
-        let (verdict, time, cost) = (review.verdict, review.time, review.cost);
-        format!("| | | {verdict}, {who}{words} | {time} | {cost} | |\n")
-    });
-    rows.collect()
-}
-
-/// Returns the table of the agents in Markdown; nothing if there are none.
-pub(super) fn markdown_table(report: &Report) -> String {
-    if report.by_agent.is_empty() {
-        return String::new();
-    }
-    let mut text = "\n#### Agents\n\n| agent | attempts | complete | failed | time | cost | tokens in / out |\n|---|---|---|---|---|---|---|\n".to_owned();
-    for sums in report.by_agent.iter().take(MOST_AGENTS) {
-        let AgentRow {
-            agent,
-            attempts,
-            complete,
-            failed,
-            time,
-            cost,
-            tokens,
-        } = agent_row(sums, LINE);
-        let agent = inline(&agent, LINE);
-        let row = format!("| {agent} | {attempts} | {complete} | {failed} | {time} | {cost} | {tokens} |\n");
-        text.push_str(&row);
-    }
-    if report.by_agent.len() > MOST_AGENTS {
-        text.push_str(&format!("\nand {} more\n", report.by_agent.len() - MOST_AGENTS));
-    }
-    text
 }

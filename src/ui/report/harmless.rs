@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::short;
 use crate::ui::shown::plain;
 
-/// Returns a fenced code block of a language with a text in which nothing is markup.
+/// Returns a fenced code block of a language with a text in which nothing is markup, as whole lines.
 pub(super) fn fenced(kind: &str, text: &str) -> String {
     let text = plain(text);
     let runs = text.split(|c| c != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
-    format!("{fence}{kind}\n{}\n{fence}\n\n", text.trim_end())
+    format!("{fence}{kind}\n{}\n{fence}\n", text.trim_end())
 }
 
 /// Returns text of others for use within a line: unchanged if it cannot contain markup, a link or a mention, else as

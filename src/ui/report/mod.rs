@@ -9,6 +9,7 @@ mod junit;
 mod markdown;
 mod page;
 mod room;
+mod template;
 #[cfg(test)]
 mod tests;
 mod timeline;

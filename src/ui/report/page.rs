@@ -3,15 +3,14 @@
 //! Invariants: the template escapes every text; the page of any loop has at most a few megabytes, and says what it
 //! leaves out.
 
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
 use serde_json::{Value, json};
 
 use super::agents::{agent_row, review_rows};
 use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
 use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
+use super::template::render;
 use super::timeline::Scale;
 use super::views::{Bar, Change, Difference, Failure, Row};
 use super::{
@@ -93,16 +92,7 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
         "changes": changes,
     });
     // The template is ours, and the tests render it.
-    render(&page).unwrap_or_default()
-}
-
-fn render(page: &Value) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).build()?);
-    // The name decides that texts are escaped.
-    environment.add_template("page.html", TEMPLATE)?;
-    environment.get_template("page.html")?.render(Serde(page))
+    render("page.html", TEMPLATE, Serde(page)).unwrap_or_default()
 }
 
 fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
