@@ -1,6 +1,7 @@
 //! Words about agents and reviewers, for the tables of a report.
 
-use super::views::{AgentRow, ReviewRow};
+use serde_json::{Value, json};
+
 use super::{short, tokens};
 use crate::names::dollars;
 use crate::report::{AgentTotals, Review, first_line};
@@ -13,32 +14,32 @@ const UNKNOWN: &str = "unknown";
 const MOST_REVIEWS: usize = 10;
 
 /// Returns the row of an agent.
-pub(super) fn agent_row(sums: &AgentTotals, most: usize) -> AgentRow {
+pub(super) fn agent_row(sums: &AgentTotals, most: usize) -> Value {
     let name = sums.agent.as_deref().unwrap_or("none that git-ralph started");
     let unknown = |number: Option<u64>| number.map_or_else(|| UNKNOWN.to_owned(), tokens);
     let of_all = match sums.tokens_unknown {
         missing if missing == 0 || missing == sums.attempts => String::new(),
         missing => format!(" ({missing} of {} unknown)", sums.attempts),
     };
-    AgentRow {
-        agent: short(name, most),
-        attempts: sums.attempts,
-        complete: sums.complete,
-        failed: sums.failed,
-        time: time(sums.duration),
-        cost: sums.cost_usd.map_or_else(
+    json!({
+        "agent": short(name, most),
+        "attempts": sums.attempts,
+        "complete": sums.complete,
+        "failed": sums.failed,
+        "time": time(sums.duration),
+        "cost": sums.cost_usd.map_or_else(
             || UNKNOWN.to_owned(),
             |cost| spent(cost, sums.cost_unknown, sums.attempts),
         ),
-        tokens: match (sums.input_tokens, sums.output_tokens) {
+        "tokens": match (sums.input_tokens, sums.output_tokens) {
             (None, None) => UNKNOWN.to_owned(),
             (read, written) => format!("{} / {}{of_all}", unknown(read), unknown(written)),
         },
-    }
+    })
 }
 
 /// Returns the rows of the last reviews of an attempt; words are cut to their first line of at most `most` characters.
-pub(super) fn review_rows(reviews: &[Review], most: usize) -> Vec<ReviewRow> {
+pub(super) fn review_rows(reviews: &[Review], most: usize) -> Vec<Value> {
     let unshown = reviews.len().saturating_sub(MOST_REVIEWS);
     let row = |review: &Review| {
         let (kind, verdict) = match review.accepted {
@@ -46,17 +47,17 @@ pub(super) fn review_rows(reviews: &[Review], most: usize) -> Vec<ReviewRow> {
             Some(false) => ("failed", "review rejected"),
             None => ("other", "review without a verdict"),
         };
-        ReviewRow {
-            kind,
-            verdict,
-            words: short(
+        json!({
+            "kind": kind,
+            "verdict": verdict,
+            "words": short(
                 first_line(review.words.as_deref().unwrap_or_default()).trim(),
                 most,
             ),
-            time: time(review.duration),
-            cost: review.cost_usd.map(dollars).unwrap_or_default(),
-            reviewer: short(&review.reviewer, 80),
-        }
+            "time": time(review.duration),
+            "cost": review.cost_usd.map(dollars).unwrap_or_default(),
+            "reviewer": short(&review.reviewer, 80),
+        })
     };
     reviews.iter().skip(unshown).map(row).collect()
 }

@@ -1,21 +1,20 @@
 //! Writes the differences of a page: the files, and their lines in blocks of a kind.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::room::{LINE, Room, weight};
-use super::views::Difference;
 use super::{short, size};
 use crate::report::{FileChange, Patch};
 use crate::ui::shown::plain;
 
 /// Returns a difference with these files, if they are known, as far as there is room.
 pub(super) fn difference_of(
-    id: String,
-    title: String,
+    id: &str,
+    title: &str,
     known: Option<&[FileChange]>,
     patch: Option<&Patch>,
     room: &mut Room,
-) -> Difference {
+) -> Value {
     let files = known.unwrap_or_default();
     let insertions = files.iter().filter_map(|file| file.insertions).sum();
     let deletions = files.iter().filter_map(|file| file.deletions).sum();
@@ -40,17 +39,18 @@ pub(super) fn difference_of(
         _ => None,
     };
     room.lines -= fitting.map_or(0, |patch| weight(&patch.text));
-    Difference {
-        id,
-        more,
-        title,
-        size: size(count, Some(insertions), Some(deletions)).unwrap_or_default(),
-        files: rows.collect(),
-        lines: fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
-        note: note.map(str::to_owned),
-        accepted: true,
-        ..Difference::default()
-    }
+    json!({
+        "id": id,
+        "more": more,
+        "title": title,
+        "size": size(count, Some(insertions), Some(deletions)).unwrap_or_default(),
+        "files": rows.collect::<Vec<_>>(),
+        "lines": fitting.map(|patch| blocks_of(&patch.text)).unwrap_or_default(),
+        "note": note,
+        "accepted": true,
+        "words": [],
+        "command": null,
+    })
 }
 
 /// Joins neighbouring lines of the same kind: a browser draws a page with fewer elements faster.

@@ -5,7 +5,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::timeline::{self, Scale};
-use super::views::Bar;
 use super::{moment, short, when};
 use crate::report::{AttemptReport, Report};
 use crate::ui::amounts::time;
@@ -21,7 +20,7 @@ const TOP: f64 = 44.0;
 /// Draws the timeline of a loop; `None` if nothing ran.
 pub(super) fn timeline_of(
     report: &Report,
-    mut lines: Vec<(String, Vec<Bar>)>,
+    mut lines: Vec<(String, Vec<Value>)>,
     scale: &Scale,
 ) -> Option<Value> {
     let (start, end) = report.started.zip(report.ended)?;
@@ -33,7 +32,7 @@ pub(super) fn timeline_of(
     if has_waits {
         let bars = waits.into_iter().map(|(from, to)| {
             let title = format!("waiting, {}", time(to - from));
-            bar(scale, (from, to), "wait", title, None)
+            bar(scale, (from, to), "wait", &title, None)
         });
         lines.push(("waiting".to_owned(), bars.collect()));
     }
@@ -77,22 +76,22 @@ fn place(at: f64) -> f64 {
 }
 
 /// Draws a bar for a span of time.
-fn bar(scale: &Scale, span: timeline::Span, kind: &'static str, title: String, target: Option<&str>) -> Bar {
+fn bar(scale: &Scale, span: timeline::Span, kind: &str, title: &str, target: Option<&str>) -> Value {
     let (from, to) = scale.span(span);
     let x = place(from);
     let width = ((place(to) - x).max(3.0) * 10.0).round() / 10.0;
-    Bar {
+    json!({
         // What is at the very end stays on the page.
-        x: x.min(WIDTH - 10.0 - width),
-        width,
-        kind,
-        title,
-        target: target.map(str::to_owned),
-    }
+        "x": x.min(WIDTH - 10.0 - width),
+        "width": width,
+        "kind": kind,
+        "title": title,
+        "target": target,
+    })
 }
 
 /// Draws the bars of an attempt: the agent, then its gates.
-pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Bar> {
+pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Value> {
     let entry = &attempt.entry.attempt;
     let title = format!(
         "{} {}, {}",
@@ -104,7 +103,7 @@ pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> V
         scale,
         timeline::of_agent(attempt),
         kind_of(attempt),
-        title,
+        &title,
         Some(target),
     )];
     for (gate, span) in attempt.gates.iter().zip(timeline::of_gates(attempt)) {
@@ -119,7 +118,7 @@ pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> V
             scale,
             span,
             if gate.passed { "gate" } else { "red-gate" },
-            title,
+            &title,
             Some(target),
         ));
     }

@@ -13,7 +13,6 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod views;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

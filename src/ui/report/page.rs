@@ -4,6 +4,7 @@
 //! leaves out.
 
 use minijinja::value::Serde;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::agents::{agent_row, review_rows};
@@ -12,14 +13,11 @@ use super::drawing::{bars_of, kind_of, timeline_of};
 use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
 use super::template::render;
 use super::timeline::Scale;
-use super::views::{Bar, Change, Difference, Failure, Row};
 use super::{
     changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
     tokens, took, when, words_of,
 };
-use crate::names::counted;
-use crate::names::dollars;
-use crate::names::typed;
+use crate::names::{counted, dollars, typed};
 use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryReport, StoryState, Totals};
 use crate::ui::amounts::time;
 use crate::ui::log::in_one_line;
@@ -33,6 +31,33 @@ const MOST: usize = 5 << 20;
 /// Maximum lengths of a title, and of a line in a row of the table, in characters.
 const TITLE: usize = 160;
 const ROW_LINE: usize = 200;
+
+/// The values for a change: texts that can be shown, and positions.
+#[derive(Default, Serialize)]
+struct Change {
+    id: String,
+    name: String,
+    outcome: String,
+    outcome_kind: &'static str,
+    origin: String,
+    compare_url: Option<String>,
+    cards: Vec<(&'static str, String)>,
+    timeline: Option<Value>,
+    rows: Vec<Value>,
+    agents: Vec<Value>,
+    other_stories: Vec<(String, &'static str)>,
+    changes: Vec<Value>,
+    failures: Vec<Value>,
+    /// Whether the attempt completed its story, its name, and the end of what it printed.
+    logs: Vec<(bool, String, String)>,
+    gates: Vec<Value>,
+    events: Vec<Value>,
+    /// Files, with who changed them, and the lines added and removed.
+    files: Vec<(String, String, String, String)>,
+    /// The settings that were in force, each time with the attempt from which on.
+    environments: Vec<(String, Vec<(&'static str, String)>)>,
+    left_out: Vec<String>,
+}
 
 /// Options of the page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,7 +210,7 @@ fn add_stories(
     shown: &[(&StoryReport, &AttemptReport)],
     scale: &Scale,
     room: &mut Room,
-) -> Vec<(String, Vec<Bar>)> {
+) -> Vec<(String, Vec<Value>)> {
     let mut bars_of_stories = Vec::new();
     for story in &report.stories {
         let title = short(&headed(story), TITLE);
@@ -212,7 +237,7 @@ fn add_stories(
                 !attempt.is_complete() && before.all(|(_, before)| before.is_complete())
             };
             if at == 0 || is_first_failed() {
-                row.story.clone_from(&title);
+                row["story"] = json!(title);
             }
             change.rows.push(row);
         }
@@ -231,14 +256,15 @@ fn add_attempt(
     attempt: &AttemptReport,
     target: &str,
     room: &mut Room,
-) -> Row {
-    let mut row = row_of(attempt, target.to_owned());
+) -> Value {
+    let mut row = row_of(attempt, target);
     let difference = format!("{target}d");
     let has_files = attempt.diff.as_ref().is_some_and(|files| !files.is_empty());
     if !attempt.is_complete() {
-        let mut failure = failure_of(report, attempt, format!("{target}f"), room);
-        failure.difference = has_files.then(|| difference.clone());
-        row.failure = Some(failure.id.clone());
+        let id = format!("{target}f");
+        row["failure"] = json!(id);
+        let mut failure = failure_of(report, attempt, &id, room);
+        failure["difference"] = json!(has_files.then_some(&difference));
         change.failures.push(failure);
     }
     let words = words_of(story, attempt);
@@ -247,16 +273,13 @@ fn add_attempt(
         let title = short(&headed(story), TITLE);
         let title = format!("{title} ({}{undone})", plain(&attempt.name()));
         let files = attempt.diff.as_deref();
-        let one = difference_of(difference, title, files, attempt.patch.as_ref(), room);
+        let mut one = difference_of(&difference, &title, files, attempt.patch.as_ref(), room);
         let words = words.into_iter();
-        change.changes.push(Difference {
-            words: words
-                .filter_map(|(what, text)| Some((what, within(text, room)?)))
-                .collect(),
-            accepted: attempt.is_complete(),
-            command: has_files.then(|| command(report, "diff", attempt)),
-            ..one
-        });
+        let words = words.filter_map(|(what, text)| Some((what, within(text, room)?)));
+        one["words"] = json!(words.collect::<Vec<_>>());
+        one["accepted"] = json!(attempt.is_complete());
+        one["command"] = json!(has_files.then(|| command(report, "diff", attempt)));
+        change.changes.push(one);
     }
     for gate in &attempt.gates {
         change.gates.push(gate_row(gate, &attempt.name(), room));
@@ -284,11 +307,9 @@ fn add_events(change: &mut Change, report: &Report, room: &mut Room) {
         if let Some(files) = event.diff.as_ref().filter(|files| !files.is_empty()) {
             let title = format!("{}, {}", short(&event.text, LINE), moment(event.t));
             let id = format!("{}e{at}", change.id);
-            let mut difference = difference_of(id, title, Some(files), event.patch.as_ref(), room);
-            difference.command = event
-                .checkpoint
-                .as_ref()
-                .map(|oid| format!("git show {}", oid.short()));
+            let mut difference = difference_of(&id, &title, Some(files), event.patch.as_ref(), room);
+            let oid = event.checkpoint.as_ref();
+            difference["command"] = json!(oid.map(|oid| format!("git show {}", oid.short())));
             change.changes.push(difference);
         }
     }
@@ -321,7 +342,7 @@ fn cards(totals: &Totals) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn row_of(attempt: &AttemptReport, id: String) -> Row {
+fn row_of(attempt: &AttemptReport, id: &str) -> Value {
     let entry = &attempt.entry;
     let done = &entry.attempt;
     let gates: f64 = attempt.gates.iter().map(|gate| gate.duration).sum();
@@ -337,21 +358,21 @@ fn row_of(attempt: &AttemptReport, id: String) -> Row {
             if is_there { "in a box" } else { "without a box" }.to_owned()
         }))
         .collect::<Vec<_>>();
-    Row {
-        id,
-        story: String::new(),
-        attempt: done.attempt,
-        kind: kind_of(attempt),
-        verdict: done.verdict.words(),
-        reason: short(
+    json!({
+        "id": id,
+        "story": "",
+        "attempt": done.attempt,
+        "kind": kind_of(attempt),
+        "verdict": done.verdict.words(),
+        "reason": short(
             &in_one_line(done.reason.as_deref().unwrap_or_default()).unwrap_or_default(),
             ROW_LINE,
         ),
-        failure: None,
-        time: time(took(attempt)),
-        parts: some_time(gates).map_or_else(String::new, |gates| format!("gates {gates}")),
-        agent: short(&agent.join(", "), 80),
-        tokens: match (read, written) {
+        "failure": null,
+        "time": time(took(attempt)),
+        "parts": some_time(gates).map_or_else(String::new, |gates| format!("gates {gates}")),
+        "agent": short(&agent.join(", "), 80),
+        "tokens": match (read, written) {
             (None, None) => String::new(),
             (read, written) => format!(
                 "{} / {}",
@@ -359,14 +380,14 @@ fn row_of(attempt: &AttemptReport, id: String) -> Row {
                 written.unwrap_or("?".into())
             ),
         },
-        cached: done.cache_read_tokens.map(tokens),
-        cost: done.cost_usd.map(dollars).unwrap_or_default(),
-        size: size(done.files, done.insertions, done.deletions).unwrap_or_default(),
-        kept: entry.kept.as_ref().map(|_| plain(&attempt.name()).into_owned()),
-        short: entry.checkpoint.as_ref().map(|oid| oid.short().to_owned()),
-        url: attempt.url.clone(),
-        reviews: review_rows(&attempt.reviews, ROW_LINE),
-    }
+        "cached": done.cache_read_tokens.map(tokens),
+        "cost": done.cost_usd.map(dollars).unwrap_or_default(),
+        "size": size(done.files, done.insertions, done.deletions).unwrap_or_default(),
+        "kept": entry.kept.as_ref().map(|_| plain(&attempt.name()).into_owned()),
+        "short": entry.checkpoint.as_ref().map(|oid| oid.short().to_owned()),
+        "url": attempt.url.clone(),
+        "reviews": review_rows(&attempt.reviews, ROW_LINE),
+    })
 }
 
 fn command(report: &Report, verb: &str, attempt: &AttemptReport) -> String {
@@ -374,7 +395,7 @@ fn command(report: &Report, verb: &str, attempt: &AttemptReport) -> String {
     format!("git ralph {verb} {} {}", typed(&report.change), typed(&name))
 }
 
-fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut Room) -> Failure {
+fn failure_of(report: &Report, attempt: &AttemptReport, id: &str, room: &mut Room) -> Value {
     let done = &attempt.entry.attempt;
     let reason = done.reason.as_deref().unwrap_or_default();
     let most = REASON.min(room.reasons.max(LINE));
@@ -392,15 +413,15 @@ fn failure_of(report: &Report, attempt: &AttemptReport, id: String, room: &mut R
             commands.push(command(report, "restore", attempt));
         }
     }
-    Failure {
-        id,
-        title: format!("{}: {}", plain(&attempt.name()), done.verdict.words()),
-        reason: text,
-        told: given,
-        told_this,
-        commands,
-        difference: None,
-    }
+    json!({
+        "id": id,
+        "title": format!("{}: {}", plain(&attempt.name()), done.verdict.words()),
+        "reason": text,
+        "told": given,
+        "told_this": told_this,
+        "commands": commands,
+        "difference": null,
+    })
 }
 
 /// Returns a run of a gate; `about` is the name of its attempt, or that there was none.
