@@ -2,38 +2,6 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Something that a key does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    StoryBefore,
-    StoryAfter,
-    AttemptBefore,
-    AttemptAfter,
-    FailureAfter,
-    FailureBefore,
-    PageUp,
-    PageDown,
-    Beginning,
-    Follow,
-    Search,
-    Log,
-    Diff,
-    Raw,
-    Story,
-    Prompt,
-    Files,
-    Alone,
-    Swap,
-    Loop(usize),
-    Finish,
-    Stop,
-    Help,
-    Leave,
-    CtrlC,
-    Suspend,
-    Repaint,
-}
-
 /// Keys that do the same.
 pub struct Row {
     /// The names of the keys.
@@ -45,120 +13,51 @@ pub struct Row {
     pub(super) action: Action,
 }
 
-const fn row(keys: &'static [&'static str], action: Action, words: &'static str, short: &'static str) -> Row {
-    Row {
-        keys,
-        words,
-        short,
-        action,
-    }
+/// Makes the actions and the table of their rows: the keys, the action, its effect in words, and in a word or two.
+macro_rules! keys {
+    ($($($key:literal)+ => $action:ident $(($part:ty = $value:literal))?, $words:literal, $short:literal;)*) => {
+        /// Something that a key does.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Action {
+            $($action $(($part))?,)*
+        }
+
+        /// The table.
+        pub const TABLE: &[Row] = &[$(
+            Row { keys: &[$($key),+], words: $words, short: $short, action: Action::$action $(($value))? },
+        )*];
+    };
 }
 
-/// The table.
-pub const TABLE: &[Row] = &[
-    row(&["Up", "k"], Action::StoryBefore, "the story before", ""),
-    row(&["Down", "j"], Action::StoryAfter, "the story after", ""),
-    row(&["Left", "h"], Action::AttemptBefore, "the attempt before", ""),
-    row(&["Right", "l"], Action::AttemptAfter, "the attempt after", ""),
-    row(
-        &["n"],
-        Action::FailureAfter,
-        "the next failed attempt, of any story",
-        "",
-    ),
-    row(
-        &["N"],
-        Action::FailureBefore,
-        "the failed attempt before, of any story",
-        "",
-    ),
-    row(&["PgUp", "b", "Ctrl-B"], Action::PageUp, "a page back", ""),
-    row(&["PgDn", "Space", "Ctrl-F"], Action::PageDown, "a page on", ""),
-    row(&["g", "Home"], Action::Beginning, "the beginning", ""),
-    row(
-        &["G", "End"],
-        Action::Follow,
-        "the end; in the output, that of the attempt that runs",
-        "",
-    ),
-    row(
-        &["Enter"],
-        Action::Log,
-        "the whole log of the attempt, in git's pager",
-        "log",
-    ),
-    row(
-        &["d"],
-        Action::Diff,
-        "what the attempt changed, in git's pager",
-        "diff",
-    ),
-    row(&["r"], Action::Raw, "the output as it is, or in words", "raw"),
-    row(
-        &["o"],
-        Action::Alone,
-        "the text alone, without a frame and at rest, to be copied; again: back",
-        "copy",
-    ),
-    row(
-        &["t"],
-        Action::Story,
-        "the text of the story with its boxes; again: back",
-        "story",
-    ),
-    row(
-        &["p"],
-        Action::Prompt,
-        "the prompt of the attempt; again: back",
-        "prompt",
-    ),
-    row(
-        &["c"],
-        Action::Files,
-        "the files that the attempt has changed; again: back",
-        "files",
-    ),
-    row(
-        &["/"],
-        Action::Search,
-        "search in the text, then in the list of stories; / Enter: the same again",
-        "search",
-    ),
-    row(&["1-9"], Action::Loop(0), "the loop with this number", ""),
-    row(
-        &["f"],
-        Action::Finish,
-        "how to finish, once the loop is at its end (git ralph watch)",
-        "",
-    ),
-    row(
-        &["S"],
-        Action::Stop,
-        "stop the run after this attempt, as git ralph stop; asks first",
-        "stop",
-    ),
-    row(
-        &["Tab"],
-        Action::Swap,
-        "the list or the output, where there is no room for both; else the next loop, or no list",
-        "list",
-    ),
-    row(&["?"], Action::Help, "these keys", "keys"),
-    row(
-        &["q", "Esc"],
-        Action::Leave,
-        "back to the output; there: leave the view; the loop continues",
-        "leave",
-    ),
-    row(
-        &["Ctrl-C"],
-        Action::CtrlC,
-        "leave; in git ralph run --view: stop the attempt and the run",
-        "",
-    ),
-    row(&["Ctrl-Z"], Action::Suspend, "suspend; fg brings it back", ""),
-    row(&["Ctrl-L"], Action::Repaint, "draw the screen again", ""),
-];
+keys! {
+    "Up" "k" => StoryBefore, "the story before", "";
+    "Down" "j" => StoryAfter, "the story after", "";
+    "Left" "h" => AttemptBefore, "the attempt before", "";
+    "Right" "l" => AttemptAfter, "the attempt after", "";
+    "n" => FailureAfter, "the next failed attempt, of any story", "";
+    "N" => FailureBefore, "the failed attempt before, of any story", "";
+    "PgUp" "b" "Ctrl-B" => PageUp, "a page back", "";
+    "PgDn" "Space" "Ctrl-F" => PageDown, "a page on", "";
+    "g" "Home" => Beginning, "the beginning", "";
+    "G" "End" => Follow, "the end; in the output, that of the attempt that runs", "";
+    "Enter" => Log, "the whole log of the attempt, in git's pager", "log";
+    "d" => Diff, "what the attempt changed, in git's pager", "diff";
+    "r" => Raw, "the output as it is, or in words", "raw";
+    "o" => Alone, "the text alone, without a frame and at rest, to be copied; again: back", "copy";
+    "t" => Story, "the text of the story with its boxes; again: back", "story";
+    "p" => Prompt, "the prompt of the attempt; again: back", "prompt";
+    "c" => Files, "the files that the attempt has changed; again: back", "files";
+    "/" => Search, "search in the text, then in the list of stories; / Enter: the same again", "search";
+    "1-9" => Loop(usize = 0), "the loop with this number", "";
+    "f" => Finish, "how to finish, once the loop is at its end (git ralph watch)", "";
+    "S" => Stop, "stop the run after this attempt, as git ralph stop; asks first", "stop";
+    "Tab" => Swap, "the list or the output, where there is no room for both; else the next loop, or no list", "list";
+    "?" => Help, "these keys", "keys";
+    "q" "Esc" => Leave, "back to the output; there: leave the view; the loop continues", "leave";
+    "Ctrl-C" => CtrlC, "leave; in git ralph run --view: stop the attempt and the run", "";
+    "Ctrl-Z" => Suspend, "suspend; fg brings it back", "";
+    "Ctrl-L" => Repaint, "draw the screen again", "";
+}
 
 /// Returns the effect of a key, if it has one.
 pub(super) fn action(key: &KeyEvent) -> Option<Action> {
