@@ -26,10 +26,7 @@ pub(super) async fn choose(
     possible: &[Choice],
     summary: Option<String>,
 ) -> Result<Answered<Choice>, Error> {
-    let loud = Screen {
-        quiet: false,
-        ..screen
-    };
+    let loud = screen.loud();
     let offers = offers(open).await?;
     let asked = Question::with(open, possible, summary.clone().unwrap_or_default(), &offers)?;
     let shown_log = log_of(open, loud)?;
@@ -117,10 +114,7 @@ impl Question {
                 Ok(Ok(chosen)) => return Ok(Some(chosen)),
                 Ok(Err(_)) | Err(_) => return Ok(None),
             };
-            shown.map_err(|source| Error::System {
-                what: "start the pager",
-                source,
-            })?;
+            shown.map_err(Error::system("start the pager"))?;
         }
     }
 }

@@ -1,8 +1,7 @@
 //! `git ralph install`.
 
 use clap::ValueHint;
-use std::path::Path;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -42,11 +41,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             Outcome::LeftAlone => {
                 in_the_way = true;
                 let words = format!("left alone: {path} (not what git ralph install wrote)\n");
-                Screen {
-                    quiet: false,
-                    ..screen
-                }
-                .say(&words);
+                screen.loud().say(&words);
             }
         }
     };

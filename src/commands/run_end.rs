@@ -107,10 +107,7 @@ impl RunEnd {
         let message = message(&self.stopped, open);
         if screen.quiet && self.stopped != Stopped::Complete {
             // Why it stopped is what -q leaves.
-            let loud = Screen {
-                quiet: false,
-                ..screen
-            };
+            let loud = screen.loud();
             loud.say(&format!("{message}\n"));
         }
         notify(screen, open, self.begun, &message).await;

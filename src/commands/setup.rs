@@ -7,7 +7,6 @@ use crate::cli;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
-use crate::events::{Event, News, What};
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::names::Change;
@@ -144,9 +143,6 @@ pub(super) fn tell_strategy(open: &Loop<'_>, typed: Option<Strategy>) {
 /// Reports settings that have no effect.
 pub(super) fn tell_ignored(context: &Context<'_>, change: &Change) {
     for message in context.configuration.ignored.clone() {
-        context.observer.hear(News::Event(&Event::now(
-            change.as_str(),
-            What::Notice { message },
-        )));
+        context.tell(change, message);
     }
 }

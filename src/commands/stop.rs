@@ -40,10 +40,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         (None, Some(holder)) if args.now => {
             // The background jobs of a script ignore SIGINT.
-            kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(|error| Error::System {
-                what: "send a signal",
-                source: error.into(),
-            })?;
+            kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(Error::system("send a signal"))?;
             (Some(holder), Some("now"))
         }
         (None, Some(holder)) => {

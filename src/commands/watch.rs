@@ -16,8 +16,7 @@ use crate::exit::Exit;
 use crate::inspect::follow::LoopFollower;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
-use crate::names::Change;
-use crate::names::typed;
+use crate::names::{Change, typed};
 use crate::state::{self, Phase, Store};
 use crate::ui::choice::Choice;
 use crate::ui::view::plain::PlainLoop;
@@ -88,10 +87,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
     };
     let left = left.map_err(io::Error::other).flatten();
-    let left = left.map_err(|source| Error::System {
-        what: "show the view",
-        source,
-    })?;
+    let left = left.map_err(Error::system("show the view"))?;
     match (left, changes.as_slice()) {
         (Left::AtEnd(at), _) => {
             let change = &changes[at];

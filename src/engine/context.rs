@@ -92,10 +92,7 @@ impl<'o> Context<'o> {
         };
         let (mut configuration, asked, listed, stop) =
             tokio::join!(Configuration::read(&here), asked, listed, Stop::listen());
-        let stop = stop.map_err(|source| Error::System {
-            what: "listen for signals",
-            source,
-        })?;
+        let stop = stop.map_err(Error::system("listen for signals"))?;
         let mut found = match (asked, in_files, &configuration) {
             (Some(found), ..) => found,
             (None, Some(found), Ok(answer)) if answer.places == Places::Usual => Ok(found),
@@ -153,7 +150,7 @@ impl<'o> Context<'o> {
     }
 
     /// Shows a message about a change that has no open loop.
-    pub(super) fn tell(&self, change: &Change, message: String) {
+    pub fn tell(&self, change: &Change, message: String) {
         let event = Event::now(change.as_str(), What::Notice { message });
         self.observer.hear(News::Event(&event));
     }
@@ -178,6 +175,16 @@ impl<'o> Context<'o> {
         })
     }
 
+    /// Returns the error about a loop that is not among the known ones.
+    pub(super) fn unknown_loop(&self, name: &str, known: &[Change]) -> Error {
+        OpenRefusal::UnknownLoop {
+            name: name.to_owned(),
+            known: known.iter().map(ToString::to_string).collect(),
+            changes: stories::changes(&self.repo.top),
+        }
+        .into()
+    }
+
     /// Finds the change of a command: the one named, else the one of the current branch, else the only live loop, else
     /// the only loop.
     pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
@@ -187,12 +194,7 @@ impl<'o> Context<'o> {
             return if known.contains(&change) {
                 Ok(change)
             } else {
-                Err(OpenRefusal::UnknownLoop {
-                    name: name.to_owned(),
-                    known: known.iter().map(ToString::to_string).collect(),
-                    changes: stories::changes(&self.repo.top),
-                }
-                .into())
+                Err(self.unknown_loop(name, &known))
             };
         }
         if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {

@@ -6,8 +6,7 @@ use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::fs::seen;
 use crate::git::RefFile;
-use crate::names::{Change, closest};
-use crate::names::{typed, typed_path};
+use crate::names::{Change, closest, typed, typed_path};
 
 refusals! {
 /// The reason why a repository, a loop or a kept attempt was not opened.

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::recover::{Purpose, make_ready};
 use super::{BY_REQUEST, Loop};
 use crate::error::Error;
-use crate::events::{Event, News, What};
+use crate::events::What;
 use crate::held::UnderWay;
 use crate::state::{AwaitingChoice, Ending, State, StateError, Store};
 
@@ -183,6 +183,5 @@ fn difference(before: &State, after: &State) -> String {
 
 /// Shows words that are no event of the loop: this process does not hold it.
 fn show(open: &Loop<'_>, message: String) {
-    let event = Event::now(open.change().as_str(), What::Notice { message });
-    open.context.observer.hear(News::Event(&event));
+    open.context.tell(open.change(), message);
 }

@@ -12,10 +12,9 @@ use super::transition::{self, Known};
 use super::watch::changed_since;
 use super::{Context, Loop, judged};
 use crate::agent::orphans::Orphaned;
-use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
-use crate::events::{Attempt, Event, News, What, seconds_between};
+use crate::events::{Attempt, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
 use crate::protect::{OwnPosition, Site, is_locked, put_half_written_away, remove_stale_locks, story_backup};
@@ -47,12 +46,7 @@ async fn open_for<'o>(
     }
     let lock = store.lock()?;
     let Some(state) = store.load()? else {
-        return Err(OpenRefusal::UnknownLoop {
-            name: change.to_string(),
-            known: Vec::new(),
-            changes: crate::stories::changes(&context.repo.top),
-        }
-        .into());
+        return Err(context.unknown_loop(change.as_str(), &[]));
     };
     let mut open = Loop::new(context, state, store, lock);
     make_ready(&mut open, purpose).await?;
@@ -127,12 +121,7 @@ async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
     let Some(mut state) = store.load()? else {
-        return Err(OpenRefusal::UnknownLoop {
-            name: change.to_string(),
-            known: Vec::new(),
-            changes: crate::stories::changes(&context.repo.top),
-        }
-        .into());
+        return Err(context.unknown_loop(change.as_str(), &[]));
     };
     allow_retries(&context, &mut state);
     take_commands(&mut state, &context.configuration);
@@ -178,8 +167,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
                      the next command that takes a step completes it, and keeps them by a ref",
                     edits.names
                 );
-                let event = Event::now(open.change().as_str(), What::Notice { message });
-                open.context.observer.hear(News::Event(&event));
+                open.context.tell(open.change(), message);
                 return Ok(false);
             }
             Some(edits) => transition::keep_edits(open, edits).await?,

@@ -3,8 +3,7 @@
 use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
-use crate::names::typed;
-use crate::names::{closest, counted};
+use crate::names::{closest, counted, typed};
 use crate::stories::Adapter;
 
 refusals! {

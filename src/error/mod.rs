@@ -106,6 +106,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the function that makes the error of an action that the system refused.
+    pub fn system<E: Into<std::io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::System {
+            what,
+            source: source.into(),
+        }
+    }
+
     /// Returns what to type next.
     pub fn hint(&self) -> Option<String> {
         self.advice().hint

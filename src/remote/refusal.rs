@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
-use crate::names::counted;
-use crate::names::typed;
+use crate::names::{counted, typed};
 
 refusals! {
 /// The reason why a loop was not carried to a remote or back.

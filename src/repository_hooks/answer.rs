@@ -8,8 +8,7 @@ use std::process::Stdio;
 
 use super::note::note;
 use crate::agent::process_tree;
-use crate::git::Git;
-use crate::git::RepoLayout;
+use crate::git::{Git, RepoLayout};
 use crate::guard::Answer;
 use crate::guard::answer::{read, run_hook, whole};
 use crate::guard::rules::{Move, Rules, Ruling};

@@ -3,8 +3,7 @@
 
 use crate::events::{Event, What};
 use crate::fs::Durability;
-use crate::git::Git;
-use crate::git::{LayoutHead, RepoLayout};
+use crate::git::{Git, LayoutHead, RepoLayout};
 use crate::names::Oid;
 use crate::state::noted::{shown, work_tree_of};
 use crate::state::{AgentSession, Noted, State, Store};

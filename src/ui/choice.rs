@@ -67,10 +67,7 @@ pub async fn ask(
     stop: &Stop,
     is_over: impl Fn() -> bool + Clone + Send + 'static,
 ) -> Choice {
-    let screen = Screen {
-        quiet: false,
-        ..screen
-    };
+    let screen = screen.loud();
     let words: Vec<String> = possible
         .iter()
         .map(|choice| {
@@ -101,10 +98,7 @@ pub async fn ask(
 
 /// Lets the user pick one of several by its number or its name; returns `None` if none is picked.
 pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop) -> Option<usize> {
-    let screen = Screen {
-        quiet: false,
-        ..screen
-    };
+    let screen = screen.loud();
     for (at, name) in names.iter().enumerate() {
         screen.say(&format!("{:3}  {name}\n", at + 1));
     }

@@ -7,8 +7,7 @@ use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry};
 use crate::events::{Attempt, Basis};
-use crate::names::typed;
-use crate::names::{OUTPUT, counted, dollars, heading};
+use crate::names::{OUTPUT, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
 /// Formats `git ralph log` for a terminal with so many columns.

@@ -63,6 +63,11 @@ impl Screen {
         colour::settle(self.colour, configured);
     }
 
+    /// Returns the screen for words that `--quiet` leaves.
+    pub fn loud(self) -> Self {
+        Self { quiet: false, ..self }
+    }
+
     /// Prints the answer of a command; control characters in others' words are made visible.
     pub fn answer(self, text: &str) {
         let text = shown(text, styles(anstream::stdout().current_choice()));
@@ -129,7 +134,7 @@ impl Screen {
             };
             self.json(&Event::now(change, what).line());
         }
-        let loud = Screen { quiet: false, ..self };
+        let loud = self.loud();
         // Codes 3 to 6 say where the loop stands: nothing went wrong.
         match error.exit() {
             Exit::RetriesLeft | Exit::RetriesSpent | Exit::NoStory | Exit::Limit => {

@@ -11,8 +11,7 @@ use super::summary;
 use super::width::{hang, wrap};
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::{Asked, CurrentStory, SessionStatus, Status, Waiting};
-use crate::names::typed;
-use crate::names::{counted, heading};
+use crate::names::{counted, heading, typed};
 use crate::settings::Strategy;
 use crate::state::Phase;
 

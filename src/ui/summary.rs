@@ -8,8 +8,7 @@ use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::status::Status;
 use crate::inspect::summary::Summary;
-use crate::names::typed;
-use crate::names::{counted, heading};
+use crate::names::{counted, heading, typed};
 use crate::state::Phase;
 
 /// Returns the summary of a loop at the end of a run; `stopped` says why it ended, if no story does.

@@ -60,10 +60,7 @@ impl Receipt {
 
     /// Returns the text of the receipt file.
     pub(super) fn text(&self) -> Result<String, Error> {
-        let text = serde_json::to_string(self).map_err(|error| Error::System {
-            what: "note what is installed",
-            source: error.into(),
-        })?;
+        let text = serde_json::to_string(self).map_err(Error::system("note what is installed"))?;
         Ok(text + "\n")
     }
 }

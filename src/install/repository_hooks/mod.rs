@@ -78,10 +78,7 @@ fn our_directory(repo: &Repo) -> PathBuf {
 pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     refuse_inside_attempt()?;
     refuse_during_attempt(repo)?;
-    let program = env::current_exe().map_err(|source| Error::System {
-        what: "find this program",
-        source,
-    })?;
+    let program = env::current_exe().map_err(Error::system("find this program"))?;
     if repo
         .git
         .version()
