@@ -8,8 +8,8 @@ use crate::cli::complete::loops_and_attempts;
 use crate::engine::look;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
-use crate::events::Attempt;
-use crate::events::log::{self, Begun, Log};
+use crate::events::log::{self, Log};
+use crate::events::{Attempt, Event};
 use crate::exit::Exit;
 use crate::fs::{file_error, target_of};
 use crate::inspect::attempt_output::AttemptOutput;
@@ -54,7 +54,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let wanted = match &word {
         Some(word) => Some(story_and_attempt(word)?),
         None if args.follow || args.raw => {
-            let newest = running.clone().or_else(|| newest(&log::begun(&events).ok()?));
+            let newest = running
+                .clone()
+                .or_else(|| newest(&log::read_events(&events).ok()?));
             Some(newest.ok_or_else(|| unknown(&change, "attempt"))?)
         }
         None => None,
@@ -112,9 +114,9 @@ fn running(state: &State) -> Option<(String, Option<u32>)> {
     Some((story.id.clone(), Some(story.attempt)))
 }
 
-fn newest(begun: &[Begun]) -> Option<(String, Option<u32>)> {
-    let newest = begun.last()?;
-    Some((newest.story.clone(), Some(newest.attempt)))
+fn newest(events: &[Event]) -> Option<(String, Option<u32>)> {
+    let (story, attempt, _) = log::begun(events).pop()?;
+    Some((story.to_owned(), Some(attempt)))
 }
 
 /// Shows the output of an attempt, continuously while it is followed; returns `None` if there is no such attempt.
@@ -125,18 +127,17 @@ async fn show(
     number: Option<u32>,
     stop: &Stop,
 ) -> Result<Option<Exit>, Error> {
-    let events = store.file("events.jsonl");
-    let of_it = |begun: &&Begun| begun.story == story && number.is_none_or(|number| begun.attempt == number);
-    let all = log::begun(&events)?;
-    let begun = all.iter().rfind(of_it);
-    let Some(number) = number.or_else(|| begun.map(|begun| begun.attempt)) else {
+    let events = log::read_events(&store.file("events.jsonl"))?;
+    let mut all = log::begun(&events).into_iter();
+    let begun = all.rfind(|(id, other, _)| *id == story && number.is_none_or(|number| *other == number));
+    let Some(number) = number.or(begun.map(|(_, number, _)| number)) else {
         return Ok(None);
     };
     let path = store.attempt_log(story, number);
     if target_of(&path)?.is_none() {
         return Ok(None);
     }
-    let format = begun.and_then(|begun| begun.format.as_deref()?.parse().ok());
+    let format = begun.and_then(|(_, _, format)| format?.parse().ok());
     let format = (!args.raw).then_some(format.unwrap_or(Format::Auto));
     let mut output = AttemptOutput::open(&path, format)?;
     let mut printer = Printer::new(args.raw);

@@ -37,35 +37,21 @@ pub struct LogEntry {
     pub list_put_back: Option<String>,
 }
 
-/// An attempt that has begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begun {
-    /// The story's id.
-    pub story: String,
-    /// The attempt's number.
-    pub attempt: u32,
-    /// The format of its agent's output, if that is known.
-    pub format: Option<String>,
-}
+/// An attempt that has begun: its story, its number, and the format of its agent's output, if that is known.
+pub type Begun<'e> = (&'e str, u32, Option<&'e str>);
 
 /// Returns every attempt that has begun, oldest first, those of earlier loops included.
-pub fn begun(events: &Path) -> Result<Vec<Begun>, FileError> {
-    let started = read_events(events)?
-        .into_iter()
-        .filter_map(|event| match event.what {
-            What::AttemptStarted {
-                story,
-                attempt,
-                format,
-                ..
-            } => Some(Begun {
-                story,
-                attempt,
-                format,
-            }),
-            _ => None,
-        });
-    Ok(started.collect())
+pub fn begun(events: &[Event]) -> Vec<Begun<'_>> {
+    let begun = events.iter().filter_map(|event| match &event.what {
+        What::AttemptStarted {
+            story,
+            attempt,
+            format,
+            ..
+        } => Some((story.as_str(), *attempt, format.as_deref())),
+        _ => None,
+    });
+    begun.collect()
 }
 
 /// Returns the attempts since the loop was last started, read from its events.

@@ -1,10 +1,8 @@
 //! Tells which stories are done by the list alone, and after which attempts something of the list was put back.
 
-use std::path::Path;
-
 use serde::Serialize;
 
-use crate::events::log::{LogEntry, attempts};
+use crate::events::log::LogEntry;
 use crate::state::State;
 
 /// Notes on the story list of a loop.
@@ -23,11 +21,6 @@ impl ListNotes {
             by_list: state.common.list.by_list_alone(state.progress()),
             list_put_back: Vec::new(),
         }
-    }
-
-    /// Adds what the events tell, as far as they can be read.
-    pub fn add_events(&mut self, events: &Path) {
-        self.add_attempts(&attempts(events).unwrap_or_default());
     }
 
     /// Adds what these attempts tell.

@@ -15,6 +15,7 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
+use crate::events::log::attempts;
 use crate::fs::seen;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
@@ -297,10 +298,10 @@ impl Status {
         let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
-        let bases = bases(state, &store.file("events.jsonl"));
-        status.list.add_events(&store.file("events.jsonl"));
-        status.by_promise_alone = bases.map(|bases| bases.promise_alone);
-        status.without_promise = bases.map(|bases| bases.without_promise);
+        if let Ok(attempts) = attempts(&store.file("events.jsonl")) {
+            status.list.add_attempts(&attempts);
+            (status.by_promise_alone, status.without_promise) = bases(state, &attempts).unzip();
+        }
         Ok(status.with(running, waiting, repo, state))
     }
 

@@ -25,8 +25,8 @@ pub async fn of_loop(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Report, Error> {
     let store = Store::new(&repo.common_dir, &state.change);
-    let events_file = store.file("events.jsonl");
-    let mut history = of_events(&read_events(&events_file)?);
+    let events = read_events(&store.file("events.jsonl"))?;
+    let mut history = of_events(&events);
     let mut dropped = Vec::new();
     if let Some(since) = wanted.since {
         leave_out_before(&mut history, since, &mut dropped);
@@ -99,7 +99,7 @@ pub async fn of_loop(
     if let Some(listing) = listing.or(then.as_ref()) {
         asked::add(&mut report.stories, listing);
     }
-    output::add(&mut report, &store, &begun(&events_file)?, wanted.logs);
+    output::add(&mut report, &store, &begun(&events), wanted.logs);
     wanted.redaction.redact(&mut report);
     Ok(report)
 }

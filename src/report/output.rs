@@ -24,14 +24,11 @@ const CUT: &str = "… the beginning is left out\n";
 
 /// Adds to each attempt the agent's final message and what its gates printed, and the end of its output if `logs` is
 /// set, as far as its log still exists.
-pub(super) fn add(report: &mut Report, store: &Store, begun: &[Begun], logs: bool) {
+pub(super) fn add(report: &mut Report, store: &Store, begun: &[Begun<'_>], logs: bool) {
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         let done = &attempt.entry.attempt;
-        let of_it = |begun: &&Begun| begun.story == done.story && begun.attempt == done.attempt;
-        let format = begun
-            .iter()
-            .rfind(of_it)
-            .and_then(|begun| begun.format.as_deref());
+        let of_it = |begun: &&Begun| begun.0 == done.story && begun.1 == done.attempt;
+        let format = begun.iter().rfind(of_it).and_then(|(_, _, format)| *format);
         let format = format.map(|format| format.parse().unwrap_or(Format::Auto));
         let path = store.attempt_log(&done.story, done.attempt);
         // An agent's own session leaves nothing but its message.
