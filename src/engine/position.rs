@@ -106,6 +106,14 @@ pub(crate) fn branch_gone(state: &State) -> Error {
     .into()
 }
 
+/// Refuses a step while an operation of git's is under way.
+pub(crate) async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
+    match operations_in_progress(repo).await?.first() {
+        Some(operation) => Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into()),
+        None => Ok(()),
+    }
+}
+
 /// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
 pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(), Error> {
     let layout = repo.layout();

@@ -1,13 +1,12 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
 use super::leave;
-use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, original_now};
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
-use crate::git::operations_in_progress;
 use crate::state::{AbortPlan, Intent};
 
 /// Restores HEAD, index and work tree to their state before the loop, and closes the loop. The present state is kept as
@@ -40,9 +39,7 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
     open.require_live()?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
-        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
-    }
+    refuse_operation(&open.context.repo).await?;
     if original_now(&open.context.repo, &open.state).await? != open.state.common.original_head {
         return Err(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),

@@ -5,7 +5,7 @@ use super::preflight::refuse_other_loops;
 use super::snapshot::snapshot_message;
 use crate::agent::program_of;
 use crate::engine::numbers::take_numbers;
-use crate::engine::position::View;
+use crate::engine::position::{View, refuse_operation};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
@@ -15,7 +15,7 @@ use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
-use crate::git::{RefInfo, operations_in_progress};
+use crate::git::RefInfo;
 use crate::names::{Change, Oid};
 use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
@@ -122,9 +122,7 @@ pub async fn adopt<'o>(
 
 /// Refuses to take anything along that is not committed.
 pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Error> {
-    if let Some(operation) = operations_in_progress(&context.repo).await?.first() {
-        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
-    }
+    refuse_operation(&context.repo).await?;
     let args = [
         "--porcelain",
         "-z",

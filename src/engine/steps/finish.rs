@@ -5,12 +5,13 @@ use std::path::Path;
 use super::adopt::refuse_uncommitted;
 use super::leave;
 use super::prune::prune;
+use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, original_now, work_tree_now};
 use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
-use crate::git::{Repo, operations_in_progress};
+use crate::git::Repo;
 use crate::names::Oid;
 use crate::names::typed;
 use crate::paths::shown;
@@ -127,9 +128,7 @@ pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
 async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(CleanupPlan, Option<Oid>), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
-        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
-    }
+    refuse_operation(&open.context.repo).await?;
     let original = original_now(&open.context.repo, &open.state).await?;
     let mut read = None;
     let (finished, merged) = match (open.state.common.original_head.clone(), original.clone()) {

@@ -5,13 +5,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
+use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, lock, target_index, work_tree_at, work_tree_now};
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
 use crate::error::Error;
 use crate::fs::{Durability, may_exist, target_of};
-use crate::git::{Git, Head, Repo, WorkTreeInfo, locks, operations_in_progress};
+use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few, shown};
 use crate::protect::{keep_before_removal, put_gate_files_away};
@@ -79,13 +80,6 @@ async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, Error
         None => None,
     };
     Ok(LeavePlan { finished, tip, into })
-}
-
-async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
-    match operations_in_progress(repo).await?.first() {
-        Some(operation) => Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into()),
-        None => Ok(()),
-    }
 }
 
 /// Merges the work of the loop with the HEAD of the target, in the object database.

@@ -3,10 +3,10 @@
 
 use super::checkpoint::{self, NewCheckpoint};
 use crate::engine::checkpoint_message::CHECKPOINT;
+use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::{Loop, numbers, users_head};
 use crate::error::Error;
-use crate::git::operations_in_progress;
 
 /// Brings the loop to its checkpoint before an attempt: its branch is checked out, and the work tree matches it. One
 /// scan of the work tree, none if this process has just made the checkpoint or gone back to it.
@@ -15,9 +15,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         return Ok(());
     }
     // It may have detached HEAD.
-    if let Some(operation) = operations_in_progress(&open.context.repo).await?.first() {
-        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
-    }
+    refuse_operation(&open.context.repo).await?;
     users_head::follow(open).await?;
     let mut position = open.position().await?;
     if !position.is_on_branch(&open.state) {

@@ -8,6 +8,7 @@ use crate::engine::attempt::agent_choice::stand_in;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{held, unpromised};
 use crate::engine::context::ALL_REFS;
+use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, progress_of, upcoming};
@@ -16,7 +17,7 @@ use crate::engine::story_source::{take_commands, wanted};
 use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
 use crate::git::index::Entries;
-use crate::git::{RefInfo, locks, operations_in_progress};
+use crate::git::{RefInfo, locks};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
@@ -96,9 +97,7 @@ pub(super) async fn check(
     let repo = &context.repo;
     refuse_home_or_root(context)?;
     refuse_other_loops(context, change)?;
-    if let Some(operation) = operations_in_progress(repo).await?.first() {
-        return Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into());
-    }
+    refuse_operation(repo).await?;
     locks::require_free(repo).await?;
     refuse_head(context, change).await?;
     let refs = match refs {
