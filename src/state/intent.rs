@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::{Ending, Verdict};
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
 use crate::refs::{KeptRef, Update};
@@ -21,20 +21,13 @@ pub enum Intent {
     Save(SavePlan),
     /// A revert: restores branch, HEAD, index and files to the checkpoint.
     Revert(RevertPlan),
-    /// `abort`: restores HEAD, index and files to their state before the loop.
-    Abort(AbortPlan),
     /// `restore`: changes the files to those of a kept attempt.
     Restore(RestorePlan),
-    /// `finish --keep`: makes a ref for the end of the loop.
-    Keep(KeepPlan),
-    /// `finish --cleanup`: moves HEAD back; the files stay as the loop left them.
-    Cleanup(CleanupPlan),
-    /// `finish` of a loop that left HEAD in its place.
-    Close(ClosePlan),
     /// `pull`: goes to the checkpoint of a loop that comes from a remote.
     Adopt(AdoptPlan),
-    /// `finish --cleanup` or `abort` of a loop with a work tree of its own: that work tree is left.
-    Leave(LeavePlan),
+    /// `finish` or `abort`: closes the loop.
+    #[serde(untagged)]
+    End(EndPlan),
 }
 
 impl Intent {
@@ -45,9 +38,8 @@ impl Intent {
             Self::Checkpoint(_) => "a checkpoint",
             Self::Save(_) => "saving the state before an attempt",
             Self::Revert(_) => "going back to the checkpoint",
-            Self::Leave(plan) if plan.into.is_none() => "abort",
-            Self::Cleanup(_) | Self::Keep(_) | Self::Close(_) | Self::Leave(_) => "finish",
-            Self::Abort(_) => "abort",
+            Self::End(plan) if plan.how() == Ending::Abort => "abort",
+            Self::End(_) => "finish",
             Self::Restore(_) => "restore",
             Self::Adopt(_) => "pull",
         }
@@ -64,12 +56,7 @@ impl Intent {
             Self::Revert(plan) => is_name(&plan.trash) && are_ours(&plan.kept),
             Self::Restore(plan) => is_name(&plan.trash),
             Self::Adopt(plan) => are_ours(&plan.kept) && are_ours(&plan.attempts),
-            Self::Save(_)
-            | Self::Abort(_)
-            | Self::Keep(_)
-            | Self::Cleanup(_)
-            | Self::Close(_)
-            | Self::Leave(_) => true,
+            Self::Save(_) | Self::End(_) => true,
         }
     }
 
@@ -78,11 +65,12 @@ impl Intent {
         match self {
             Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),
             Self::Revert(plan) if plan.verdict.is_some() => Some(Effect::Failed),
-            Self::Leave(plan) if plan.into.is_none() => Some(Effect::Aborted),
-            Self::Abort(_) => Some(Effect::Aborted),
-            Self::Close(plan) if plan.keep => Some(Effect::Kept),
-            Self::Keep(plan) if !plan.aside => Some(Effect::Kept),
-            Self::Cleanup(_) | Self::Close(_) | Self::Leave(_) => Some(Effect::CleanedUp),
+            Self::End(plan) => match plan.how() {
+                Ending::Cleanup => Some(Effect::CleanedUp),
+                Ending::Keep => Some(Effect::Kept),
+                Ending::Abort => Some(Effect::Aborted),
+                Ending::Aside => None,
+            },
             _ => None,
         }
     }
@@ -189,15 +177,6 @@ pub struct RevertPlan {
     pub put_back: Vec<Update>,
 }
 
-/// Plan of `abort`: HEAD, index and files go back to their state before the loop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AbortPlan {
-    /// The state before the abort, kept as `refs/ralph/<change>/finished`.
-    pub finished: Oid,
-    /// The branch's tip, to be deleted.
-    pub tip: Oid,
-}
-
 /// Plan of `restore`: the files become those of a kept attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestorePlan {
@@ -208,42 +187,6 @@ pub struct RestorePlan {
     pub trash: String,
     /// The attempt, as `<story>@<number>`.
     pub attempt: Option<String>,
-}
-
-/// Plan of `finish --keep`: a ref for the end of the loop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeepPlan {
-    /// The branch's tip, kept as `refs/ralph/<change>/finished`.
-    pub finished: Oid,
-    /// The branch of HEAD; absent if it is detached.
-    pub head: Option<String>,
-    /// True if the loop has not ended: it continues from a remote.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub aside: bool,
-}
-
-/// Plan of `finish --cleanup`: HEAD moves back; the files stay as the loop left them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CleanupPlan {
-    /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
-    pub finished: Oid,
-    /// The branch's tip, to be deleted.
-    pub tip: Option<Oid>,
-    /// The present tip of the original branch; absent if it has no commit.
-    pub original: Option<Oid>,
-    /// The target tree for the work tree, if the original branch has moved on.
-    pub merged: Option<Oid>,
-    /// The tree of an index with the content staged before the loop, if that is wanted.
-    pub staged: Option<Oid>,
-}
-
-/// Plan of `finish` of a loop that left HEAD in its place: nothing moves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClosePlan {
-    /// The last checkpoint, kept as `refs/ralph/<change>/finished`.
-    pub finished: Oid,
-    /// True if the loop's stash entries stay.
-    pub keep: bool,
 }
 
 /// Plan of `pull`: refs, branch, HEAD and files become those of a loop that comes from a remote.
@@ -259,15 +202,77 @@ pub struct AdoptPlan {
     pub is_known: bool,
 }
 
-/// Plan of leaving the loop's own work tree.
+/// The places where HEAD, index and files are when a loop ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndStep {
+    /// All stays, on the loop's branch.
+    Keep,
+    /// All stays, in a loop that left HEAD in its place.
+    Close,
+    /// HEAD is at the original branch; the files stay, or are merged with what came there.
+    Cleanup,
+    /// All is as before the loop.
+    Abort,
+    /// The loop's own work tree is left; another one gets the work, unless the loop is aborted.
+    Leave,
+}
+
+/// Plan of `finish` and `abort`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeavePlan {
+pub struct EndPlan {
+    /// The place where all ends.
+    pub step: EndStep,
     /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
-    /// The branch's tip, to be deleted.
-    pub tip: Oid,
-    /// The work tree that gets the changes; absent if the loop is aborted.
+    /// The tip of the loop, to be deleted; absent if it stays.
+    pub tip: Option<Oid>,
+    /// The branch of HEAD, for a loop that is kept; absent if it is detached.
+    pub head: Option<String>,
+    /// True if the loop has not ended: it continues from a remote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
+    /// True if the stash entries of a loop that left HEAD in its place stay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep: bool,
+    /// The present tip of the original branch; absent if it has no commit.
+    pub original: Option<Oid>,
+    /// The target tree for the work tree, if the original branch has moved on.
+    pub merged: Option<Oid>,
+    /// The tree of an index with the content staged before the loop, if that is wanted.
+    pub staged: Option<Oid>,
+    /// The other work tree that gets the changes.
     pub into: Option<IntoPlan>,
+}
+
+impl EndPlan {
+    /// Returns the plan of an end with this final state, in which nothing else moves.
+    pub fn new(step: EndStep, finished: Oid) -> Self {
+        Self {
+            step,
+            finished,
+            tip: None,
+            head: None,
+            aside: false,
+            keep: false,
+            original: None,
+            merged: None,
+            staged: None,
+            into: None,
+        }
+    }
+
+    /// Returns the way in which the loop is closed.
+    pub fn how(&self) -> Ending {
+        match self.step {
+            EndStep::Keep if self.aside => Ending::Aside,
+            EndStep::Keep => Ending::Keep,
+            EndStep::Close if self.keep => Ending::Keep,
+            EndStep::Abort => Ending::Abort,
+            EndStep::Leave if self.into.is_none() => Ending::Abort,
+            EndStep::Close | EndStep::Cleanup | EndStep::Leave => Ending::Cleanup,
+        }
+    }
 }
 
 /// The work tree that gets the changes of a loop, uncommitted: only its files are changed.

@@ -41,8 +41,8 @@ pub use gate_file::GateFile;
 pub use held_tests::HeldTests;
 pub use here::{Before, Here};
 pub use intent::{
-    AbortPlan, AdoptPlan, CheckpointPlan, CleanupPlan, ClosePlan, Effect, Intent, IntoPlan, KeepPlan,
-    LeavePlan, RestorePlan, RevertPlan, SavePlan, SavePoint, StartPlan,
+    AdoptPlan, CheckpointPlan, Effect, EndPlan, EndStep, Intent, IntoPlan, RestorePlan, RevertPlan, SavePlan,
+    SavePoint, StartPlan,
 };
 pub use linked::Linked;
 pub use list_notes::ListNotes;

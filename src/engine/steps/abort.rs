@@ -3,11 +3,11 @@
 use super::leave;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, Known, original_now};
+use crate::engine::transition::{self, Known, final_state, original_now};
 use crate::engine::{Loop, journal, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
-use crate::state::{AbortPlan, Intent};
+use crate::state::{EndPlan, EndStep, Intent};
 
 /// Restores HEAD, index and work tree to their state before the loop, and closes the loop. The present state is kept as
 /// `refs/ralph/<change>/finished`. Two scans of the work tree. A work tree that the loop made for itself is left, as
@@ -48,14 +48,12 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
         .into());
     }
     let now = open.read_work_tree().await?;
-    let repo = &open.context.repo;
-    let finished = if now.tree == repo.git.tree_of(&tip).await? {
-        tip.clone()
-    } else {
-        repo.commit_tree(&now.tree, &[&tip], "what was there when the loop was aborted")
-            .await?
-    };
-    let intent = Intent::Abort(AbortPlan { finished, tip });
+    let what = "what was there when the loop was aborted";
+    let finished = final_state(open, &tip, &now.tree, what).await?;
+    let intent = Intent::End(EndPlan {
+        tip: Some(tip),
+        ..EndPlan::new(EndStep::Abort, finished)
+    });
     let known = Known {
         reading: Some(now),
         ..Known::fresh()

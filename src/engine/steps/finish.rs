@@ -8,7 +8,7 @@ use super::prune::prune;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, Known, final_state, original_now, work_tree_now};
+use crate::engine::transition::{self, FINAL, Known, final_state, original_now, work_tree_now};
 use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
 use crate::git::Repo;
@@ -16,7 +16,7 @@ use crate::names::Oid;
 use crate::names::typed;
 use crate::paths::shown;
 use crate::protect::Site;
-use crate::state::{CleanupPlan, ClosePlan, Intent, KeepPlan, State};
+use crate::state::{EndPlan, EndStep, Intent, State};
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,23 +85,25 @@ async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
             open.state.checkpoint().short()
         ));
     }
-    let plan = KeepPlan {
-        finished: position.tip.unwrap_or_else(|| open.state.checkpoint().clone()),
+    let finished = position.tip.unwrap_or_else(|| open.state.checkpoint().clone());
+    let plan = EndPlan {
         head: position.head.branch,
         aside,
+        ..EndPlan::new(EndStep::Keep, finished)
     };
-    transition::take(open, Intent::Keep(plan), Known::fresh()).await
+    transition::take(open, Intent::End(plan), Known::fresh()).await
 }
 
 /// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
 /// if `keep`.
 async fn close(open: &mut Loop<'_>, keep: bool) -> Result<(), Error> {
     let tip = open.position().await?.tip;
-    let plan = ClosePlan {
-        finished: tip.unwrap_or_else(|| open.state.checkpoint().clone()),
+    let finished = tip.unwrap_or_else(|| open.state.checkpoint().clone());
+    let plan = EndPlan {
         keep,
+        ..EndPlan::new(EndStep::Close, finished)
     };
-    transition::take(open, Intent::Close(plan), Known::fresh()).await
+    transition::take(open, Intent::End(plan), Known::fresh()).await
 }
 
 async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
@@ -110,7 +112,7 @@ async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
         tree,
         ..Known::fresh()
     };
-    transition::take(open, Intent::Cleanup(plan), known).await
+    transition::take(open, Intent::End(plan), known).await
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.
@@ -125,7 +127,7 @@ pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
 }
 
 /// Makes the plan of `finish --cleanup`, and returns the tree that the working index was read from, if it was.
-async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(CleanupPlan, Option<Oid>), Error> {
+async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Option<Oid>), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     refuse_operation(&open.context.repo).await?;
@@ -139,7 +141,7 @@ async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(CleanupPlan, Opti
             let repo = &open.context.repo;
             let merged = merge_with_original(repo, &open.state, &was, &now, &ours).await?;
             read = Some(ours.clone());
-            (final_state(repo, &open.state, &tip, &ours).await?, Some(merged))
+            (final_state(open, &tip, &ours, FINAL).await?, Some(merged))
         }
         _ => (tip.clone(), None),
     };
@@ -147,12 +149,12 @@ async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(CleanupPlan, Opti
         Some(original) if index => Some(staged_again(open.site(), &open.state, original, &finished).await?),
         _ => None,
     };
-    let plan = CleanupPlan {
-        finished,
+    let plan = EndPlan {
         tip: Some(tip),
         original,
         merged,
         staged,
+        ..EndPlan::new(EndStep::Cleanup, finished)
     };
     Ok((plan, read))
 }

@@ -8,7 +8,9 @@ use crate::engine::Loop;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, Known, final_state, lock, target_index, work_tree_at, work_tree_now};
+use crate::engine::transition::{
+    self, FINAL, Known, final_state, lock, target_index, work_tree_at, work_tree_now,
+};
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
 use crate::error::Error;
 use crate::fs::{Durability, may_exist, target_of};
@@ -16,7 +18,7 @@ use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few, shown};
 use crate::protect::{keep_before_removal, put_gate_files_away};
-use crate::state::{self, Intent, IntoPlan, LeavePlan, Store};
+use crate::state::{self, EndPlan, EndStep, Intent, IntoPlan, Store};
 
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
 const REMOVED: &str = "removed";
@@ -30,7 +32,7 @@ pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<()
         target: Some(target),
         ..Known::fresh()
     };
-    transition::take(open, Intent::Leave(plan), known).await
+    transition::take(open, Intent::End(plan), known).await
 }
 
 /// Checks whether the work can be brought to where it belongs; changes nothing.
@@ -43,7 +45,7 @@ pub(super) async fn can_bring(open: &Loop<'_>) -> Result<(), Error> {
 /// Keeps the work in a ref, and closes the loop.
 pub(super) async fn give_up(open: &mut Loop<'_>) -> Result<(), Error> {
     let plan = plan(open, None).await?;
-    transition::take(open, Intent::Leave(plan), Known::fresh()).await
+    transition::take(open, Intent::End(plan), Known::fresh()).await
 }
 
 /// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.
@@ -69,17 +71,21 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
 }
 
 /// Makes the plan; everything that can fail comes before it.
-async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<LeavePlan, Error> {
+async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPlan, Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
     refuse_operation(&open.context.repo).await?;
     let ours = work_tree_now(open).await?;
-    let finished = final_state(&open.context.repo, &open.state, &tip, &ours).await?;
+    let finished = final_state(open, &tip, &ours, FINAL).await?;
     let into = match target {
         Some(target) => Some(plan_into(open, target, &ours).await?),
         None => None,
     };
-    Ok(LeavePlan { finished, tip, into })
+    Ok(EndPlan {
+        tip: Some(tip),
+        into,
+        ..EndPlan::new(EndStep::Leave, finished)
+    })
 }
 
 /// Merges the work of the loop with the HEAD of the target, in the object database.

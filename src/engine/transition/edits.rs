@@ -14,7 +14,7 @@ use crate::fs::seen_itself;
 use crate::names::{Oid, typed};
 use crate::paths::first_few;
 use crate::refs::KeptRef;
-use crate::state::{Intent, RevertPlan};
+use crate::state::{EndStep, Intent, RevertPlan, State};
 
 /// Edits that the rest of a step would overwrite.
 pub(crate) struct Edits {
@@ -25,18 +25,12 @@ pub(crate) struct Edits {
 
 /// Finds the files that are neither as before a step that was cut off, nor as after it. One scan of the work tree.
 pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
-    let Some([from, to]) = trees(open, intent).await? else {
+    let Some([from, to]) = trees(&open.state, intent) else {
         return Ok(None);
     };
     let now = open.read_work_tree().await?.tree;
-    if now == from || now == to {
-        return Ok(None);
-    }
     let git = &open.context.repo.git;
-    let (before, after) = (
-        git.diff_trees(&from, &now).await?,
-        git.diff_trees(&to, &now).await?,
-    );
+    let (before, after) = (git.diff_trees(from, &now).await?, git.diff_trees(to, &now).await?);
     let before: HashSet<Vec<u8>> = before.into_iter().map(|(_, path)| path).collect();
     let mut edited: Vec<Vec<u8>> = after
         .into_iter()
@@ -87,35 +81,19 @@ pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the trees of the work tree before and after a step; `None` if it changes no file, keeps what is there itself, or
-/// refuses to overwrite it.
-async fn trees(open: &Loop<'_>, intent: &Intent) -> Result<Option<[Oid; 2]>, Error> {
-    let (git, state) = (&open.context.repo.git, &open.state);
-    Ok(match intent {
-        Intent::Cleanup(plan) => match &plan.merged {
-            Some(merged) => Some([git.tree_of(&plan.finished).await?, merged.clone()]),
-            None => None,
-        },
-        Intent::Abort(plan) => Some([
-            git.tree_of(&plan.finished).await?,
-            git.tree_of(state.initial()).await?,
-        ]),
-        Intent::Restore(plan) => Some([state.checkpoint_tree().clone(), plan.tree.clone()]),
+/// Returns the trees of the work tree before and after a step, or commits that have them; `None` if it changes no file,
+/// keeps what is there itself, or refuses to overwrite it.
+fn trees<'t>(state: &'t State, intent: &'t Intent) -> Option<[&'t Oid; 2]> {
+    match intent {
+        Intent::End(plan) if plan.step == EndStep::Abort => Some([&plan.finished, state.initial()]),
+        Intent::End(plan) => Some([&plan.finished, plan.merged.as_ref()?]),
+        Intent::Restore(plan) => Some([state.checkpoint_tree(), &plan.tree]),
         Intent::Revert(plan) => {
             // Plans of earlier versions name it only among what they keep.
-            let from = match (&plan.from, plan.kept.first()) {
-                (Some(from), _) => Some(from.clone()),
-                (None, Some(kept)) => Some(git.tree_of(&kept.oid).await?),
-                (None, None) => None,
-            };
-            from.map(|from| [from, state.checkpoint_tree().clone()])
+            let kept = || plan.kept.first().map(|kept| &kept.oid);
+            Some([plan.from.as_ref().or_else(kept)?, state.checkpoint_tree()])
         }
-        Intent::Adopt(plan) => Some([plan.from.clone(), state.checkpoint_tree().clone()]),
-        Intent::Start(_)
-        | Intent::Checkpoint(_)
-        | Intent::Save(_)
-        | Intent::Keep(_)
-        | Intent::Close(_)
-        | Intent::Leave(_) => None,
-    })
+        Intent::Adopt(plan) => Some([&plan.from, state.checkpoint_tree()]),
+        Intent::Start(_) | Intent::Checkpoint(_) | Intent::Save(_) => None,
+    }
 }

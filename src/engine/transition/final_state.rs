@@ -2,10 +2,11 @@
 
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::git::Repo;
 use crate::git::worktree::Count;
 use crate::names::Oid;
-use crate::state::State;
+
+/// The message of that commit.
+pub(crate) const FINAL: &str = "final state";
 
 /// Reads the present work tree into a tree; the working index then describes it. One scan.
 pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
@@ -19,14 +20,15 @@ pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
 }
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
-pub(crate) async fn final_state(repo: &Repo, state: &State, tip: &Oid, tree: &Oid) -> Result<Oid, Error> {
-    let of_tip = if *tip == state.common.checkpoint {
-        state.checkpoint_tree().clone()
+pub(crate) async fn final_state(open: &Loop<'_>, tip: &Oid, tree: &Oid, message: &str) -> Result<Oid, Error> {
+    let repo = &open.context.repo;
+    let of_tip = if tip == open.state.checkpoint() {
+        open.state.checkpoint_tree().clone()
     } else {
         repo.git.tree_of(tip).await?
     };
     if of_tip == *tree {
         return Ok(tip.clone());
     }
-    Ok(repo.commit_tree(tree, &[tip], "final state").await?)
+    Ok(repo.commit_tree(tree, &[tip], message).await?)
 }

@@ -11,7 +11,9 @@ use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::protect::UserRefs;
 use crate::refs::{KeptRef, Update};
-use crate::state::{AdoptPlan, CheckpointPlan, Ending, Intent, RestorePlan, RevertPlan, SavePlan, StartPlan};
+use crate::state::{
+    AdoptPlan, CheckpointPlan, EndPlan, EndStep, Ending, Intent, RestorePlan, RevertPlan, SavePlan, StartPlan,
+};
 
 /// The targets of a step, which can be reached from wherever an earlier try was cut off.
 pub(super) struct Transition {
@@ -23,18 +25,6 @@ pub(super) struct Transition {
     pub ground: Ground,
     /// The state of the loop.
     pub outcome: Outcome,
-}
-
-/// The end of a loop, as the plans of `finish` and `abort` have it.
-struct End {
-    how: Ending,
-    /// The final state, kept as `refs/ralph/<change>/finished`.
-    finished: Oid,
-    /// The tip of the loop, which goes if it still is there; `None` if it stays.
-    tip: Option<Oid>,
-    /// The branch of HEAD, for advice on what was not committed before the loop.
-    advise_on: Option<HeadOn>,
-    ground: Ground,
 }
 
 impl Transition {
@@ -52,52 +42,7 @@ impl Transition {
             Intent::Revert(plan) => return Ok(revert(open, plan, position, known)),
             Intent::Restore(plan) => return Ok(restore(open, plan)),
             Intent::Adopt(plan) => return adopt(open, plan, position, known).await,
-            Intent::Keep(plan) => End {
-                how: if plan.aside { Ending::Aside } else { Ending::Keep },
-                finished: plan.finished,
-                tip: None,
-                advise_on: Some(HeadOn(plan.head)),
-                ground: Ground::Same,
-            },
-            Intent::Close(plan) => End {
-                how: if plan.keep { Ending::Keep } else { Ending::Cleanup },
-                tip: Some(plan.finished.clone()),
-                finished: plan.finished,
-                advise_on: None,
-                ground: Ground::Same,
-            },
-            Intent::Cleanup(plan) => End {
-                how: Ending::Cleanup,
-                finished: plan.finished,
-                tip: plan.tip,
-                advise_on: None,
-                ground: Ground::Original {
-                    head: plan.original,
-                    merged: plan.merged,
-                    staged: plan.staged,
-                },
-            },
-            Intent::Abort(plan) => End {
-                how: Ending::Abort,
-                finished: plan.finished,
-                tip: Some(plan.tip),
-                advise_on: None,
-                ground: Ground::Beginning,
-            },
-            Intent::Leave(plan) => End {
-                how: if plan.into.is_some() {
-                    Ending::Cleanup
-                } else {
-                    Ending::Abort
-                },
-                tip: Some(plan.tip),
-                advise_on: None,
-                ground: Ground::OwnWorkTree {
-                    into: plan.into,
-                    finished: plan.finished.clone(),
-                },
-                finished: plan.finished,
-            },
+            Intent::End(plan) => plan,
         };
         Ok(close(open, end, position))
     }
@@ -263,8 +208,9 @@ async fn attempts_at(open: &Loop<'_>, change: &Change, attempts: &[KeptRef]) -> 
     Ok(moves.collect())
 }
 
-fn close(open: &Loop<'_>, end: End, position: &Position) -> Transition {
-    let verb = match end.how {
+fn close(open: &Loop<'_>, end: EndPlan, position: &Position) -> Transition {
+    let how = end.how();
+    let verb = match how {
         Ending::Cleanup => "finish",
         Ending::Keep => "finish --keep",
         Ending::Abort => "abort",
@@ -273,30 +219,47 @@ fn close(open: &Loop<'_>, end: End, position: &Position) -> Transition {
     let kept = open.change().ralph_ref("finished");
     let keep = Update::Set {
         name: kept.clone(),
-        new: end.finished,
+        new: end.finished.clone(),
     };
-    let old = end.tip.filter(|tip| position.tip.as_ref() == Some(tip));
+    let tip = match end.step {
+        EndStep::Close => Some(end.finished.clone()),
+        _ => end.tip,
+    };
+    let old = tip.filter(|tip| position.tip.as_ref() == Some(tip));
     let mut delete = old.map(|old| Update::Delete {
         name: open.state.tip_ref(),
         old,
     });
     let mut updates = vec![keep];
-    if matches!(end.ground, Ground::Same) {
+    if matches!(end.step, EndStep::Keep | EndStep::Close) {
         // Nothing that could fail lies between.
         updates.extend(delete.take());
     }
+    let ground = match end.step {
+        EndStep::Keep | EndStep::Close => Ground::Same,
+        EndStep::Cleanup => Ground::Original {
+            head: end.original,
+            merged: end.merged,
+            staged: end.staged,
+        },
+        EndStep::Abort => Ground::Beginning,
+        EndStep::Leave => Ground::OwnWorkTree {
+            into: end.into,
+            finished: end.finished,
+        },
+    };
     Transition {
         why: format!("ralph: {verb} {}", open.change()),
         refs: Refs {
             updates,
             ..Refs::default()
         },
-        ground: end.ground,
+        ground,
         outcome: Outcome::Closed(Closing {
-            how: end.how,
+            how,
             kept,
             delete,
-            advise_on: end.advise_on,
+            advise_on: (end.step == EndStep::Keep).then_some(HeadOn(end.head)),
         }),
     }
 }

@@ -27,7 +27,7 @@ use from_intent::Transition;
 use ground::Way;
 
 pub(super) use edits::{keep as keep_edits, since_cut_off as edits_since_cut_off};
-pub(super) use final_state::{final_state, work_tree_now};
+pub(super) use final_state::{FINAL, final_state, work_tree_now};
 pub(crate) use known::Known;
 pub(super) use original::{ORIGINAL_INDEX, original_now, restore_original_index};
 pub(super) use other_work_tree::{lock, target_index, work_tree_at};
@@ -73,7 +73,7 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
         journal::end(open)?;
         return Err(error);
     }
-    let told = outcome.enter(open, left, &why).await?;
+    let told = Box::pin(outcome.enter(open, left, &why)).await?;
     journal::end(open)?;
     told.events(open).await
 }
