@@ -22,6 +22,13 @@ pub struct Head {
     pub oid: Option<Oid>,
 }
 
+impl Head {
+    /// Returns whether it is on this branch; a detached one, at this commit.
+    pub fn is_at(&self, place: &Self) -> bool {
+        self.branch == place.branch && (place.branch.is_some() || self.oid == place.oid)
+    }
+}
+
 /// A repository with a work tree.
 #[derive(Clone, Debug)]
 pub struct Repo {

@@ -76,7 +76,6 @@ impl State {
 
     /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.
     pub fn is_place(&self, head: &Head) -> bool {
-        let own = self.loop_head();
-        head.branch == own.branch && (own.branch.is_some() || head.oid == own.oid)
+        head.is_at(&self.loop_head())
     }
 }

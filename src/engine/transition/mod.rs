@@ -1,30 +1,31 @@
-//! A transition: where the refs, HEAD, index, files and the loop's state are after a step. A step computes it, and one
-//! function makes it, for the command itself and after a crash.
+//! A transition: where the refs, HEAD, index, files and the loop's state are after a step. A step writes its plan as the
+//! state's intent before it changes anything; one function makes it, for the command itself and after a crash.
 //!
-//! - `from_intent` reads it from an intent, which is what the state file remembers of it;
-//! - `refs` moves refs and HEAD, and keeps commits under free names;
-//! - `ground` has a file for each place where index and files can end;
+//! - `from_intent` computes its phases from the intent, `endings` those of `finish` and `abort`;
+//! - `phases` makes them in their order: `other_work_tree`, `refs`, `files`, `index`;
 //! - `edits` keeps what was edited after a step was cut off;
 //! - `outcome` puts the result into the state and the stash, and makes the events.
 //!
-//! Every part can be done twice, and names what it needs before it changes anything.
+//! Every phase can be done twice, and names what it needs before it changes anything.
 
 mod edits;
+mod endings;
+mod files;
 mod final_state;
 mod from_intent;
-mod ground;
+mod index;
 mod known;
 mod original;
 mod other_work_tree;
 mod outcome;
+mod phases;
 mod refs;
 
 use super::{Loop, journal};
 use crate::error::Error;
 use crate::events::What;
 use crate::state::Intent;
-use from_intent::Transition;
-use ground::Way;
+use phases::Transition;
 
 pub(super) use edits::{keep as keep_edits, since_cut_off as edits_since_cut_off};
 pub(super) use final_state::{FINAL, final_state, work_tree_now};
@@ -55,25 +56,13 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
         Some(position) => position,
         None => open.position().await?,
     };
-    let Transition {
-        why,
-        refs,
-        ground,
-        outcome,
-    } = Transition::of(open, intent, &position, &mut known).await?;
-    let way = Way {
-        refs,
-        position: &position,
-        why: &why,
-    };
-    let left = Box::pin(ground.reach(open, way, known)).await?;
-    if let Some(error) = left.refused {
-        // Nothing has changed: the step is off.
-        open.state.here.restored = None;
-        journal::end(open)?;
-        return Err(error);
-    }
-    let told = Box::pin(outcome.enter(open, left, &why)).await?;
+    let transition = Transition::of(open, &intent, &position, &mut known).await?;
+    let why = transition.why.clone();
+    let left = Box::pin(transition.reach(open, &position, known)).await?;
+    let mut events = Box::pin(outcome::enter(open, &intent, left, &position, &why)).await?;
     journal::end(open)?;
-    told.events(open).await
+    if let Intent::End(plan) = &intent {
+        events.extend(endings::advice(open, plan).await?);
+    }
+    Ok(events)
 }

@@ -1,94 +1,41 @@
-//! Puts the outcome of a step into the state and the stash, and tells it.
+//! Puts the outcome of a step into the state and the stash, and makes its events.
 
-use super::ground::Left;
+use super::endings;
+use super::files::Left;
+use crate::engine::position::Position;
 use crate::engine::progress::Outlook;
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, judged, marks, shared_stash, stash};
 use crate::error::Error;
 use crate::events::{What, closings};
 use crate::exit::Exit;
-use crate::names::{short_branch, typed};
+use crate::names::typed;
 use crate::paths::first_few;
 use crate::protect::{story_backup, users_index};
-use crate::refs::Update;
-use crate::state::{CheckpointPlan, Ending, Intent, Progress, RevertPlan, SavePlan, Verdict};
+use crate::state::{CheckpointPlan, Intent, RevertPlan, Verdict};
 
-/// The most files that a command in a message names.
-const MOST_NAMED: usize = 5;
-
-/// The outcome of a step.
-pub(super) enum Outcome {
-    /// The loop has begun.
-    Begun,
-    /// The loop continues as its state says.
-    Going,
-    /// There is a new checkpoint: of a story, or of edits by the user.
-    Checkpoint(CheckpointPlan),
-    /// The state before an attempt is a stash entry.
-    Saved(SavePlan),
-    /// The work tree is again what an attempt left.
-    /// An attempt is undone.
-    Reverted(RevertPlan),
-    /// The loop is closed.
-    Closed(Closing),
-}
-
-/// The way in which a loop is closed.
-pub(super) struct Closing {
-    pub how: Ending,
-    /// The ref that keeps the final state.
-    pub kept: String,
-    /// The deletion of the loop's tip, if it goes last.
-    pub delete: Option<Update>,
-    /// The branch of HEAD, if the user needs advice about what was not committed before the loop.
-    pub advise_on: Option<HeadOn>,
-}
-
-/// The branch of HEAD; `None` if it is detached.
-#[derive(Clone)]
-pub(super) struct HeadOn(pub Option<String>);
-
-/// The events of a step that is made, and advice.
-pub(super) struct Told {
-    events: Vec<What>,
-    advise_on: Option<HeadOn>,
-}
-
-impl Outcome {
-    /// Puts it into the state; the caller saves.
-    pub async fn enter(self, open: &mut Loop<'_>, left: Left, why: &str) -> Result<Told, Error> {
-        let mut advise_on = None;
-        let events = match self {
-            Self::Begun => {
-                begin(open);
-                Vec::new()
-            }
-            Self::Going => Vec::new(),
-            Self::Checkpoint(plan) => vec![accept(open, plan).await?],
-            Self::Saved(plan) => {
-                stash::put_entry(open, plan).await?;
-                Vec::new()
-            }
-            Self::Reverted(plan) => fail(open, plan, left).await?,
-            Self::Closed(closing) => {
-                advise_on.clone_from(&closing.advise_on);
-                vec![close(open, closing, left, why).await?]
-            }
-        };
-        Ok(Told { events, advise_on })
-    }
-}
-
-impl Told {
-    /// Returns the events, advice included.
-    pub async fn events(self, open: &Loop<'_>) -> Result<Vec<What>, Error> {
-        let mut events = self.events;
-        if let Some(HeadOn(on)) = self.advise_on {
-            let advice = uncommitted_before(open, on.as_deref().map(short_branch)).await?;
-            events.extend(advice.map(|message| What::Notice { message }));
+/// Puts it into the state; the caller saves. `position` is where HEAD and the tip were before the step.
+pub(super) async fn enter(
+    open: &mut Loop<'_>,
+    intent: &Intent,
+    left: Left,
+    position: &Position,
+    why: &str,
+) -> Result<Vec<What>, Error> {
+    Ok(match intent {
+        Intent::Start(_) => {
+            begin(open);
+            Vec::new()
         }
-        Ok(events)
-    }
+        Intent::Restore(_) | Intent::Adopt(_) => Vec::new(),
+        Intent::Checkpoint(plan) => vec![accept(open, plan.clone()).await?],
+        Intent::Save(plan) => {
+            stash::put_entry(open, plan.clone()).await?;
+            Vec::new()
+        }
+        Intent::Revert(plan) => fail(open, plan.clone(), left).await?,
+        Intent::End(plan) => vec![endings::close(open, plan, position, why).await?],
+    })
 }
 
 /// Tells that the loop has begun. The state does not say so yet: after a crash the event is there twice, but never missing, and
@@ -223,57 +170,4 @@ fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
         first_few(lost).join(", ")
     );
     Some(reason.map_or_else(|| sentence.clone(), |reason| format!("{reason}\n\n{sentence}")))
-}
-
-/// Closes the loop. Its stash entries, and its tip, go last.
-async fn close(open: &mut Loop<'_>, closing: Closing, left: Left, why: &str) -> Result<What, Error> {
-    open.view.drop_all();
-    if !matches!(closing.how, Ending::Keep | Ending::Aside) {
-        stash::drop_all(open).await?;
-    }
-    if let Some(delete) = closing.delete {
-        open.context.repo.git.update_refs(&[delete], why).await?;
-        open.view.drop_refs();
-    }
-    open.state.here.closed = Some(closing.how);
-    open.advance(Progress::close)?;
-    Ok(What::Finished {
-        how: closing.how.to_string(),
-        branch: left.branch,
-        kept: closing.kept,
-        worktree: left.work_tree,
-    })
-}
-
-/// Returns advice about the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
-/// checkout of the original branch takes them away.
-async fn uncommitted_before(open: &Loop<'_>, on: Option<&str>) -> Result<Option<String>, Error> {
-    let (git, state) = (&open.context.repo.git, &open.state);
-    let Some(was) = &state.common.original_head else {
-        return Ok(None);
-    };
-    let (was, initial) = (git.tree_of(was).await?, git.tree_of(state.initial()).await?);
-    let changed = git.diff_trees(&was, &initial).await?;
-    if changed.is_empty() {
-        return Ok(None);
-    }
-    let original = state.original_name();
-    let checkout = match on {
-        Some(on) if on == original => String::new(),
-        _ => format!("git checkout {} && ", typed(&original)),
-    };
-    let paths = match changed.len() {
-        ..=MOST_NAMED => changed
-            .iter()
-            .map(|(_, path)| typed(format!(":/{}", String::from_utf8_lossy(path))))
-            .collect(),
-        _ => vec![":/".to_owned()],
-    };
-    Ok(Some(format!(
-        "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
-         were: {checkout}git restore --source={} {}",
-        state.common.branch,
-        state.change.ralph_ref("start"),
-        paths.join(" ")
-    )))
 }

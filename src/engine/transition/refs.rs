@@ -18,20 +18,23 @@ pub(super) struct Refs {
     pub put_back: Vec<Update>,
     /// The refs that a kept commit could collide with, if they are known.
     pub known: Option<UserRefs>,
+    /// The place of HEAD, if it moves with them.
+    pub head: Option<Head>,
 }
 
 impl Refs {
-    /// Makes the moves, with HEAD at the loop's own place; returns the names under which commits are kept.
-    pub async fn move_with_loop(
-        self,
-        open: &Loop<'_>,
-        from: &Head,
-        why: &str,
-    ) -> Result<Vec<KeptRef>, Error> {
-        let own = open.state.loop_head();
+    /// Makes the moves; returns the names under which commits are kept.
+    pub async fn make(self, open: &Loop<'_>, from: &Head, why: &str) -> Result<Vec<KeptRef>, Error> {
         let mut moves = self.updates;
         if !self.put_back.is_empty() {
             moves.extend(open.read_user_refs().await?.still_possible(self.put_back));
+        }
+        let to = self.head.as_ref().unwrap_or(from);
+        if self.kept.is_empty() {
+            if !moves.is_empty() || to != from {
+                open.move_refs(&moves, from, to, why).await?;
+            }
+            return Ok(Vec::new());
         }
         let mut refs = match self.known {
             Some(known) => known,
@@ -40,7 +43,7 @@ impl Refs {
         loop {
             let (mut updates, kept) = free_names(&self.kept, |name| refs.at(name));
             updates.extend_from_slice(&moves);
-            match open.move_refs(&updates, from, &own, why).await {
+            match open.move_refs(&updates, from, to, why).await {
                 Ok(()) => {
                     tell_other_names(open, &self.kept, &kept);
                     let names = kept.iter().map(|kept| kept.name.as_str());

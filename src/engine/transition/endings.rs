@@ -1,0 +1,177 @@
+//! The ends of a loop: `finish` and `abort`.
+
+use super::files::Files;
+use super::index::Index;
+use super::phases::Transition;
+use super::refs::Refs;
+use crate::engine::Loop;
+use crate::engine::position::Position;
+use crate::engine::stash;
+use crate::error::Error;
+use crate::events::What;
+use crate::git::Head;
+use crate::names::{short_branch, typed};
+use crate::paths::WorkTreePath;
+use crate::refs::Update;
+use crate::state::{EndPlan, EndStep, Ending, Progress};
+
+/// The most files that a command in a message names.
+const MOST_NAMED: usize = 5;
+
+/// Returns the phases of an end.
+pub(super) fn phases(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Transition {
+    let verb = match plan.how() {
+        Ending::Cleanup => "finish",
+        Ending::Keep => "finish --keep",
+        Ending::Abort => "abort",
+        Ending::Aside => "run --any",
+    };
+    let keep = Update::Set {
+        name: open.change().ralph_ref("finished"),
+        new: plan.finished.clone(),
+    };
+    let mut made = Transition {
+        why: format!("ralph: {verb} {}", open.change()),
+        refs: Refs {
+            updates: vec![keep],
+            ..Refs::default()
+        },
+        ..Transition::default()
+    };
+    let original = open.state.original_place();
+    match plan.step {
+        // Nothing that could fail lies between.
+        EndStep::Keep | EndStep::Close => made.refs.updates.extend(deletion(open, plan, position)),
+        EndStep::Cleanup => {
+            let head = Some(Head {
+                oid: plan.original.clone(),
+                ..original
+            });
+            match &plan.merged {
+                Some(merged) => (made.files, made.head) = (Some(Files::Merged(merged.clone())), head),
+                None => made.refs.head = head,
+            }
+            made.index = Some(Index::Original {
+                head: plan.original.clone(),
+                merged: plan.merged.clone(),
+                staged: plan.staged.clone(),
+            });
+        }
+        EndStep::Abort => {
+            made.files = Some(Files::Start);
+            made.head = Some(original);
+            made.index = Some(Index::Start);
+        }
+        EndStep::Leave => {
+            made.into.clone_from(&plan.into);
+            made.refs.head = Some(Head {
+                branch: None,
+                oid: Some(plan.finished.clone()),
+            });
+            made.index = Some(Index::Final(plan.finished.clone()));
+        }
+    }
+    made
+}
+
+/// Returns the deletion of the loop's tip, if the plan says so and it is still there.
+fn deletion(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Option<Update> {
+    let tip = match plan.step {
+        EndStep::Close => Some(&plan.finished),
+        _ => plan.tip.as_ref(),
+    };
+    let old = tip.filter(|tip| position.tip.as_ref() == Some(*tip))?.clone();
+    let name = open.state.tip_ref();
+    Some(Update::Delete { name, old })
+}
+
+/// Closes the loop. Its stash entries, and its tip, go last.
+pub(super) async fn close(
+    open: &mut Loop<'_>,
+    plan: &EndPlan,
+    position: &Position,
+    why: &str,
+) -> Result<What, Error> {
+    open.view.drop_all();
+    let how = plan.how();
+    let original = open.state.common.original_branch.clone();
+    let here = open.state.here.worktree.to_string();
+    let (branch, work_tree) = match (plan.step, &plan.into) {
+        (EndStep::Keep | EndStep::Close, _) => {
+            let own = open.state.own_work_tree();
+            if let Some(own) = &own {
+                open.context.repo.git.unlock_work_tree(own).await?;
+            }
+            let on = position.head.branch.as_deref();
+            let own = own.map(|own| WorkTreePath::new(&own).to_string());
+            (on.map(|branch| short_branch(branch).to_owned()), own)
+        }
+        (EndStep::Cleanup | EndStep::Abort, _) => (original, None),
+        (EndStep::Leave, Some(into)) => (into.branch.clone(), Some(into.worktree.to_string())),
+        (EndStep::Leave, None) => (None, Some(here)),
+    };
+    if !matches!(how, Ending::Keep | Ending::Aside) {
+        stash::drop_all(open).await?;
+    }
+    if !matches!(plan.step, EndStep::Keep | EndStep::Close)
+        && let Some(delete) = deletion(open, plan, position)
+    {
+        open.context.repo.git.update_refs(&[delete], why).await?;
+    }
+    if let Some(linked) = open
+        .state
+        .here
+        .linked
+        .as_mut()
+        .filter(|_| plan.step == EndStep::Leave)
+    {
+        linked.leaving = true;
+    }
+    open.state.here.closed = Some(how);
+    open.advance(Progress::close)?;
+    Ok(What::Finished {
+        how: how.to_string(),
+        branch,
+        kept: open.change().ralph_ref("finished"),
+        worktree: work_tree,
+    })
+}
+
+/// Returns advice about the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
+/// checkout of the original branch takes them away.
+pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan) -> Result<Option<What>, Error> {
+    let (git, state) = (&open.context.repo.git, &open.state);
+    let Some(was) = state
+        .common
+        .original_head
+        .as_ref()
+        .filter(|_| plan.step == EndStep::Keep)
+    else {
+        return Ok(None);
+    };
+    let (was, initial) = (git.tree_of(was).await?, git.tree_of(state.initial()).await?);
+    let changed = git.diff_trees(&was, &initial).await?;
+    if changed.is_empty() {
+        return Ok(None);
+    }
+    let original = state.original_name();
+    let checkout = match plan.head.as_deref().map(short_branch) {
+        Some(on) if on == original => String::new(),
+        _ => format!("git checkout {} && ", typed(&original)),
+    };
+    let paths = match changed.len() {
+        ..=MOST_NAMED => changed
+            .iter()
+            .map(|(_, path)| typed(format!(":/{}", String::from_utf8_lossy(path))))
+            .collect(),
+        _ => vec![":/".to_owned()],
+    };
+    let message = format!(
+        "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
+         were: {checkout}git restore --source={} {}",
+        state.common.branch,
+        state.change.ralph_ref("start"),
+        paths.join(" ")
+    );
+    Ok(Some(What::Notice { message }))
+}

@@ -1,0 +1,161 @@
+//! The phase of the files, with what git does not store.
+
+use super::final_state::work_tree_now;
+use super::known::Known;
+use crate::engine::position::Position;
+use crate::engine::{Loop, journal};
+use crate::error::Error;
+use crate::fs::may_exist;
+use crate::git::clear_operations;
+use crate::names::Oid;
+use crate::paths::first_few;
+use crate::protect::story_backup::{self, Origin};
+use crate::protect::{
+    Moment, Return, Savepoint, keep_before_switch, restore_from_trash, restore_gate_files,
+    tell_links_as_files, user_refs, users_index,
+};
+use crate::refs::KeptRef;
+
+/// Name of the directory in the trash for bytes that a merge replaces.
+pub(super) const REPLACED: &str = "finish";
+
+/// The files that the work tree gets. What is removed goes to the directory `trash` of the loop.
+pub(super) enum Files {
+    /// Those of the checkpoint, with the index; submodules are kept under the name `kept`.
+    Checkpoint { trash: &'static str, kept: String },
+    /// The same, after an attempt: what it changed outside the work tree is put back.
+    BeforeAttempt { trash: String, kept: String },
+    /// Those from before the loop.
+    Start,
+    /// Those of a tree, with what the directory `trash` has of them; the index stays.
+    Attempt { tree: Oid, trash: String },
+    /// Those of a tree with the work of the loop.
+    Merged(Oid),
+}
+
+/// The traces of a step.
+#[derive(Default)]
+pub(super) struct Left {
+    /// The names under which commits are kept.
+    pub kept: Vec<KeptRef>,
+    /// Untracked paths that could not be restored.
+    pub lost: Vec<Vec<u8>>,
+    /// True if something of an attempt was undone.
+    pub changed: bool,
+}
+
+/// Gives the work tree its files. `at` is where HEAD and the tip were.
+pub(super) async fn reach(
+    open: &mut Loop<'_>,
+    files: Files,
+    at: &Position,
+    known: Known,
+    left: &mut Left,
+) -> Result<(), Error> {
+    match files {
+        Files::Checkpoint { trash, kept } => {
+            let site = open.site();
+            let trash = site.trash().join(trash);
+            open.checkpoint()
+                .go_to(site, known.reading, &trash, &kept, open)
+                .await?;
+        }
+        Files::BeforeAttempt { trash, kept } => before_attempt(open, &trash, kept, at, known, left).await?,
+        Files::Start => go_to_start(open, known).await?,
+        Files::Attempt { tree, trash } => return switch(open, &tree, &trash).await,
+        Files::Merged(merged) => merge(open, &merged, known.tree).await?,
+    }
+    open.view.drop_all();
+    Ok(())
+}
+
+/// Goes back to the checkpoint after an attempt.
+async fn before_attempt(
+    open: &Loop<'_>,
+    trash: &str,
+    kept: String,
+    at: &Position,
+    known: Known,
+    left: &mut Left,
+) -> Result<(), Error> {
+    clear_operations(&open.context.repo).await?;
+    let checkpoint = open.checkpoint();
+    let kept = left.kept.first().map_or(kept, |kept| kept.name.clone());
+    let origin = if open.is_recovering {
+        Origin::Files
+    } else {
+        Origin::Known
+    };
+    let (site, state) = (open.site(), &open.state);
+    let trash = site.trash().join(trash);
+    let went = checkpoint.go_to(site, known.reading, &trash, &kept, open);
+    let Return { touched, lost } = went.await?;
+    restore_gate_files(site, &checkpoint, &trash, open).await?;
+    story_backup::put_back(site, &checkpoint, state.source(), origin, open)?;
+    user_refs::forget(site.slot);
+    users_index::put_back(site).await?;
+    users_index::forget(site)?;
+    let moved = at.tip.as_ref() != Some(&checkpoint.commit) || at.head.oid != state.loop_head().oid;
+    left.changed =
+        !known.is_fresh || moved || !touched.is_empty() || left.kept.len() > 1 || may_exist(&trash);
+    left.lost = lost;
+    Ok(())
+}
+
+/// Goes to the savepoint from before the loop.
+async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
+    let initial = open.state.initial().clone();
+    let start = Savepoint {
+        tree: open.context.repo.git.tree_of(&initial).await?,
+        commit: initial,
+        moment: Moment::Start,
+        ..open.checkpoint()
+    };
+    let kept = open.change().ralph_ref("finished");
+    let site = open.site();
+    let trash = site.trash().join("abort");
+    start.go_to(site, known.reading, &trash, &kept, open).await?;
+    if !start.gate_files.is_empty() {
+        let names = first_few(start.gate_files.keys()).join(", ");
+        open.tell(format!(
+            "files that only gates made are in {}: {names}",
+            trash.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Gives the files the tree of an attempt. Scans the work tree once.
+async fn switch(open: &mut Loop<'_>, tree: &Oid, trash: &str) -> Result<(), Error> {
+    let now = open.read_work_tree().await?.tree;
+    let site = open.site();
+    let work = site.work_index();
+    // Git checks every file before it writes the first: after a refusal nothing has changed.
+    let switched = site.repo.switch_work_tree(&work, &now, tree).await;
+    if switched.is_ok() {
+        tell_links_as_files(site, [&now, tree], open).await?;
+    }
+    site.repo.discard_index(&work)?;
+    if let Err(refused) = switched {
+        open.state.here.restored = None;
+        journal::end(open)?;
+        return Err(refused.into());
+    }
+    if !trash.is_empty() {
+        restore_from_trash(site, &site.trash().join(trash))?;
+    }
+    Ok(())
+}
+
+/// Gives the files the merged content, which the working index then describes. `now` is the work tree, if that index was
+/// just read from it.
+async fn merge(open: &Loop<'_>, merged: &Oid, now: Option<Oid>) -> Result<(), Error> {
+    let now = match now {
+        Some(now) => now,
+        None => work_tree_now(open).await?,
+    };
+    let site = open.site();
+    let (work, trash) = (site.work_index(), site.trash().join(REPLACED));
+    keep_before_switch(site, &work, [&now, merged], &trash, open).await?;
+    Ok(site.repo.switch_work_tree(&work, &now, merged).await?)
+}

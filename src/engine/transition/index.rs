@@ -1,0 +1,116 @@
+//! The phase of the index, and of the records of the work tree that go with it.
+
+use super::original::{ORIGINAL_INDEX, install_original_index};
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::names::Oid;
+use crate::protect::{Savepoint, hide_again, users_index};
+
+/// The index that a work tree gets.
+pub(super) enum Index {
+    /// The working index, for the first checkpoint of a loop.
+    First,
+    /// The working index, for a later checkpoint.
+    Next,
+    /// It is there; the loop comes from a remote, and began here if `is_known`.
+    Brought { is_known: bool },
+    /// That of the user from before the loop, byte for byte.
+    Start,
+    /// One with the content of the original branch, which is at `head`.
+    Original {
+        head: Option<Oid>,
+        /// The tree that the working index has already.
+        merged: Option<Oid>,
+        /// The tree that it gets, if what was staged before the loop is staged again.
+        staged: Option<Oid>,
+    },
+    /// One with the content of the final state, for a work tree that is removed.
+    Final(Oid),
+}
+
+/// Installs the index.
+pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), Error> {
+    let Some(index) = index else { return Ok(()) };
+    let (site, checkpoint, since) = (open.site(), open.checkpoint(), open.state.common.started);
+    match index {
+        Index::First => {
+            Savepoint::install_working_index(site).await?;
+            checkpoint.record_start(site).await?;
+        }
+        Index::Next => {
+            users_index::put_back(site).await?;
+            Savepoint::install_working_index(site).await?;
+            checkpoint.record(site, since).await?;
+        }
+        Index::Brought { is_known: true } => checkpoint.record(site, since).await?,
+        Index::Brought { is_known: false } => {
+            // The user's index here has nothing to do with the loop.
+            site.repo.discard_index(&site.loop_file(ORIGINAL_INDEX))?;
+            let work = site.work_index();
+            let made = site
+                .repo
+                .private_index(&site.repo.index(), &work, Some(&checkpoint.commit))
+                .await?;
+            Savepoint::begin_records(site, &work, &made.entries).await?;
+            Savepoint::begin_exact_bytes(site, &work).await?;
+            site.repo.discard_index(&work)?;
+            checkpoint.record_start(site).await?;
+        }
+        Index::Start => install_original_index(open).await?,
+        Index::Original { head, merged, staged } => {
+            install_content(open, head.as_ref(), merged, staged.as_ref()).await?;
+        }
+        Index::Final(commit) => {
+            let (repo, work) = (site.repo, site.work_index());
+            repo.private_index(&repo.index(), &work, Some(&commit)).await?;
+            let reset = ["--reset", commit.as_str()];
+            repo.git.cmd("read-tree", reset).index(&work).done().await?;
+            repo.refresh(&work).await?;
+            repo.install_index(&work).await?;
+            repo.discard_index(&work)?;
+        }
+    }
+    Ok(())
+}
+
+/// Installs an index with the content of `staged`, else of `head`, and with the flags that the user's had.
+async fn install_content(
+    open: &Loop<'_>,
+    head: Option<&Oid>,
+    merged: Option<Oid>,
+    staged: Option<&Oid>,
+) -> Result<(), Error> {
+    let (repo, work) = (&open.context.repo, open.site().work_index());
+    let held = match merged {
+        Some(merged) => Some(merged),
+        None => {
+            repo.private_index(&repo.index(), &work, head).await?;
+            repo.held_tree(&work)
+        }
+    };
+    match (held, staged.or(head)) {
+        // A tree of many files takes a long time to read.
+        (Some(held), Some(content)) => {
+            let entries = repo.git.staged_between(&held, content).await?;
+            repo.set_entries(&work, &entries).await?;
+        }
+        (None, Some(content)) => {
+            let args = ["--no-sparse-checkout", "--reset", content.as_str()];
+            repo.git.cmd("read-tree", args).index(&work).done().await?;
+        }
+        (_, None) => {
+            let empty = repo.git.cmd("read-tree", ["--empty"]).index(&work);
+            empty.done().await?;
+        }
+    }
+    if staged.is_some() {
+        // Paths that were staged only as an intent to add.
+        let index = repo.read_index(&open.file(ORIGINAL_INDEX)).unwrap_or_default();
+        let intended = index.entries().filter(|entry| entry.intended);
+        let intended: Vec<Vec<u8>> = intended.map(|entry| entry.path.to_vec()).collect();
+        repo.intend_to_add(&work, &intended).await?;
+    }
+    hide_again(open.site(), &work).await?;
+    repo.install_index(&work).await?;
+    Ok(repo.discard_index(&work)?)
+}
