@@ -44,6 +44,16 @@ pub enum Update {
     },
 }
 
+impl KeptRef {
+    /// Names a commit after the ref that keeps what it was found beside.
+    pub fn beside(name: &str, oid: &Oid) -> Self {
+        Self {
+            name: format!("{name}-{}", oid.short()),
+            oid: oid.clone(),
+        }
+    }
+}
+
 impl Update {
     /// Keeps an object under a name that is not in use yet.
     pub fn keep(kept: &KeptRef) -> Self {

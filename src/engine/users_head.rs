@@ -77,10 +77,7 @@ pub(crate) async fn put_back(
     let git = &open.context.repo.git;
     for oid in [&at, &detached].into_iter().flatten() {
         if !git.is_ancestor(oid, &was).await? {
-            kept.push(KeptRef {
-                name: format!("{name}-{}", oid.short()),
-                oid: oid.clone(),
-            });
+            kept.push(KeptRef::beside(name, oid));
         }
     }
     kept.dedup();

@@ -157,20 +157,15 @@ impl Savepoint {
             name: kept.to_owned(),
             oid: commit,
         }];
-        to_keep.extend(autostashes(&repo).await?.into_iter().map(|oid| KeptRef {
-            name: format!("{kept}-{}", oid.short()),
-            oid,
-        }));
+        let aside = autostashes(&repo).await?;
+        to_keep.extend(aside.iter().map(|oid| KeptRef::beside(kept, oid)));
         let mut updates = Vec::new();
         if let Some(branch) = &was.branch {
             let found = git.refs(&[branch]).await?;
             let tip = found.into_iter().find(|found| found.name == *branch);
             let tip = tip.map(|found| found.oid).filter(|tip| *tip != was.oid);
             if let Some(tip) = tip {
-                to_keep.push(KeptRef {
-                    name: format!("{kept}-{}", tip.short()),
-                    oid: tip.clone(),
-                });
+                to_keep.push(KeptRef::beside(kept, &tip));
                 updates.push(Update::Move {
                     name: branch.clone(),
                     new: was.oid.clone(),

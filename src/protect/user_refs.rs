@@ -220,10 +220,7 @@ pub(crate) async fn put_back(
             was.short()
         ));
         if let Some(is) = &change.is {
-            kept.push(KeptRef {
-                name: format!("{name}-{}", is.short()),
-                oid: is.clone(),
-            });
+            kept.push(KeptRef::beside(name, is));
         }
         updates.push(Update::Move {
             name: change.name,

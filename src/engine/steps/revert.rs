@@ -58,10 +58,7 @@ pub(crate) async fn undo(
     }
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let put_aside = autostashes(&open.context.repo).await?;
-    kept.extend(put_aside.iter().map(|oid| KeptRef {
-        name: format!("{name}-{}", oid.short()),
-        oid: oid.clone(),
-    }));
+    kept.extend(put_aside.iter().map(|oid| KeptRef::beside(&name, oid)));
     let changes = ref_changes(open).await?;
     let own = std::mem::take(&mut open.facts.made);
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
@@ -179,10 +176,7 @@ async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid
         ));
     }
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
-    Ok(KeptRef {
-        name: format!("{name}-{}", oid.short()),
-        oid,
-    })
+    Ok(KeptRef::beside(&name, &oid))
 }
 
 /// Makes the commit that keeps the work tree, and names the refs that keep it and every commit that would otherwise be
@@ -222,10 +216,7 @@ async fn keep(
         && tip != below
         && !repo.git.is_ancestor(tip, &commit).await?
     {
-        kept.push(KeptRef {
-            name: format!("{name}-{}", tip.short()),
-            oid: tip.clone(),
-        });
+        kept.push(KeptRef::beside(&name, tip));
     }
     Ok(kept)
 }
