@@ -2,7 +2,7 @@
 //! name here stays in refs.
 
 use super::preflight::refuse_other_loops;
-use super::snapshot::snapshot_message;
+use super::snapshot::{kept_from_before, snapshot_message};
 use crate::agent::program_of;
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{View, refuse_operation};
@@ -208,31 +208,13 @@ async fn overtaken(
     checkpoint: &Oid,
     attempts: &[KeptRef],
 ) -> Result<Vec<KeptRef>, Error> {
-    let prefix = change.ralph_ref("replaced/");
-    let number = |found: &RefInfo| found.name.strip_prefix(&prefix)?.parse::<u32>().ok();
-    let mut last = refs.iter().filter_map(number).max().unwrap_or(0);
-    let mut kept = Vec::new();
-    for found in refs {
-        let is_tip = found.name == change.branch_ref();
-        let other = attempts
-            .iter()
-            .any(|attempt| attempt.name == found.name && attempt.oid != found.oid);
-        let is_kept = refs
-            .iter()
-            .any(|other| other.name.starts_with(&prefix) && other.oid == found.oid);
-        if is_kept || !(is_tip || other) {
-            continue;
-        }
-        if is_tip && context.repo.git.is_ancestor(&found.oid, checkpoint).await? {
-            continue;
-        }
-        last += 1;
-        kept.push(KeptRef {
-            name: format!("{prefix}{last}"),
-            oid: found.oid.clone(),
-        });
-    }
-    Ok(kept)
+    let is_other = |found: &&RefInfo| {
+        let mut attempts = attempts.iter();
+        found.name == change.branch_ref()
+            || attempts.any(|attempt| attempt.name == found.name && attempt.oid != found.oid)
+    };
+    let old = refs.iter().filter(is_other).map(|found| found.oid.clone());
+    kept_from_before(context, change, old.collect(), refs, &[], checkpoint).await
 }
 
 /// Returns the events and the learnings of the loop here with what came on top of them.
