@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
-use crate::state::Effect;
+use crate::state::{Effect, Ending};
 use crate::ui::choice::Choice;
 use crate::ui::{self, Narrator, Screen};
 use clap::ValueHint;
@@ -51,8 +51,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut open = open_loop(&narrator, change).await?;
     if !open.state.is_live() {
         let asked = choice.map(|choice| match choice {
-            Finish::Cleanup { .. } => Effect::CleanedUp,
-            Finish::Keep => Effect::Kept,
+            Finish::Cleanup { .. } => Effect::Closed(Ending::Cleanup),
+            Finish::Keep => Effect::Closed(Ending::Keep),
         });
         if asked.is_some() && open.completed == asked {
             // The same command was cut off; opening the loop has completed it.

@@ -65,12 +65,7 @@ impl Intent {
         match self {
             Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),
             Self::Revert(plan) if plan.verdict.is_some() => Some(Effect::Failed),
-            Self::End(plan) => match plan.how() {
-                Ending::Cleanup => Some(Effect::CleanedUp),
-                Ending::Keep => Some(Effect::Kept),
-                Ending::Abort => Some(Effect::Aborted),
-                Ending::Aside => None,
-            },
+            Self::End(plan) => Some(Effect::Closed(plan.how())),
             _ => None,
         }
     }
@@ -84,12 +79,8 @@ pub enum Effect {
     Completed,
     /// `fail`: an attempt at a story has failed.
     Failed,
-    /// `finish --cleanup`.
-    CleanedUp,
-    /// `finish --keep`.
-    Kept,
-    /// `abort`.
-    Aborted,
+    /// `finish` or `abort`: the loop is closed.
+    Closed(Ending),
 }
 
 /// Plan of `start`: branch and HEAD move to the first checkpoint.

@@ -6,15 +6,12 @@ use super::adopt::refuse_uncommitted;
 use super::leave;
 use super::prune::prune;
 use crate::engine::position::refuse_operation;
-use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, FINAL, Known, final_state, original_now, work_tree_now};
+use crate::engine::transition::{self, FINAL, Known, final_state, merged, original_now, work_tree_now};
 use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
-use crate::git::Repo;
 use crate::names::Oid;
 use crate::names::typed;
-use crate::paths::shown;
 use crate::protect::Site;
 use crate::state::{EndPlan, EndStep, Intent, State};
 
@@ -138,8 +135,10 @@ async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Option<O
             let git = open.context.repo.git.clone();
             let (ours, theirs) = tokio::join!(work_tree_now(open), git.existing_trees([&was, &now]));
             let (ours, [was, now]) = (ours?, theirs?);
-            let repo = &open.context.repo;
-            let merged = merge_with_original(repo, &open.state, &was, &now, &ours).await?;
+            let branch = open.state.common.original_branch.clone().unwrap_or_default();
+            let of = format!("the new commits of {branch}");
+            let trees = [&was, &now, &ours];
+            let merged = merged(open, &open.context.repo, trees, &ours, [branch, of]).await?;
             read = Some(ours.clone());
             (final_state(open, &tip, &ours, FINAL).await?, Some(merged))
         }
@@ -184,40 +183,4 @@ async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &
     let tree = git.write_tree(&scratch).await?;
     site.repo.discard_index(&scratch)?;
     Ok(tree)
-}
-
-/// Merges the loop's work into the original branch, whose tree has changed from `was` to `now`, in the object database.
-async fn merge_with_original(
-    repo: &Repo,
-    state: &State,
-    was: &Oid,
-    now: &Oid,
-    ours: &Oid,
-) -> Result<Oid, Error> {
-    let git = &repo.git;
-    let branch = state.common.original_branch.clone().unwrap_or_default();
-    let text = |paths: Vec<Vec<u8>>| {
-        let paths = paths.iter();
-        paths.map(|path| shown(path)).collect()
-    };
-    let merged = match repo.merge_trees([was, now, ours]).await? {
-        Ok(merged) => merged,
-        Err(paths) => {
-            return Err(FinishRefusal::Conflict {
-                change: state.change.to_string(),
-                branch,
-                paths: text(paths),
-            }
-            .into());
-        }
-    };
-    let in_the_way = repo.in_the_way(&git.diff_trees(ours, &merged).await?)?;
-    if !in_the_way.is_empty() {
-        return Err(RepositoryRefusal::InTheWay {
-            of: format!("the new commits of {branch}"),
-            paths: text(in_the_way),
-        }
-        .into());
-    }
-    Ok(merged)
 }

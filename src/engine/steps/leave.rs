@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::Loop;
 use crate::engine::position::refuse_operation;
-use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
-    self, FINAL, Known, final_state, lock, target_index, work_tree_at, work_tree_now,
+    self, FINAL, Known, final_state, lock, merged, target_index, work_tree_at, work_tree_now,
 };
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
 use crate::error::Error;
 use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch};
-use crate::paths::{WorkTreePath, first_few, shown};
+use crate::paths::{WorkTreePath, first_few};
 use crate::protect::{keep_before_removal, put_gate_files_away};
 use crate::state::{self, EndPlan, EndStep, Intent, IntoPlan, Store};
 
@@ -118,25 +117,11 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     }
     let was = git.tree_of(open.state.initial()).await?;
     let branch = head.branch.as_deref().map(short_branch).map(str::to_owned);
-    let merged = match target.merge(&was, &from, ours).await? {
-        Ok(merged) => merged,
-        Err(paths) => {
-            return Err(FinishRefusal::Conflict {
-                change: open.change().to_string(),
-                branch: branch.unwrap_or_else(|| target.top.display().to_string()),
-                paths: paths.iter().map(|path| shown(path)).collect(),
-            }
-            .into());
-        }
-    };
-    let in_the_way = target.in_the_way(&git.diff_trees(&from, &merged).await?)?;
-    if !in_the_way.is_empty() {
-        return Err(RepositoryRefusal::InTheWay {
-            of: format!("the work of the loop in {}", target.top.display()),
-            paths: in_the_way.iter().map(|path| shown(path)).collect(),
-        }
-        .into());
-    }
+    let top = target.top.display().to_string();
+    let of = format!("the work of the loop in {top}");
+    let trees = git.existing_trees([&was, &from, ours]).await?;
+    let name = branch.clone().unwrap_or(top);
+    let merged = merged(open, target, trees.each_ref(), &from, [name, of]).await?;
     Ok(IntoPlan {
         worktree: WorkTreePath::new(&target.top),
         branch,
@@ -198,7 +183,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         linked.leaving = false;
     }
     open.save_for(Durability::Whole)?;
-    match removed {
+    let stays = match removed {
         Ok(Removal::Done(trash)) => {
             if let Some(trash) = trash {
                 open.tell(format!(
@@ -207,15 +192,14 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
                 ));
             }
             open.tell(format!("the loop's work tree is removed: {}", top.display()));
+            None
         }
-        Ok(Removal::Stays(why)) => open.tell(format!(
-            "the loop's work tree stays, because {why}: {}",
-            top.display()
-        )),
-        Err(error) => open.tell(format!(
-            "the loop's work tree stays, because it could not be removed ({error}): {}",
-            top.display()
-        )),
+        Ok(Removal::Stays(why)) => Some(why.to_owned()),
+        Err(error) => Some(format!("it could not be removed ({error})")),
+    };
+    if let Some(why) = stays {
+        let top = top.display();
+        open.tell(format!("the loop's work tree stays, because {why}: {top}"));
     }
     if let Some((repo, head)) = back.filter(|_| !may_exist(&top)) {
         (open.context.repo, open.context.head) = (repo, head);

@@ -1,9 +1,13 @@
-//! The final state of a loop: its work tree as it is now, and the commit that keeps it.
+//! The final state of a loop: its work tree as it is now, the commit that keeps it, and its merge into another state.
 
 use crate::engine::Loop;
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
+use crate::git::Repo;
 use crate::git::worktree::Count;
 use crate::names::Oid;
+use crate::paths::shown;
 
 /// The message of that commit.
 pub(crate) const FINAL: &str = "final state";
@@ -31,4 +35,28 @@ pub(crate) async fn final_state(open: &Loop<'_>, tip: &Oid, tree: &Oid, message:
         return Ok(tip.clone());
     }
     Ok(repo.commit_tree(tree, &[tip], message).await?)
+}
+
+/// Merges the work of the loop, in the object database: the trees are that of its beginning, that of what gets the work, and
+/// that of the work. `present` is the tree that the files have. The names of what gets the work, and of what is written.
+pub(crate) async fn merged(
+    open: &Loop<'_>,
+    repo: &Repo,
+    trees: [&Oid; 3],
+    present: &Oid,
+    [branch, of]: [String; 2],
+) -> Result<Oid, Error> {
+    let text = |paths: Vec<Vec<u8>>| paths.iter().map(|path| shown(path)).collect();
+    let merged = repo.merge_trees(trees).await?;
+    let merged = merged.map_err(|paths| FinishRefusal::Conflict {
+        change: open.change().to_string(),
+        branch,
+        paths: text(paths),
+    })?;
+    let in_the_way = repo.in_the_way(&repo.git.diff_trees(present, &merged).await?)?;
+    if in_the_way.is_empty() {
+        return Ok(merged);
+    }
+    let paths = text(in_the_way);
+    Err(RepositoryRefusal::InTheWay { of, paths }.into())
 }
