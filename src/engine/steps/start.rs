@@ -23,7 +23,7 @@ use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
-use crate::protect::{Savepoint, Site, UserRefs};
+use crate::protect::{Savepoint, Site};
 use crate::state::{Before, Common, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
 
 /// Begins a new loop. `refs` are all refs, if they are known.
@@ -56,7 +56,6 @@ pub(super) async fn begin<'o>(
             head,
             tip: plan.tip.clone(),
         }),
-        refs: Some(UserRefs::default()),
         ..Known::fresh()
     };
     transition::apply(&mut open, Intent::Start(plan), known).await?;

@@ -71,7 +71,7 @@ fn set(open: &Loop<'_>, name: &str, new: &Oid) -> Update {
     }
 }
 
-fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &mut Known) -> Transition {
+fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &Known) -> Transition {
     let before = &open.state.here.before;
     let mut updates = vec![set(open, "start", &before.snapshot)];
     updates.extend(before.anchor.as_ref().map(|anchor| set(open, "anchor", anchor)));
@@ -81,7 +81,8 @@ fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &mut Kno
         refs: Refs {
             kept: plan.kept.clone(),
             updates,
-            known: known.refs.take(),
+            // The command has chosen free names.
+            known: known.is_fresh.then(UserRefs::default),
             head: Some(open.state.loop_head()),
             ..Refs::default()
         },

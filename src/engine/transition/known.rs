@@ -4,7 +4,6 @@ use crate::engine::position::Position;
 use crate::git::Repo;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
-use crate::protect::UserRefs;
 
 /// The knowledge of the command that computed the step. After a crash nothing is known.
 #[derive(Debug, Default)]
@@ -13,8 +12,6 @@ pub(crate) struct Known {
     pub is_fresh: bool,
     /// The position of HEAD and the tip.
     pub position: Option<Position>,
-    /// All refs that a kept commit could collide with.
-    pub refs: Option<UserRefs>,
     /// The work tree, if the working index was just read from it.
     pub reading: Option<Reading>,
     /// The tree of that reading.
