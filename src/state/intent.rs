@@ -218,8 +218,6 @@ pub struct EndPlan {
     pub finished: Oid,
     /// The tip of the loop, to be deleted; absent if it stays.
     pub tip: Option<Oid>,
-    /// The branch of HEAD, for a loop that is kept; absent if it is detached.
-    pub head: Option<String>,
     /// True if the loop has not ended: it continues from a remote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
@@ -243,7 +241,6 @@ impl EndPlan {
             step,
             finished,
             tip: None,
-            head: None,
             aside: false,
             keep: false,
             original: None,

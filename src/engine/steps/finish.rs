@@ -84,7 +84,6 @@ async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
     }
     let finished = position.tip.unwrap_or_else(|| open.state.checkpoint().clone());
     let plan = EndPlan {
-        head: position.head.branch,
         aside,
         ..EndPlan::new(EndStep::Keep, finished)
     };

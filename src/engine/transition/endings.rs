@@ -3,7 +3,6 @@
 use super::files::Files;
 use super::index::Index;
 use super::phases::Transition;
-use super::refs::Refs;
 use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::engine::stash;
@@ -32,39 +31,32 @@ pub(super) fn phases(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Tr
     };
     let mut made = Transition {
         why: format!("ralph: {verb} {}", open.change()),
-        refs: Refs {
-            updates: vec![keep],
-            ..Refs::default()
-        },
+        updates: vec![keep],
         ..Transition::default()
     };
     let original = open.state.original_place();
     match plan.step {
         // Nothing that could fail lies between.
-        EndStep::Keep | EndStep::Close => made.refs.updates.extend(deletion(open, plan, position)),
+        EndStep::Keep | EndStep::Close => made.updates.extend(deletion(open, plan, position)),
         EndStep::Cleanup => {
             let head = Some(Head {
                 oid: plan.original.clone(),
                 ..original
             });
             match &plan.merged {
-                Some(merged) => (made.files, made.head) = (Some(Files::Merged(merged.clone())), head),
-                None => made.refs.head = head,
+                Some(merged) => (made.files, made.head_last) = (Some(Files::Merged(merged.clone())), head),
+                None => made.head = head,
             }
-            made.index = Some(Index::Original {
-                head: plan.original.clone(),
-                merged: plan.merged.clone(),
-                staged: plan.staged.clone(),
-            });
+            made.index = Some(Index::Original(Box::new(plan.clone())));
         }
         EndStep::Abort => {
             made.files = Some(Files::Start);
-            made.head = Some(original);
+            made.head_last = Some(original);
             made.index = Some(Index::Start);
         }
         EndStep::Leave => {
             made.into.clone_from(&plan.into);
-            made.refs.head = Some(Head {
+            made.head = Some(Head {
                 branch: None,
                 oid: Some(plan.finished.clone()),
             });
@@ -139,7 +131,7 @@ pub(super) async fn close(
 
 /// Returns advice about the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
 /// checkout of the original branch takes them away.
-pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan) -> Result<Option<What>, Error> {
+pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan, head: &Head) -> Result<Option<What>, Error> {
     let (git, state) = (&open.context.repo.git, &open.state);
     let Some(was) = state
         .common
@@ -155,7 +147,7 @@ pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan) -> Result<Option<Wha
         return Ok(None);
     }
     let original = state.original_name();
-    let checkout = match plan.head.as_deref().map(short_branch) {
+    let checkout = match head.branch.as_deref().map(short_branch) {
         Some(on) if on == original => String::new(),
         _ => format!("git checkout {} && ", typed(&original)),
     };

@@ -5,7 +5,6 @@ use super::files::Files;
 use super::index::Index;
 use super::known::Known;
 use super::phases::Transition;
-use super::refs::Refs;
 use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::engine::stash;
@@ -28,13 +27,10 @@ impl Transition {
             Intent::Checkpoint(plan) => checkpoint(open, plan, position),
             Intent::Save(plan) => Self {
                 why: "ralph: the state before an attempt".to_owned(),
-                refs: Refs {
-                    updates: vec![Update::Set {
-                        name: stash::kept(open, &plan.point.story),
-                        new: plan.point.entry.clone(),
-                    }],
-                    ..Refs::default()
-                },
+                updates: vec![Update::Set {
+                    name: stash::kept(open, &plan.point.story),
+                    new: plan.point.entry.clone(),
+                }],
                 ..Self::default()
             },
             Intent::Revert(plan) => revert(open, plan, position, known),
@@ -56,12 +52,17 @@ impl Transition {
 }
 
 /// Returns the move of the loop's tip to a commit, unless it is there.
-fn tip_to(open: &Loop<'_>, new: &Oid, position: &Position, old: Option<Oid>) -> Option<Update> {
-    (position.tip.as_ref() != Some(new)).then(|| Update::Move {
-        name: open.state.tip_ref(),
-        new: new.clone(),
-        old,
-    })
+fn tip_to(open: &Loop<'_>, new: &Oid, position: &Position, old: Option<Oid>) -> Vec<Update> {
+    let (name, new) = (open.state.tip_ref(), new.clone());
+    if position.tip.as_ref() == Some(&new) {
+        return Vec::new();
+    }
+    vec![Update::Move { name, new, old }]
+}
+
+/// Returns the move of the loop's tip to the checkpoint, from wherever it is.
+fn tip_back(open: &Loop<'_>, position: &Position) -> Vec<Update> {
+    tip_to(open, open.state.checkpoint(), position, position.tip.clone())
 }
 
 fn set(open: &Loop<'_>, name: &str, new: &Oid) -> Update {
@@ -78,14 +79,11 @@ fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &Known) 
     updates.extend(tip_to(open, open.state.checkpoint(), position, plan.tip.clone()));
     Transition {
         why: format!("ralph: start {}", open.change()),
-        refs: Refs {
-            kept: plan.kept.clone(),
-            updates,
-            // The command has chosen free names.
-            known: known.is_fresh.then(UserRefs::default),
-            head: Some(open.state.loop_head()),
-            ..Refs::default()
-        },
+        kept: plan.kept.clone(),
+        updates,
+        // The command has chosen free names.
+        known: known.is_fresh.then(UserRefs::default),
+        head: Some(open.state.loop_head()),
         index: Some(Index::First),
         ..Transition::default()
     }
@@ -93,35 +91,28 @@ fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &Known) 
 
 fn checkpoint(open: &Loop<'_>, plan: &CheckpointPlan, position: &Position) -> Transition {
     let what = plan.story.as_deref().unwrap_or("edits");
-    let update = tip_to(open, &plan.commit, position, plan.tip.clone());
     Transition {
         why: format!("ralph: checkpoint: {what}"),
-        refs: Refs {
-            kept: plan.kept.clone(),
-            updates: update.into_iter().collect(),
-            put_back: plan.put_back.clone(),
-            head: Some(open.state.loop_head()),
-            ..Refs::default()
-        },
+        kept: plan.kept.clone(),
+        updates: tip_to(open, &plan.commit, position, plan.tip.clone()),
+        put_back: plan.put_back.clone(),
+        head: Some(open.state.loop_head()),
         index: Some(Index::Next),
         ..Transition::default()
     }
 }
 
 fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known) -> Transition {
-    let update = tip_to(open, open.state.checkpoint(), position, position.tip.clone());
     // If the refs are unknown, no existing name is expected.
     let refs = open.view.refs();
     open.view.drop_users_refs();
     Transition {
         why: format!("ralph: revert {}@{}", plan.story, plan.attempt),
-        refs: Refs {
-            kept: plan.kept.clone(),
-            updates: update.into_iter().collect(),
-            put_back: plan.put_back.clone(),
-            known: refs.or_else(|| known.is_fresh.then(UserRefs::default)),
-            head: Some(open.state.loop_head()),
-        },
+        kept: plan.kept.clone(),
+        updates: tip_back(open, position),
+        put_back: plan.put_back.clone(),
+        known: refs.or_else(|| known.is_fresh.then(UserRefs::default)),
+        head: Some(open.state.loop_head()),
         files: Some(Files::BeforeAttempt {
             trash: plan.trash.clone(),
             kept: open.change().attempt_ref(&plan.story, plan.attempt),
@@ -135,20 +126,12 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
     let change = open.change();
     let mut updates = vec![set(open, "start", &open.state.here.before.snapshot)];
     updates.extend(attempts_at(open, &plan.attempts).await?);
-    updates.extend(tip_to(
-        open,
-        open.state.checkpoint(),
-        position,
-        position.tip.clone(),
-    ));
+    updates.extend(tip_back(open, position));
     Ok(Transition {
         why: format!("ralph: pull {change}"),
-        refs: Refs {
-            kept: plan.kept.clone(),
-            updates,
-            head: Some(open.state.loop_head()),
-            ..Refs::default()
-        },
+        kept: plan.kept.clone(),
+        updates,
+        head: Some(open.state.loop_head()),
         files: Some(Files::Checkpoint {
             trash: "pull",
             kept: change.ralph_ref("replaced"),

@@ -5,6 +5,7 @@ use crate::engine::Loop;
 use crate::error::Error;
 use crate::names::Oid;
 use crate::protect::{Savepoint, hide_again, users_index};
+use crate::state::EndPlan;
 
 /// The index that a work tree gets.
 pub(super) enum Index {
@@ -16,14 +17,8 @@ pub(super) enum Index {
     Brought { is_known: bool },
     /// That of the user from before the loop, byte for byte.
     Start,
-    /// One with the content of the original branch, which is at `head`.
-    Original {
-        head: Option<Oid>,
-        /// The tree that the working index has already.
-        merged: Option<Oid>,
-        /// The tree that it gets, if what was staged before the loop is staged again.
-        staged: Option<Oid>,
-    },
+    /// One with the content of the original branch, or what was staged before the loop.
+    Original(Box<EndPlan>),
     /// One with the content of the final state, for a work tree that is removed.
     Final(Oid),
 }
@@ -57,9 +52,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
             checkpoint.record_start(site).await?;
         }
         Index::Start => install_original_index(open).await?,
-        Index::Original { head, merged, staged } => {
-            install_content(open, head.as_ref(), merged, staged.as_ref()).await?;
-        }
+        Index::Original(plan) => install_content(open, &plan).await?,
         Index::Final(commit) => {
             let (repo, work) = (site.repo, site.work_index());
             repo.private_index(&repo.index(), &work, Some(&commit)).await?;
@@ -73,16 +66,13 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
     Ok(())
 }
 
-/// Installs an index with the content of `staged`, else of `head`, and with the flags that the user's had.
-async fn install_content(
-    open: &Loop<'_>,
-    head: Option<&Oid>,
-    merged: Option<Oid>,
-    staged: Option<&Oid>,
-) -> Result<(), Error> {
+/// Installs an index with the content that the plan stages, else of the original branch, and with the flags that the
+/// user's had. The working index has the merged tree already, if there is one.
+async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
     let (repo, work) = (&open.context.repo, open.site().work_index());
-    let held = match merged {
-        Some(merged) => Some(merged),
+    let (head, staged) = (plan.original.as_ref(), plan.staged.as_ref());
+    let held = match &plan.merged {
+        Some(merged) => Some(merged.clone()),
         None => {
             repo.private_index(&repo.index(), &work, head).await?;
             repo.held_tree(&work)

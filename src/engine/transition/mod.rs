@@ -2,7 +2,7 @@
 //! state's intent before it changes anything; one function makes it, for the command itself and after a crash.
 //!
 //! - `from_intent` computes its phases from the intent, `endings` those of `finish` and `abort`;
-//! - `phases` makes them in their order: `other_work_tree`, `refs`, `files`, `index`;
+//! - `phases` makes them in their order: `other_work_tree`, refs and HEAD, `files`, HEAD, `index`;
 //! - `edits` keeps what was edited after a step was cut off;
 //! - `outcome` puts the result into the state and the stash, and makes the events.
 //!
@@ -19,7 +19,6 @@ mod original;
 mod other_work_tree;
 mod outcome;
 mod phases;
-mod refs;
 
 use super::{Loop, journal};
 use crate::error::Error;
@@ -62,7 +61,7 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
     let mut events = Box::pin(outcome::enter(open, &intent, left, &position, &why)).await?;
     journal::end(open)?;
     if let Intent::End(plan) = &intent {
-        events.extend(endings::advice(open, plan).await?);
+        events.extend(endings::advice(open, plan, &position.head).await?);
     }
     Ok(events)
 }

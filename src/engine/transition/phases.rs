@@ -1,14 +1,18 @@
 //! The phases of a transition, in the order in which they are made.
 
+use std::mem::take;
+
 use super::files::{self, Files, Left};
 use super::index::{self, Index};
 use super::known::Known;
 use super::other_work_tree;
-use super::refs::Refs;
 use crate::engine::Loop;
+use crate::engine::numbers::take_numbers;
 use crate::engine::position::Position;
 use crate::error::Error;
 use crate::git::Head;
+use crate::protect::UserRefs;
+use crate::refs::{KeptRef, Update, free_names};
 use crate::state::IntoPlan;
 
 /// The targets of a step, which can be reached from wherever an earlier try was cut off. A phase that is absent costs no
@@ -19,19 +23,27 @@ pub(super) struct Transition {
     pub why: String,
     /// The other work tree that gets the work.
     pub into: Option<IntoPlan>,
-    /// The refs that move, with HEAD, and the commits that are kept.
-    pub refs: Refs,
+    /// Commits that are kept, each under its name or a free one that follows it.
+    pub kept: Vec<KeptRef>,
+    /// The refs that move.
+    pub updates: Vec<Update>,
+    /// The refs of the user's that are put back, unless they have moved again.
+    pub put_back: Vec<Update>,
+    /// The refs that a kept commit could collide with, if they are known.
+    pub known: Option<UserRefs>,
+    /// The place of HEAD, if it moves with them.
+    pub head: Option<Head>,
     /// The files of the work tree.
     pub files: Option<Files>,
     /// The place of HEAD, if it moves after the files.
-    pub head: Option<Head>,
+    pub head_last: Option<Head>,
     /// The index, and the records of the work tree.
     pub index: Option<Index>,
 }
 
 impl Transition {
     /// Makes the phases. `at` is where HEAD and the tip are.
-    pub async fn reach(self, open: &mut Loop<'_>, at: &Position, known: Known) -> Result<Left, Error> {
+    pub async fn reach(mut self, open: &mut Loop<'_>, at: &Position, known: Known) -> Result<Left, Error> {
         let mut at = at.clone();
         if let Some(into) = &self.into {
             other_work_tree::bring(open, into, known.target.as_ref()).await?;
@@ -39,14 +51,14 @@ impl Transition {
             at = open.position().await?;
         }
         let mut left = Left {
-            kept: self.refs.make(open, &at.head, &self.why).await?,
+            kept: self.move_all(open, &at.head).await?,
             ..Left::default()
         };
         if let Some(files) = self.files {
             files::reach(open, files, &at, known, &mut left).await?;
         }
         let to_head = async {
-            match &self.head {
+            match &self.head_last {
                 Some(head) if !at.head.is_at(head) => open.context.repo.set_head(head, &self.why).await,
                 _ => Ok(()),
             }
@@ -55,5 +67,54 @@ impl Transition {
         moved?;
         installed?;
         Ok(left)
+    }
+
+    /// Moves refs, and HEAD with them, in one transaction; returns the names under which commits are kept.
+    async fn move_all(&mut self, open: &Loop<'_>, from: &Head) -> Result<Vec<KeptRef>, Error> {
+        let (mut moves, put_back, why) = (take(&mut self.updates), take(&mut self.put_back), &self.why);
+        if !put_back.is_empty() {
+            moves.extend(open.read_user_refs().await?.still_possible(put_back));
+        }
+        let to = self.head.as_ref().unwrap_or(from);
+        if self.kept.is_empty() {
+            if !moves.is_empty() || to != from {
+                open.move_refs(&moves, from, to, why).await?;
+            }
+            return Ok(Vec::new());
+        }
+        let mut refs = match self.known.take() {
+            Some(known) => known,
+            None => open.read_user_refs().await?,
+        };
+        loop {
+            let (mut updates, kept) = free_names(&self.kept, |name| refs.at(name));
+            updates.extend_from_slice(&moves);
+            match open.move_refs(&updates, from, to, why).await {
+                Ok(()) => {
+                    tell_other_names(open, &self.kept, &kept);
+                    let names = kept.iter().map(|kept| kept.name.as_str());
+                    take_numbers(&open.store, &open.state.change, names)?;
+                    return Ok(kept);
+                }
+                Err(error) => {
+                    refs = open.read_user_refs().await?;
+                    // Another process may have created a ref of such a name.
+                    if free_names(&self.kept, |name| refs.at(name)).1 == kept {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn tell_other_names(open: &Loop<'_>, wanted: &[KeptRef], kept: &[KeptRef]) {
+    for (wanted, kept) in wanted.iter().zip(kept) {
+        if wanted.name != kept.name {
+            open.tell(format!(
+                "{} is another commit already, and stays; this one is kept as {}",
+                wanted.name, kept.name
+            ));
+        }
     }
 }
