@@ -119,6 +119,17 @@ fn newest(events: &[Event]) -> Option<(String, Option<u32>)> {
     Some((story.to_owned(), Some(attempt)))
 }
 
+/// Returns the number of an attempt, of the newest if none is given, and the format of its output, as far as the events
+/// have it.
+fn begun(store: &Store, story: &str, number: Option<u32>) -> Result<Option<(u32, Option<Format>)>, Error> {
+    let events = log::read_events(&store.file("events.jsonl"))?;
+    let mut all = log::begun(&events).into_iter();
+    let begun = all.rfind(|(id, other, _)| *id == story && number.is_none_or(|number| *other == number));
+    let number = number.or(begun.map(|(_, number, _)| number));
+    let format = begun.and_then(|(_, _, format)| format?.parse().ok());
+    Ok(number.map(|number| (number, format)))
+}
+
 /// Shows the output of an attempt, continuously while it is followed; returns `None` if there is no such attempt.
 async fn show(
     args: &Args,
@@ -127,17 +138,13 @@ async fn show(
     number: Option<u32>,
     stop: &Stop,
 ) -> Result<Option<Exit>, Error> {
-    let events = log::read_events(&store.file("events.jsonl"))?;
-    let mut all = log::begun(&events).into_iter();
-    let begun = all.rfind(|(id, other, _)| *id == story && number.is_none_or(|number| *other == number));
-    let Some(number) = number.or(begun.map(|(_, number, _)| number)) else {
+    let Some((number, format)) = begun(store, story, number)? else {
         return Ok(None);
     };
     let path = store.attempt_log(story, number);
     if target_of(&path)?.is_none() {
         return Ok(None);
     }
-    let format = begun.and_then(|(_, _, format)| format?.parse().ok());
     let format = (!args.raw).then_some(format.unwrap_or(Format::Auto));
     let mut output = AttemptOutput::open(&path, format)?;
     let mut printer = Printer::new(args.raw);
