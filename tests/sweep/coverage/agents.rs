@@ -72,6 +72,7 @@ pub const ROWS: &[Row] = &[
             Misdeed("stash"),
             Test("repository::work_in_the_stash_is_no_finished_story"),
             Test("side_by_side::attempt_cannot_use_a_stash_of_several_work_trees"),
+            Test("side_by_side::a_refused_stash_entry_of_a_killed_attempt_is_kept"),
         ],
     ),
     (
@@ -232,6 +233,7 @@ pub const ROWS: &[Row] = &[
         &[
             Test("subagents::a_linked_work_tree_is_no_part_of_the_work_and_a_retry_can_make_it_again"),
             Test("subagents::earlier_work_tree_and_new_one_on_an_earlier_branch_lose_nothing"),
+            Test("subagents::a_linked_work_tree_of_a_killed_attempt_is_taken_out_too"),
         ],
     ),
     (
