@@ -97,6 +97,11 @@ impl Change {
         format!("refs/ralph/{}/{rest}", self.0)
     }
 
+    /// Returns the name below which the work of an attempt's subagents is kept.
+    pub fn subagents_ref(&self, story: &str, attempt: u32) -> String {
+        self.ralph_ref(&format!("subagents/{}/{attempt}", ref_component(story)))
+    }
+
     /// Returns the ref that keeps attempt `number` of a story.
     pub fn attempt_ref(&self, story: &str, number: u32) -> String {
         self.ralph_ref(&format!("attempts/{}/{number}", ref_component(story)))

@@ -149,10 +149,16 @@ pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error
     let kept = open.state.attempt_ref().map(|name| format!("{name}-"));
     changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
     let judged = judged::ref_name(open);
-    let [gate_files, subagents] = ["gate-files", "subagents/"].map(|name| open.change().ralph_ref(name));
+    let gate_files = open.change().ralph_ref("gate-files");
+    changes.retain(|change| change.name() != judged && change.name() != gate_files);
+    // What earlier subagents did stays.
+    let subagents = open.state.current().map(|story| {
+        let of_it = open.change().subagents_ref(&story.id, story.attempt);
+        format!("{of_it}/")
+    });
     changes.retain(|change| {
-        let name = change.name();
-        name != judged && name != gate_files && !name.starts_with(&subagents)
+        let mut of_it = subagents.iter();
+        of_it.all(|of_it| !change.name().starts_with(of_it))
     });
     users_head::leave_out(open, &mut changes).await?;
     Ok(changes)

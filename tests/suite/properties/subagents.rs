@@ -89,3 +89,16 @@ fn a_linked_work_tree_of_a_killed_attempt_is_taken_out_too() {
     let agent = sandbox.agent(&format!("{MAKE}; echo '{COMPLETE}'"));
     sandbox.step("next", &agent).exits(0);
 }
+
+#[test]
+fn the_next_attempt_cannot_delete_what_an_earlier_subagent_did() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(&format!("{MAKE}; failed 'it is red'"));
+    sandbox.step("next", &agent).exits(3);
+    let kept = || sandbox.git(&["for-each-ref", "refs/ralph/add-login/subagents"]);
+    let before = kept();
+    let agent = sandbox.completing("echo x >x; rm -r .git/refs/ralph/add-login/subagents");
+    sandbox.step("retry", &agent).exits(0);
+    assert_eq!(kept(), before);
+}

@@ -29,13 +29,10 @@ async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32) -> Resu
         Some(known) => Some(known),
         None => UserRefs::recorded(open.site().slot)?,
     };
-    let place = format!("{}/{attempt}", ref_component(story));
-    let kept = open.change().ralph_ref(&format!("subagents/{place}"));
-    let trash = open
-        .site()
-        .trash()
-        .join(format!("{}.work-trees", place.replace('/', ".")));
+    let kept = open.change().subagents_ref(story, attempt);
     let site = open.site();
+    let name = format!("{}.{attempt}.work-trees", ref_component(story));
+    let trash = site.trash().join(name);
     protect::take_out_work_trees(site, refs.as_ref(), &kept, &trash, open).await?;
     open.view.drop_refs();
     Ok(())
