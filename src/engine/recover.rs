@@ -191,6 +191,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     } else if open.state.is_running() {
         repair_git_files(open, false).await?;
         if let Some(record) = judged::record(open).filter(|record| record.goes_back) {
+            put_half_written_away(open.site()).await?;
             judged::put_back(open, record).await?;
         }
         keep_judged(open).await?;

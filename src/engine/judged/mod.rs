@@ -350,12 +350,6 @@ pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Resul
 
 /// Keeps commits under refs named after the current attempt; returns the names.
 pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
-    open.keep_refs(&named(open, commits), "ralph: kept beside the judged tree")
-        .await
-}
-
-/// Names commits after the current attempt.
-pub(super) fn named(open: &Loop<'_>, commits: &[Oid]) -> Vec<KeptRef> {
     let (state, change) = (&open.state, open.change());
     let is_start = state.gate_before_work().is_some();
     let name = match state.attempted() {
@@ -363,7 +357,9 @@ pub(super) fn named(open: &Loop<'_>, commits: &[Oid]) -> Vec<KeptRef> {
         None if is_start => change.ralph_ref("start-gates"),
         None => change.ralph_ref("reviewed"),
     };
-    commits.iter().map(|oid| KeptRef::beside(&name, oid)).collect()
+    let wanted: Vec<KeptRef> = commits.iter().map(|oid| KeptRef::beside(&name, oid)).collect();
+    open.keep_refs(&wanted, "ralph: kept beside the judged tree")
+        .await
 }
 
 /// Ends the time of a judged tree: removes its ref and its records. The caller saves the state.
