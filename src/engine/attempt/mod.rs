@@ -1,4 +1,4 @@
-//! What an attempt runs, and what judges it: the loop is read here, and changed by `steps/attempt` alone.
+//! Runs an attempt and judges it. The loop is only read here: `steps/attempt` changes it.
 //!
 //! - `agent_choice` chooses the agent, `prompting` and `learnings` build its prompt.
 //! - `agent_run` makes its job, and `agent_process` runs it and listens to it, without the loop.

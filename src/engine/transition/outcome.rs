@@ -14,7 +14,7 @@ use crate::paths::first_few;
 use crate::protect::{story_backup, users_index};
 use crate::state::{CheckpointPlan, Intent, RevertPlan, Verdict};
 
-/// Puts it into the state; the caller saves. `position` is where HEAD and the tip were before the step.
+/// Puts the outcome of a step into the state; the caller saves. `position` is where HEAD and the tip were before the step.
 pub(super) async fn enter(
     open: &mut Loop<'_>,
     intent: &Intent,

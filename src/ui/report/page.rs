@@ -48,7 +48,7 @@ struct Change {
     other_stories: Vec<(String, &'static str)>,
     changes: Vec<Value>,
     failures: Vec<Value>,
-    /// Whether the attempt completed its story, its name, and the end of what it printed.
+    /// Tells whether the attempt completed its story, its name, and the end of what it printed.
     logs: Vec<(bool, String, String)>,
     gates: Vec<Value>,
     events: Vec<Value>,
