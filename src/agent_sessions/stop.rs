@@ -26,8 +26,8 @@ use crate::error::Error;
 use crate::events::{What, closings, log};
 use crate::names::{heading, typed};
 use crate::protect::story_backup;
-use crate::settings::{Configuration, Settings};
-use crate::state::{Given, Phase, Verdict};
+use crate::settings::Settings;
+use crate::state::{AgentSession, Given, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
 /// The number of reminders to a session that promises nothing before that counts as an attempt.
@@ -57,7 +57,7 @@ pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Resu
 
 async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let settings = open.settings();
-    let turn = Turn::hear(open, call);
+    let turn = Turn::hear(agent_session(open, &call.session), call);
     if matches!(open.state.phase(), Phase::Exhausted | Phase::Complete) && turn.released {
         return Ok(Answer::Nothing);
     }
@@ -79,7 +79,9 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     if turn.given.is_none() {
         forget_record(open)?;
     }
-    repair_control_files(open).await?;
+    if repair_control_files(open).await? {
+        open.context.read_configuration_again().await?;
+    }
     let (listing, story) = story_at_hand(open, &settings).await?;
     let since = turn.given.as_ref().or(prompted.as_ref()).map(|given| given.since);
     let prompt = prompt_text(open, &listing, &story, &settings)?;
@@ -132,8 +134,7 @@ struct Turn {
 
 impl Turn {
     /// Hears the session out, and notes that it is alive.
-    fn hear(open: &mut Loop<'_>, call: &HookInput) -> Self {
-        let session = agent_session(open, &call.session);
+    fn hear(session: &mut AgentSession, call: &HookInput) -> Self {
         let (message, heard) = call.heard(session.heard.as_ref());
         session.heard = heard;
         session.seen = Timestamp::now();
@@ -157,7 +158,7 @@ impl Turn {
 async fn story_at_hand(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story), Error> {
     let (listing, story) = match list_before_attempt(open).await? {
         Some(listing) => {
-            note_open(open, &listing)?;
+            note_open(&mut open.state, &listing)?;
             let story = story_to_do(&open.state, &listing)?;
             (listing, story)
         }
@@ -273,16 +274,15 @@ async fn give_next(
     })
 }
 
-/// Restores git's own files: an agent's changes to them must not decide how it is judged.
-async fn repair_control_files(open: &mut Loop<'_>) -> Result<(), Error> {
+/// Restores git's own files: an agent's changes to them must not decide how it is judged. Returns whether any
+/// had changed.
+async fn repair_control_files(open: &Loop<'_>) -> Result<bool, Error> {
     let record = open.attempt_record();
     if !record.repair_control_files(open).await? {
-        return Ok(());
+        return Ok(false);
     }
     record.repair_index(open).await?;
-    open.context.configuration = Configuration::read(&open.context.repo.git).await?;
-    open.context.configuration.describe(&mut open.context.repo);
-    Ok(())
+    Ok(true)
 }
 
 fn limited(open: &Loop<'_>, limit: &str) -> String {

@@ -133,6 +133,13 @@ impl<'o> Context<'o> {
         Ok((context, listed))
     }
 
+    /// Reads the configuration again, after it was put back.
+    pub(crate) async fn read_configuration_again(&mut self) -> Result<(), Error> {
+        self.configuration = Configuration::read(&self.repo.git).await?;
+        describe(&self.configuration, &mut self.repo);
+        Ok(())
+    }
+
     /// Goes to another work tree of the repository, and reads its configuration, which may differ.
     pub async fn at(self, top: &Path) -> Result<Self, Error> {
         let here = Git::at_top(top);

@@ -1,12 +1,12 @@
 //! Sets up the guard around the agent's git for an attempt, takes it away, and records its findings as events.
 
-use super::attempt::facts::GuardedMoves;
 use super::{Loop, shared_stash};
 use crate::error::Error;
 use crate::events::What;
-use crate::guard::{self, GitSettings, Rail};
+use crate::guard::{self, GitSettings, Rail, SeenMove};
 use crate::names::Oid;
 use crate::protect::StashList;
+use crate::protect::user_refs::OwnMove;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
@@ -56,11 +56,11 @@ async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
 }
 
 /// Takes the guard away after an attempt, once none of its processes is alive: records the ref moves that it saw, and keeps
-/// the stash entries that it refused.
-pub(crate) async fn end_attempt(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
+/// the stash entries that it refused. Returns the moves that were made.
+pub(crate) async fn end_attempt(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Vec<OwnMove>, Error> {
     let moves = remove(open, Some((story, attempt)), "the agent");
-    open.facts.made = moves.made;
-    shared_stash::keep_refused(open, moves.refused_stash, story, attempt).await
+    shared_stash::keep_refused(open, moves.refused_stash, story, attempt).await?;
+    Ok(moves.made)
 }
 
 /// Takes the guard away after other commands that ran in it.
@@ -109,6 +109,34 @@ fn remove(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMove
         open.tell(format!("refused: {who} tried to push"));
     }
     moves
+}
+
+/// Moves of refs by an attempt, as the guard saw them.
+#[derive(Default)]
+struct GuardedMoves {
+    /// The moves that were made.
+    made: Vec<OwnMove>,
+    /// The stash entries that it refused.
+    refused_stash: Vec<Oid>,
+}
+
+impl GuardedMoves {
+    /// Returns what these moves are, as the guard recorded them.
+    fn of(moves: &[SeenMove]) -> Self {
+        let target = |moved: &SeenMove| Oid::parse(moved.new.as_deref()?);
+        let (refused, made): (Vec<_>, Vec<_>) = moves.iter().partition(|moved| moved.refused);
+        Self {
+            made: made
+                .into_iter()
+                .filter_map(|moved| Some((moved.name.clone(), target(moved)?)))
+                .collect(),
+            refused_stash: refused
+                .into_iter()
+                .filter(|moved| moved.name == "refs/stash")
+                .filter_map(target)
+                .collect(),
+        }
+    }
 }
 
 /// Returns the target of a ref: an object, or the name of another ref.

@@ -4,6 +4,7 @@ use crate::engine::Loop;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::settings::{ListEdits, Settings};
+use crate::state::ListNotes;
 use crate::stories::{Listing, Story, find_again};
 
 /// Notes the stories that were done or removed in the list since this process last read it, between two attempts.
@@ -27,7 +28,7 @@ pub(crate) fn note_between(open: &mut Loop<'_>, now: &Listing) {
 /// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are
 /// gone, and of those that are done.
 pub(crate) fn note_attempt(
-    open: &mut Loop<'_>,
+    notes: &mut ListNotes,
     story: &Story,
     before: &Listing,
     now: &Listing,
@@ -42,7 +43,6 @@ pub(crate) fn note_attempt(
             Some(_) => {}
         }
     }
-    let notes = &mut open.state.common.list;
     notes.note_by_list(gone.iter().chain(&done).cloned());
     for other in &now.stories {
         if find_again(&before.stories, other).is_none() && !notes.added.contains(&other.id) {

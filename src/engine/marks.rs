@@ -24,7 +24,8 @@ pub(super) async fn mark_done(
         Mark::Agent => require_ticked(story, &listing, &open.state.source().path)?,
         Mark::Never => {}
     }
-    report_other_marks(open, story, before, &listing);
+    let others = list_growth::note_attempt(&mut open.state.common.list, story, before, &listing);
+    report_other_marks(open, others);
     if settings.mark == Mark::Auto && !open.state.source().is_by_command() {
         tick_again(open, story, before, &listing)?;
     }
@@ -34,8 +35,7 @@ pub(super) async fn mark_done(
 }
 
 /// Reports the changes to other stories, which are by the list alone.
-fn report_other_marks(open: &mut Loop<'_>, story: &Story, before: &Listing, now: &Listing) {
-    let [gone, done] = list_growth::note_attempt(open, story, before, now);
+fn report_other_marks(open: &Loop<'_>, [gone, done]: [Vec<String>; 2]) {
     if !gone.is_empty() {
         open.tell(format!(
             "warning: stories that had no attempt are no longer in the list: {}",

@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Context;
-use super::attempt::facts::Facts;
 use super::lifecycle_hooks::table::Hook;
 use super::own_output;
 use super::position::{self, Position, View};
@@ -43,8 +42,6 @@ pub struct Loop<'o> {
     pub(super) view: View,
     /// Events of this step, for hooks that run once nothing is in progress.
     pub(super) due: RefCell<Vec<Event>>,
-    /// The facts about the attempt that this process runs.
-    pub(super) facts: Facts,
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,
     /// The template of reviews, as it was when the command began.
@@ -76,7 +73,6 @@ impl<'o> Loop<'o> {
             completed: None,
             view: View::default(),
             due: RefCell::default(),
-            facts: Facts::default(),
             open_stories: None,
             review_template: RefCell::default(),
             is_recovering: false,
@@ -160,7 +156,7 @@ impl<'o> Loop<'o> {
         &mut self,
         change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
     ) -> Result<T, Error> {
-        change(&mut self.state.common.progress).map_err(|refusal| refusal_of(&self.state, refusal))
+        advance(&mut self.state, change)
     }
 
     /// Notes that the user stands for what has changed between a checkpoint and the last one; the caller saves.
@@ -360,6 +356,14 @@ impl Notices for Loop<'_> {
     fn tell(&self, message: String) {
         self.emit(What::Notice { message });
     }
+}
+
+/// Changes the progress in the state of a loop.
+pub(super) fn advance<T>(
+    state: &mut State,
+    change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
+) -> Result<T, Error> {
+    change(&mut state.common.progress).map_err(|refusal| refusal_of(state, refusal))
 }
 
 /// Refuses a step in the words of the loop that it was for.

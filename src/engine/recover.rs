@@ -1,6 +1,7 @@
 //! Recovers from a crash: completes a step that had begun to change things, ends an attempt whose process died, and
 //! reports both.
 
+use super::attempt::facts::Facts;
 use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
@@ -280,7 +281,8 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let Some(story) = open.state.current().cloned() else {
         return Ok(());
     };
-    put_right(open, &story.id, story.attempt, true).await?;
+    let mut facts = Facts::default();
+    put_right(open, &story.id, story.attempt, true, &mut facts).await?;
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
     let ended = cut_off(open, &story)?;
@@ -293,6 +295,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         verdict: Some(Verdict::Interrupted),
         reason,
         shown: None,
+        facts,
     };
     revert::undo(open, undoing, &position, left).await?;
     open.tell(format!(

@@ -6,6 +6,7 @@
 //! elsewhere git-ralph says how to have it back.
 
 use super::Loop;
+use super::attempt::facts::Facts;
 use crate::error::Error;
 use crate::fs::FileError;
 use crate::git::StashEntry;
@@ -47,12 +48,12 @@ pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
 }
 
 /// Returns the reason why an attempt that promised COMPLETE did not complete its story: it put work into the stash.
-pub(crate) async fn hidden_work(open: &Loop<'_>) -> Result<Option<String>, Error> {
-    let Some(new) = new_entries(open).await? else {
+pub(crate) async fn hidden_work(open: &Loop<'_>, facts: &Facts) -> Result<Option<String>, Error> {
+    let Some(new) = new_entries(open, facts).await? else {
         return Ok(None);
     };
     for entry in new {
-        if is_of_attempt(open, &entry).await? {
+        if is_of_attempt(open, facts, &entry).await? {
             return Ok(Some(
                 "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
             ));
@@ -62,18 +63,18 @@ pub(crate) async fn hidden_work(open: &Loop<'_>) -> Result<Option<String>, Error
 }
 
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
-pub(crate) async fn new_entries(open: &Loop<'_>) -> Result<Option<Vec<StashEntry>>, Error> {
-    let in_memory = open.facts.refs.is_some() && open.state.is_running();
+pub(crate) async fn new_entries(open: &Loop<'_>, facts: &Facts) -> Result<Option<Vec<StashEntry>>, Error> {
+    let in_memory = facts.refs.is_some() && open.state.is_running();
     if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);
     }
     let now = StashList::read(&open.context.repo).await?;
-    Ok(Some(now.not_in(&before(open)?)))
+    Ok(Some(now.not_in(&before(open, facts.stash.clone())?)))
 }
 
-fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
-    match open.facts.stash.clone() {
+fn before(open: &Loop<'_>, known: Option<StashList>) -> Result<StashList, FileError> {
+    match known {
         Some(known) => Ok(known),
         None => StashList::recorded(open.site().slot),
     }
@@ -81,10 +82,10 @@ fn before(open: &Loop<'_>) -> Result<StashList, FileError> {
 
 /// Returns whether an attempt made a new entry: the guard saw it, or it was made at a commit where HEAD of this work tree
 /// was, and that of no other work tree is.
-async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Error> {
+async fn is_of_attempt(open: &Loop<'_>, facts: &Facts, entry: &StashEntry) -> Result<bool, Error> {
     let repo = &open.context.repo;
     let was_seen = |(name, oid): &(String, _)| name == "refs/stash" && *oid == entry.oid;
-    if open.facts.made.iter().any(was_seen) || repo.layout().is_only_work_tree() {
+    if facts.made.iter().any(was_seen) || repo.layout().is_only_work_tree() {
         return Ok(true);
     }
     let parents = repo.git.parents_of(&entry.oid).await?;
@@ -99,9 +100,10 @@ async fn is_of_attempt(open: &Loop<'_>, entry: &StashEntry) -> Result<bool, Erro
     Ok(others.into_iter().all(|tree| tree.head.as_ref() != Some(made_at)))
 }
 
-/// Stores entries again that are gone since the attempt began, or says how to do so; forgets the record.
-pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
-    let before = before(open)?;
+/// Stores entries again that are gone since the attempt began, or says how to do so; forgets the record. `known` has those
+/// of then, if this process holds them.
+pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Result<(), Error> {
+    let before = before(open, known)?;
     if before.has_entries() {
         let now = StashList::read(&open.context.repo).await?;
         let mut gone = before.not_in(&now);
@@ -117,7 +119,6 @@ pub(crate) async fn put_back(open: &mut Loop<'_>) -> Result<(), Error> {
             ));
         }
     }
-    open.facts.stash = None;
     Ok(StashList::default().record(open.site().slot)?)
 }
 

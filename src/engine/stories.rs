@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::Loop;
+use super::open_loop::advance;
 use super::position::{Position, branch_tip};
 use super::watch::{self, Who};
 use crate::engine::story_refusal::StoryRefusal;
@@ -167,22 +168,22 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
         open.position().await?.require_on_branch(&open.state)?;
     }
     let listing = listing?;
-    note_open(open, &listing)?;
+    note_open(&mut open.state, &listing)?;
     Ok(listing)
 }
 
 /// Passes the open stories to the progress; the caller saves.
-pub(crate) fn note_open(open: &mut Loop<'_>, listing: &Listing) -> Result<(), Error> {
-    open.state.common.progress.skipped = open.state.still_skipped(listing);
-    let skipped = &open.state.progress().skipped;
+pub(crate) fn note_open(state: &mut State, listing: &Listing) -> Result<(), Error> {
+    state.common.progress.skipped = state.still_skipped(listing);
+    let skipped = &state.progress().skipped;
     let incomplete = listing.stories.iter();
     let incomplete =
         incomplete.filter(|story| !story.done && !story.optional && !skipped.contains(&story.id));
     let incomplete: Vec<String> = incomplete.map(|story| story.id.clone()).collect();
-    let by_list = &mut open.state.common.list.by_list;
+    let by_list = &mut state.common.list.by_list;
     by_list.retain(|id| !incomplete.contains(id));
-    open.advance(|progress| progress.listed(&incomplete))?;
-    open.state.common.listed = Some(listed(listing, &open.state.progress().skipped, None));
+    advance(state, |progress| progress.listed(&incomplete))?;
+    state.common.listed = Some(listed(listing, &state.progress().skipped, None));
     Ok(())
 }
 

@@ -24,11 +24,11 @@ fn is_open(state: &State, listing: &Listing, done: &Completed) -> bool {
 }
 
 /// Records whether the list shows a story as done that just got its checkpoint; the caller saves.
-pub(super) fn note_mark(open: &mut Loop<'_>, listing: &Listing, done: Completed) {
-    let is_open = is_open(&open.state, listing, &done);
-    open.state.common.unmarked.retain(|other| other.id != done.id);
+pub(super) fn note_mark(state: &mut State, listing: &Listing, done: Completed) {
+    let is_open = is_open(state, listing, &done);
+    state.common.unmarked.retain(|other| other.id != done.id);
     if is_open {
-        open.state.common.unmarked.push(done);
+        state.common.unmarked.push(done);
     }
 }
 
@@ -54,14 +54,14 @@ pub(super) async fn require_marks(
     settings: &Settings,
 ) -> Result<Listing, Error> {
     let before = open.state.common.unmarked.clone();
-    forget_marked(open, &listing);
+    forget_marked(&mut open.state, &listing);
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
         open.position().await?.require_on_branch(&open.state)?;
         let listed = tell_again(open, &listing).await?;
         open.view.drop_all();
         listing = stories::read_list(open).await?;
-        forget_marked(open, &listing);
+        forget_marked(&mut open.state, &listing);
         for done in listed {
             if !open.state.common.unmarked.contains(&done) {
                 open.tell(format!("the story {} is now marked as done", done.id));
@@ -76,10 +76,10 @@ pub(super) async fn require_marks(
 }
 
 /// Forgets stories that are listed as done, or no longer listed: they need no mark.
-fn forget_marked(open: &mut Loop<'_>, listing: &Listing) {
-    let mut unmarked = std::mem::take(&mut open.state.common.unmarked);
-    unmarked.retain(|done| is_open(&open.state, listing, done) || is_skipped(&open.state, done));
-    open.state.common.unmarked = unmarked;
+fn forget_marked(state: &mut State, listing: &Listing) {
+    let mut unmarked = std::mem::take(&mut state.common.unmarked);
+    unmarked.retain(|done| is_open(state, listing, done) || is_skipped(state, done));
+    state.common.unmarked = unmarked;
 }
 
 fn is_skipped(state: &State, done: &Completed) -> bool {

@@ -1,6 +1,7 @@
 //! HEAD in a loop that leaves it in its place: the user's commits are accepted, and those of an attempt are taken off the
 //! branch again, and kept.
 
+use super::attempt::facts::Facts;
 use super::position::Position;
 use super::{Loop, shared_stash};
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -103,7 +104,11 @@ pub(crate) async fn put_back(
 
 /// Leaves out the changes of an attempt that are undone, whatever its outcome: to the branch of HEAD, and to the stash, if
 /// nothing was added to it.
-pub(crate) async fn leave_out(open: &Loop<'_>, changes: &mut Vec<RefChange>) -> Result<(), Error> {
+pub(crate) async fn leave_out(
+    open: &Loop<'_>,
+    facts: &Facts,
+    changes: &mut Vec<RefChange>,
+) -> Result<(), Error> {
     if open.state.has_branch() {
         return Ok(());
     }
@@ -111,7 +116,7 @@ pub(crate) async fn leave_out(open: &Loop<'_>, changes: &mut Vec<RefChange>) -> 
     changes.retain(|change| own.as_deref() != Some(change.name()));
     let is_stash = |change: &RefChange| change.name() == "refs/stash";
     if changes.iter().any(is_stash)
-        && shared_stash::new_entries(open)
+        && shared_stash::new_entries(open, facts)
             .await?
             .is_some_and(|new| new.is_empty())
     {

@@ -156,7 +156,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
         changes.retain(|change| !change.is_put_back());
         return put_others_back(open, changes, name, who.time()).await;
     }
-    user_refs::report_ref_changes(&changes, &open.facts.made, who.time(), open);
+    user_refs::report_ref_changes(&changes, &[], who.time(), open);
     Ok(())
 }
 

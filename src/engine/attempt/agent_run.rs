@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::agent_process::AgentProcess;
+use super::facts::Facts;
 use super::learnings;
 use super::verdict::{Judgement, judge};
 use crate::agent::Agent;
@@ -219,6 +220,8 @@ pub(crate) struct Begun {
     pub since: Timestamp,
     pub log: File,
     pub run: String,
+    /// The facts about it that this process holds.
+    pub facts: Facts,
 }
 
 impl Begun {

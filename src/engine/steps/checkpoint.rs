@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
+use crate::protect::StashList;
 use crate::refs::{KeptRef, Update};
 use crate::settings::EmptyStory;
 use crate::state::{CheckpointPlan, Intent};
@@ -26,6 +27,8 @@ pub(crate) struct NewCheckpoint {
     pub body: String,
     /// Other commits that are kept, and the moves of refs that go with them.
     pub beside: (Option<KeptRef>, Option<Update>),
+    /// The stash before the attempt.
+    pub stash: Option<StashList>,
 }
 
 /// Makes a checkpoint of the work tree that was just read.
@@ -90,5 +93,9 @@ pub(super) async fn commit(
         put_back,
         closed_told: false,
     };
-    transition::take(open, Intent::Checkpoint(plan), Known::fresh()).await
+    let known = Known {
+        stash: new.stash,
+        ..Known::fresh()
+    };
+    transition::take(open, Intent::Checkpoint(plan), known).await
 }

@@ -3,6 +3,7 @@
 use super::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use super::revert::{Undoing, read_what_is_left, undo};
 use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::held;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::step_refusal::StepRefusal;
@@ -111,6 +112,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
         verdict: None,
         reason: None,
         shown: None,
+        facts: Facts::default(),
     };
     let left = read_what_is_left(open).await?;
     undo(open, undoing, &position, left).await?;

@@ -78,6 +78,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         parent: tip,
         subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
+        stash: None,
         beside: (None, None),
     };
     checkpoint::commit(open, new, &position, reading.tree).await?;

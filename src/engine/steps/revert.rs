@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::attempt::list;
+use crate::engine::attempt::facts::Facts;
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
@@ -30,6 +31,8 @@ pub(crate) struct Undoing {
     pub reason: Option<String>,
     /// The same for people, where the next prompt says less about it.
     pub shown: Option<String>,
+    /// The facts about it that this process holds.
+    pub facts: Facts,
 }
 
 /// Reads the work tree that is to be undone. Scans it once.
@@ -44,14 +47,14 @@ pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error>
 /// Keeps what an attempt left, as it was just read, and goes back to the checkpoint. Scans the work tree once.
 pub(crate) async fn undo(
     open: &mut Loop<'_>,
-    undoing: Undoing,
+    mut undoing: Undoing,
     position: &Position,
     now: Reading,
 ) -> Result<(), Error> {
     let judged = judged::record(open).map(|record| record.tree);
     let judged = judged.filter(|judged| *judged != now.tree);
     let left = judged.as_ref().unwrap_or(&now.tree).clone();
-    let (left, of_list) = list::with_left_list(open, &left).await?;
+    let (left, of_list) = list::with_left_list(open, &mut undoing.facts, &left).await?;
     let mut kept = keep(open, &undoing, position, &left).await?;
     if let Some(judged) = judged {
         kept.push(keep_beside(open, &undoing, &judged, &now.tree).await?);
@@ -59,8 +62,8 @@ pub(crate) async fn undo(
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let put_aside = autostashes(&open.context.repo).await?;
     kept.extend(put_aside.iter().map(|oid| KeptRef::beside(&name, oid)));
-    let changes = ref_changes(open).await?;
-    let own = std::mem::take(&mut open.facts.made);
+    let changes = ref_changes(open, &undoing.facts).await?;
+    let own = undoing.facts.made;
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
     let site = open.site();
@@ -87,6 +90,7 @@ pub(crate) async fn undo(
     let shown = format!("{}@{}", plan.story, plan.attempt);
     let known = Known {
         reading: Some(now),
+        stash: undoing.facts.stash,
         ..Known::fresh()
     };
     transition::take(open, Intent::Revert(plan), known).await?;
@@ -134,8 +138,8 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
 }
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
-pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error> {
-    let before = open.facts.refs.clone().filter(|_| open.state.is_running());
+pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<Vec<RefChange>, Error> {
+    let before = facts.refs.clone().filter(|_| open.state.is_running());
     let before = match before {
         Some(before) => Some(before),
         None => UserRefs::recorded(open.site().slot)?,
@@ -160,7 +164,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>) -> Result<Vec<RefChange>, Error
         let mut of_it = subagents.iter();
         of_it.all(|of_it| !change.name().starts_with(of_it))
     });
-    users_head::leave_out(open, &mut changes).await?;
+    users_head::leave_out(open, facts, &mut changes).await?;
     Ok(changes)
 }
 

@@ -2,11 +2,11 @@
 
 use super::final_state::work_tree_now;
 use super::known::Known;
+use crate::engine::Loop;
 use crate::engine::position::Position;
-use crate::engine::{Loop, journal};
 use crate::error::Error;
 use crate::fs::may_exist;
-use crate::git::clear_operations;
+use crate::git::{GitError, clear_operations};
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::protect::story_backup::{self, Origin};
@@ -42,11 +42,13 @@ pub(super) struct Left {
     pub lost: Vec<Vec<u8>>,
     /// True if something of an attempt was undone.
     pub changed: bool,
+    /// The refusal of git, after which the step is over.
+    pub refused: Option<GitError>,
 }
 
 /// Gives the work tree its files. `at` is where HEAD and the tip were.
 pub(super) async fn reach(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     files: Files,
     at: &Position,
     known: Known,
@@ -62,7 +64,10 @@ pub(super) async fn reach(
         }
         Files::BeforeAttempt { trash, kept } => before_attempt(open, &trash, kept, at, known, left).await?,
         Files::Start => go_to_start(open, known).await?,
-        Files::Attempt { tree, trash } => return switch(open, &tree, &trash).await,
+        Files::Attempt { tree, trash } => {
+            left.refused = switch(open, &tree, &trash).await?;
+            return Ok(());
+        }
         Files::Merged(merged) => merge(open, &merged, known.tree).await?,
     }
     open.view.drop_all();
@@ -125,26 +130,24 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the files the tree of an attempt. Scans the work tree once.
-async fn switch(open: &mut Loop<'_>, tree: &Oid, trash: &str) -> Result<(), Error> {
+/// Gives the files the tree of an attempt. Scans the work tree once. Returns git's refusal, after which nothing has changed.
+async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitError>, Error> {
     let now = open.read_work_tree().await?.tree;
     let site = open.site();
     let work = site.work_index();
-    // Git checks every file before it writes the first: after a refusal nothing has changed.
+    // Git checks every file before it writes the first.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
         tell_links_as_files(site, [&now, tree], open).await?;
     }
     site.repo.discard_index(&work)?;
     if let Err(refused) = switched {
-        open.state.here.restored = None;
-        journal::end(open)?;
-        return Err(refused.into());
+        return Ok(Some(refused));
     }
     if !trash.is_empty() {
         restore_from_trash(site, &site.trash().join(trash))?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Gives the files the merged content, which the working index then describes. `now` is the work tree, if that index was

@@ -4,6 +4,7 @@ use crate::engine::position::Position;
 use crate::git::Repo;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
+use crate::protect::StashList;
 
 /// The knowledge of the command that computed the step. After a crash nothing is known.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Known {
     pub tree: Option<Oid>,
     /// The work tree that gets the work, which the command holds.
     pub target: Option<Repo>,
+    /// The stash before the attempt.
+    pub stash: Option<StashList>,
 }
 
 impl Known {

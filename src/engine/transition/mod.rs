@@ -56,9 +56,14 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
         None => open.position().await?,
     };
     let transition = Transition::of(open, &intent, &position, &mut known).await?;
-    let why = transition.why.clone();
-    let left = Box::pin(transition.reach(open, &position, known)).await?;
-    let mut events = Box::pin(outcome::enter(open, &intent, left, &position, &why)).await?;
+    let (why, stash) = (transition.why.clone(), known.stash.take());
+    let mut left = Box::pin(transition.reach(open, &position, known)).await?;
+    if let Some(refused) = left.refused.take() {
+        open.state.here.restored = None;
+        journal::end(open)?;
+        return Err(refused.into());
+    }
+    let mut events = Box::pin(outcome::enter(open, &intent, left, stash, &position, &why)).await?;
     journal::end(open)?;
     if let Intent::End(plan) = &intent {
         events.extend(endings::advice(open, plan, &position.head).await?);

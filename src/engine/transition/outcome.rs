@@ -11,7 +11,7 @@ use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
-use crate::protect::{story_backup, users_index};
+use crate::protect::{StashList, story_backup, users_index};
 use crate::state::{CheckpointPlan, Intent, RevertPlan, Verdict};
 
 /// Puts the outcome of a step into the state; the caller saves. `position` is where HEAD and the tip were before the step.
@@ -19,6 +19,7 @@ pub(super) async fn enter(
     open: &mut Loop<'_>,
     intent: &Intent,
     left: Left,
+    stash: Option<StashList>,
     position: &Position,
     why: &str,
 ) -> Result<Vec<What>, Error> {
@@ -28,12 +29,12 @@ pub(super) async fn enter(
             Vec::new()
         }
         Intent::Restore(_) | Intent::Adopt(_) => Vec::new(),
-        Intent::Checkpoint(plan) => vec![accept(open, plan.clone()).await?],
+        Intent::Checkpoint(plan) => vec![accept(open, plan.clone(), stash).await?],
         Intent::Save(plan) => {
             stash::put_entry(open, plan.clone()).await?;
             Vec::new()
         }
-        Intent::Revert(plan) => fail(open, plan.clone(), left).await?,
+        Intent::Revert(plan) => fail(open, plan.clone(), left, stash).await?,
         Intent::End(plan) => vec![endings::close(open, plan, position, why).await?],
     })
 }
@@ -55,13 +56,13 @@ fn begin(open: &Loop<'_>) {
 }
 
 /// Notes a new checkpoint, and the story that it completes.
-async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan) -> Result<What, Error> {
+async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashList>) -> Result<What, Error> {
     open.state.common.checkpoint = plan.commit.clone();
     open.state.common.checkpoint_tree = plan.tree;
     open.state.here.noted = None;
     if let Some(story) = &plan.story {
         stash::drop_of(open, story).await?;
-        shared_stash::put_back(open).await?;
+        shared_stash::put_back(open, stash).await?;
         stash::keep_listed(open).await?;
     }
     if let (Some(id), Some(number), false) = (&plan.story, plan.attempt, plan.closed_told)
@@ -112,8 +113,13 @@ async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), E
 }
 
 /// Notes that an attempt has failed and is undone.
-async fn fail(open: &mut Loop<'_>, plan: RevertPlan, left: Left) -> Result<Vec<What>, Error> {
-    shared_stash::put_back(open).await?;
+async fn fail(
+    open: &mut Loop<'_>,
+    plan: RevertPlan,
+    left: Left,
+    stash: Option<StashList>,
+) -> Result<Vec<What>, Error> {
+    shared_stash::put_back(open, stash).await?;
     stash::keep_listed(open).await?;
     judged::forget(open).await?;
     open.state.end_running();

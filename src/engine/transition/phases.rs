@@ -43,7 +43,7 @@ pub(super) struct Transition {
 
 impl Transition {
     /// Makes the phases. `at` is where HEAD and the tip are.
-    pub async fn reach(mut self, open: &mut Loop<'_>, at: &Position, known: Known) -> Result<Left, Error> {
+    pub async fn reach(mut self, open: &Loop<'_>, at: &Position, known: Known) -> Result<Left, Error> {
         let mut at = at.clone();
         if let Some(into) = &self.into {
             other_work_tree::bring(open, into, known.target.as_ref()).await?;

@@ -75,7 +75,7 @@ pub(super) async fn decide(
     before: &Listing,
     outcome: &mut Outcome,
     settings: &Settings,
-    begun: &Begun,
+    begun: &mut Begun,
     is_persons_word: bool,
 ) -> Result<(Option<Base>, Result<Reading, Error>), Error> {
     if outcome.judgement.verdict == Verdict::Complete {
@@ -139,7 +139,7 @@ async fn accept(
     before: &Listing,
     outcome: &mut Outcome,
     settings: &Settings,
-    begun: &Begun,
+    begun: &mut Begun,
 ) -> Result<Base, Refused> {
     if let Some(litter) = outcome.litter {
         clear_agent_files(open, litter).await?;
@@ -156,11 +156,11 @@ async fn accept(
         review: None,
         judged: None,
     };
-    if let Some(reason) = shared_stash::hidden_work(open).await? {
+    if let Some(reason) = shared_stash::hidden_work(open, &begun.facts).await? {
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
-    let changes = revert::ref_changes(open).await?;
-    user_refs::report_ref_changes(&changes, &open.facts.made, user_refs::ATTEMPT, open);
+    let changes = revert::ref_changes(open, &begun.facts).await?;
+    user_refs::report_ref_changes(&changes, &begun.facts.made, user_refs::ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();
     if let Some(path) = checkpoint.dirty_submodule(site, open).await? {
@@ -173,18 +173,14 @@ async fn accept(
     }
     let of_agent = outcome.is_of_agent();
     let settled = if of_agent {
-        Some(list::settle(open, story, settings, begun.number).await?)
+        Some(list::settle(open, story, settings, begun).await?)
     } else {
         None
     };
-    let held = Held {
-        story,
-        begun,
-        list: settled,
-    };
+    let held = Held { story, list: settled };
     refuse_empty_work(open, outcome, settings).await?;
     base.gates = proof::run(open, story, settings, begun, of_agent).await??;
-    recheck_position(open, &mut base, &held, "the gates").await?;
+    recheck_position(open, &mut base, begun, &held, "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.
     if of_agent {
@@ -192,7 +188,7 @@ async fn accept(
         base.review = looked?;
         reviewed = judged::record(open).map(|record| record.tree);
         if base.review.is_some() {
-            recheck_position(open, &mut base, &held, "the review").await?;
+            recheck_position(open, &mut base, begun, &held, "the review").await?;
         }
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
@@ -215,7 +211,7 @@ async fn accept(
             return Err(Judgement::new(Verdict::GateFailed, &reason).into());
         }
     }
-    recheck_position(open, &mut base, &held, &format!("the hook {hook}")).await?;
+    recheck_position(open, &mut base, begun, &held, &format!("the hook {hook}")).await?;
     if open.state.source().is_by_command() {
         // A tracker marks no story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
@@ -229,7 +225,7 @@ async fn accept(
     watch::end(open, watch).await?;
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
     let held = Held { list: None, ..held };
-    recheck_position(open, &mut base, &held, "ralph.doneCommand").await?;
+    recheck_position(open, &mut base, begun, &held, "ralph.doneCommand").await?;
     Ok(base)
 }
 
@@ -250,23 +246,23 @@ async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settin
     Err(Judgement::new(Verdict::Failed, reason).into())
 }
 
-/// Names the attempt, and the list that gates, reviewer and hooks must leave as it is.
+/// Names the story, and the list that gates, reviewer and hooks must leave as it is.
 struct Held<'a> {
     story: &'a Story,
-    begun: &'a Begun,
     list: Option<list::Settled>,
 }
 
 /// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them. The
 /// list is put back to what the attempt may leave.
 async fn recheck_position(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     base: &mut Base,
+    begun: &mut Begun,
     held: &Held<'_>,
     after: &str,
 ) -> Result<(), Refused> {
     if let Some(list) = &held.list {
-        list.again(open, held.story, held.begun.number, after).await?;
+        list.again(open, held.story, begun, after).await?;
     }
     let mut position = open.position().await?;
     if position != base.position {

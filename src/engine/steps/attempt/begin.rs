@@ -19,13 +19,17 @@ use crate::settings::Settings;
 use crate::state::{Phase, Running};
 use crate::stories::{Listing, Story};
 
-/// Records what an attempt at a story that begins now can touch. One scan of the work tree.
-pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Settings) -> Result<(), Error> {
+/// Records what an attempt at a story that begins now can touch; returns what has to be held of it. One scan of the work
+/// tree.
+pub(crate) async fn take_record(
+    open: &mut Loop<'_>,
+    story: &str,
+    settings: &Settings,
+) -> Result<Facts, Error> {
     save(open, story).await?;
     if !settings.tests.pathspecs.is_empty() {
         record_excludes(open.site()).await?;
     }
-    open.facts = Facts::default();
     let stash = shared_stash::record(open).await?;
     let (site, state) = (open.site(), &open.state);
     let list = if state.source().is_by_command() {
@@ -38,14 +42,13 @@ pub(crate) async fn take_record(open: &mut Loop<'_>, story: &str, settings: &Set
     let record = open.attempt_record();
     let (held, refs) = record.take(known).await?;
     open.view.note_refs(refs.clone());
-    open.facts = Facts {
+    Ok(Facts {
         held: Some(held),
         refs: Some(refs),
         stash: Some(stash),
         list,
         ..Facts::default()
-    };
-    Ok(())
+    })
 }
 
 /// Reads the list and finds the story of this step. Completed stories must be marked as complete first; apart from
@@ -101,6 +104,7 @@ pub(crate) fn begin_at(
         since,
         log,
         run: run_name(Timestamp::now()),
+        facts: Facts::default(),
     };
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
     open.state.end_wait();

@@ -17,7 +17,7 @@ use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, unmarked
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::protect::user_refs;
+use crate::protect::{Held, user_refs};
 use crate::settings::{RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -62,10 +62,11 @@ pub(crate) async fn conclude(
     before: &Listing,
     mut outcome: Outcome,
     settings: &Settings,
-    begun: Begun,
+    mut begun: Begun,
 ) -> Result<Concluded, Error> {
-    repair(open).await?;
-    put_right(open, &story.id, begun.number, outcome.is_of_agent()).await?;
+    repair(open, begun.facts.held.take()).await?;
+    let of_agent = outcome.is_of_agent();
+    put_right(open, &story.id, begun.number, of_agent, &mut begun.facts).await?;
     unpromised::judge(open, &mut outcome, settings).await?;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     let (accepted, left) = Box::pin(decide(
@@ -74,7 +75,7 @@ pub(crate) async fn conclude(
         before,
         &mut outcome,
         settings,
-        &begun,
+        &mut begun,
         is_persons_word,
     ))
     .await?;
@@ -96,7 +97,7 @@ pub(crate) async fn conclude(
     if let Some(base) = accepted {
         let before = open.state.checkpoint().clone();
         let has_gates = !base.gates.lines.is_empty();
-        save(open, story, &begun, &outcome, &rests_on, base, left).await?;
+        save(open, story, &mut begun, &outcome, &rests_on, base, left).await?;
         if has_gates {
             look_at_submodules(open).await?;
         }
@@ -116,6 +117,7 @@ pub(crate) async fn conclude(
         verdict: Some(outcome.judgement.verdict),
         shown: shown.filter(|shown| Some(shown) != reason.as_ref()),
         reason,
+        facts: std::mem::take(&mut begun.facts),
     };
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
@@ -127,7 +129,7 @@ pub(crate) async fn conclude(
 async fn save(
     open: &mut Loop<'_>,
     story: &Story,
-    begun: &Begun,
+    begun: &mut Begun,
     outcome: &Outcome,
     rests_on: &[Basis],
     base: Base,
@@ -147,7 +149,7 @@ async fn save(
         let record = open.attempt_record();
         record.tell_deleted(open)?;
     }
-    let beside = list::take_left(open, &story.id, begun.number);
+    let beside = list::take_left(open, &mut begun.facts, &story.id, begun.number);
     let new = NewCheckpoint {
         story: Some(story.id.clone()),
         attempt: Some(begun.number),
@@ -155,6 +157,7 @@ async fn save(
         subject: checkpoint_message::subject(story),
         body: message::body(story, begun, outcome, rests_on, &gates.lines, review.as_deref()),
         beside,
+        stash: begun.facts.stash.take(),
     };
     checkpoint::save(open, new, &position, left).await?;
     user_refs::forget(open.site().slot);
@@ -190,8 +193,7 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
 }
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
-async fn repair(open: &mut Loop<'_>) -> Result<(), Error> {
-    let held = open.facts.held.take();
+async fn repair(open: &Loop<'_>, held: Option<Held>) -> Result<(), Error> {
     let record = open.attempt_record();
     if record.repair(held, open).await? {
         // If they were read before, they may have been the agent's.
@@ -217,7 +219,7 @@ fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
 async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd, Error> {
     let before = (open.state.progress().clone(), open.state.common.unmarked.clone());
     let listing = read_list(open).await?;
-    unmarked_stories::note_mark(open, &listing, Completed::of(story));
+    unmarked_stories::note_mark(&mut open.state, &listing, Completed::of(story));
     if (open.state.progress(), &open.state.common.unmarked) != (&before.0, &before.1) {
         open.save()?;
     }

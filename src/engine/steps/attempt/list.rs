@@ -2,6 +2,8 @@
 //! judges the work, and once more after each that could run what the attempt wrote.
 
 use crate::engine::Loop;
+use crate::engine::attempt::agent_run::Begun;
+use crate::engine::attempt::facts::Facts;
 use crate::engine::stories::{follow_source, list_bytes_before_attempt};
 use crate::error::Error;
 use crate::events::What;
@@ -20,8 +22,9 @@ pub(super) async fn settle(
     open: &mut Loop<'_>,
     story: &Story,
     settings: &Settings,
-    attempt: u32,
+    begun: &mut Begun,
 ) -> Result<Settled, Error> {
+    let (attempt, facts) = (begun.number, &mut begun.facts);
     let additions = match settings.list_edits {
         ListEdits::Allow => return Ok(Settled(None)),
         ListEdits::Additions => Additions::Stay,
@@ -29,7 +32,7 @@ pub(super) async fn settle(
     };
     follow_source(open);
     let source = open.state.source().clone();
-    let before = match open.facts.list.take() {
+    let before = match facts.list.take() {
         Some(before) => Some(before),
         None => list_bytes_before_attempt(open)
             .await?
@@ -45,14 +48,14 @@ pub(super) async fn settle(
         put_back(
             open,
             &before,
-            story,
-            attempt,
+            (story, attempt),
+            &mut facts.left_list,
             after.ok().as_deref(),
             (&kept.bytes, what),
         )
         .await?;
     }
-    open.facts.list = Some(before);
+    facts.list = Some(before);
     Ok(Settled(Some(kept.bytes)))
 }
 
@@ -60,12 +63,12 @@ impl Settled {
     /// Puts back what others than the attempt have made of the list since; `who` are they.
     pub async fn again(
         &self,
-        open: &mut Loop<'_>,
+        open: &Loop<'_>,
         story: &Story,
-        attempt: u32,
+        begun: &mut Begun,
         who: &str,
     ) -> Result<(), Error> {
-        let (Some(wanted), Some(before)) = (&self.0, open.facts.list.clone()) else {
+        let (Some(wanted), Some(before)) = (&self.0, &begun.facts.list) else {
             return Ok(());
         };
         let now = before.bytes_after(open.site(), open.state.source())?;
@@ -73,16 +76,24 @@ impl Settled {
             return Ok(());
         }
         let what = format!("what {who} made of it");
-        put_back(open, &before, story, attempt, now.ok().as_deref(), (wanted, what)).await
+        put_back(
+            open,
+            before,
+            (story, begun.number),
+            &mut begun.facts.left_list,
+            now.ok().as_deref(),
+            (wanted, what),
+        )
+        .await
     }
 }
 
 /// Keeps the work tree with the list as it is, and writes the list.
 async fn put_back(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     before: &StoryList,
-    story: &Story,
-    attempt: u32,
+    (story, attempt): (&Story, u32),
+    left: &mut Option<LeftList>,
     now: Option<&[u8]>,
     (wanted, what): (&[u8], String),
 ) -> Result<(), Error> {
@@ -115,7 +126,7 @@ async fn put_back(
     open.context.repo.git.update_refs(&updates, why).await?;
     open.view.drop_users_refs();
     before.write(open.site(), &source, wanted)?;
-    let is_first = open.facts.left_list.is_none();
+    let is_first = left.is_none();
     let name = found.first().map_or_else(String::new, |kept| kept.name.clone());
     let shown = shown.unwrap_or_else(|| {
         if is_first {
@@ -126,7 +137,7 @@ async fn put_back(
         }
     });
     if is_first {
-        open.facts.left_list = Some(LeftList {
+        *left = Some(LeftList {
             name: name.clone(),
             commit,
         });
@@ -143,8 +154,13 @@ async fn put_back(
 }
 
 /// Returns the attempt's version under the name of the attempt, and the deletion of the ref that kept it so far.
-pub(super) fn take_left(open: &mut Loop<'_>, story: &str, attempt: u32) -> (Option<KeptRef>, Option<Update>) {
-    let Some(LeftList { name, commit }) = open.facts.left_list.take() else {
+pub(super) fn take_left(
+    open: &Loop<'_>,
+    facts: &mut Facts,
+    story: &str,
+    attempt: u32,
+) -> (Option<KeptRef>, Option<Update>) {
+    let Some(LeftList { name, commit }) = facts.left_list.take() else {
         return (None, None);
     };
     let kept = KeptRef {
@@ -155,8 +171,12 @@ pub(super) fn take_left(open: &mut Loop<'_>, story: &str, attempt: u32) -> (Opti
 }
 
 /// Returns the tree of a refused attempt with the list as the attempt left it, and the deletion of the ref that kept that.
-pub(crate) async fn with_left_list(open: &mut Loop<'_>, now: &Oid) -> Result<(Oid, Option<Update>), Error> {
-    let Some(LeftList { name, commit }) = open.facts.left_list.take() else {
+pub(crate) async fn with_left_list(
+    open: &Loop<'_>,
+    facts: &mut Facts,
+    now: &Oid,
+) -> Result<(Oid, Option<Update>), Error> {
+    let Some(LeftList { name, commit }) = facts.left_list.take() else {
         return Ok((now.clone(), None));
     };
     let repo = &open.context.repo;

@@ -27,6 +27,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::manual_edits::commit_manual_edits;
 use crate::agent::Agent;
 use crate::engine::attempt::agent_choice::{stand_in, usual_agent};
+use crate::engine::attempt::agent_run::Begun;
 use crate::engine::attempt::backoff::{self, Backoff, Waited};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{agent_run, gates, held, prompt_text, review, unpromised};
@@ -228,8 +229,11 @@ async fn attempt_once(
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
     review::require_usable(open, &story, settings)?;
-    take_record(open, &story.id, settings).await?;
-    let begun = begin(open, step, &story, &listing, Some(&agent), settings)?;
+    let facts = take_record(open, &story.id, settings).await?;
+    let begun = Begun {
+        facts,
+        ..begin(open, step, &story, &listing, Some(&agent), settings)?
+    };
     let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());

@@ -1,6 +1,7 @@
 //! Puts the repository right after an attempt, before anything judges or keeps what it left. Its verdict and the death of
 //! git-ralph both come here.
 
+use crate::engine::attempt::facts::Facts;
 use crate::engine::steps::revert;
 use crate::engine::{Loop, guard_rail, watch};
 use crate::error::Error;
@@ -10,22 +11,23 @@ use crate::protect::{self, UserRefs, user_refs};
 /// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's
 /// work. No process of the attempt is alive, and git's own files are repaired. A person keeps their linked work trees.
 pub(crate) async fn put_right(
-    open: &mut Loop<'_>,
+    open: &Loop<'_>,
     story: &str,
     attempt: u32,
     is_of_agent: bool,
+    facts: &mut Facts,
 ) -> Result<(), Error> {
-    guard_rail::end_attempt(open, story, attempt).await?;
+    facts.made = guard_rail::end_attempt(open, story, attempt).await?;
     if is_of_agent {
-        take_out_work_trees(open, story, attempt).await?;
+        take_out_work_trees(open, story, attempt, facts).await?;
     }
     open.position().await?;
-    revert_own_refs(open).await
+    revert_own_refs(open, facts).await
 }
 
 /// Takes out the linked work trees that the attempt left inside the work tree, before anything judges what is there.
-async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
-    let refs = match open.facts.refs.clone() {
+async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: &Facts) -> Result<(), Error> {
+    let refs = match facts.refs.clone() {
         Some(known) => Some(known),
         None => UserRefs::recorded(open.site().slot)?,
     };
@@ -39,8 +41,8 @@ async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32) -> Resu
 }
 
 /// Undoes the attempt's changes to the refs that keep the loop's work, whatever its outcome.
-async fn revert_own_refs(open: &Loop<'_>) -> Result<(), Error> {
-    let changes = revert::ref_changes(open).await?;
+async fn revert_own_refs(open: &Loop<'_>, facts: &Facts) -> Result<(), Error> {
+    let changes = revert::ref_changes(open, facts).await?;
     let name = open.state.attempt_ref();
     watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
 }
