@@ -11,8 +11,8 @@ use super::session::{agent_session, other_agent_session};
 use super::usage;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::process::Ending;
-use crate::engine::attempt::agent_run::Outcome;
 use crate::engine::attempt::learnings;
+use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::{Judgement, judge};
 use crate::engine::output_tail::OutputTail;
 use crate::engine::step_refusal::StepRefusal;
@@ -105,7 +105,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         report,
         judgement,
     };
-    let judged = judge_session(open, since, &story, &listing, said, &settings, call);
+    let judged = judge_session(open, since, (listing, story.clone()), said, &settings, call);
     let end = Box::pin(judged).await?;
     match end {
         StepEnd::Checkpointed => give_next(open, call, &settings, None).await,
@@ -202,8 +202,7 @@ fn remind(
 async fn judge_session(
     open: &mut Loop<'_>,
     since: Option<Timestamp>,
-    story: &Story,
-    listing: &Listing,
+    chosen: (Listing, Story),
     said: Said,
     settings: &Settings,
     call: &HookInput,
@@ -211,7 +210,7 @@ async fn judge_session(
     let (site, state) = (open.site(), &open.state);
     story_backup::take_judged(site, state.source())?;
     let since = since.unwrap_or_else(Timestamp::now);
-    let mut begun = begin_at(open, since, Step::Manual, story, listing, None, settings)?;
+    let mut begun = begin_at(open, since, Step::Manual, chosen, None, settings)?;
     let session = agent_session(open, &call.session);
     session.attempts = session.attempts.saturating_add(1);
     session.reminders = 0;
@@ -221,8 +220,8 @@ async fn judge_session(
     }
     let mut tail = OutputTail::default();
     tail.push(said.message.as_bytes());
-    let outcome = Outcome::said(said.judgement, said.report, tail.text(), &begun);
-    let end = conclude_by_hand(open, story, listing, outcome, settings, begun).await?;
+    let outcome = Outcome::said(said.judgement, said.report, tail.text(), &begun.log);
+    let end = conclude_by_hand(open, outcome, begun).await?;
     agent_session(open, &call.session).given = None;
     Ok(end)
 }

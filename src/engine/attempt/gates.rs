@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::time::Instant;
 
-use super::agent_run::{Begun, job};
+use super::agent_run::job;
+use super::begun::Begun;
 use super::verdict::Judgement;
 use crate::agent::job::Job;
 use crate::agent::process::ProcessError;
@@ -20,7 +21,6 @@ use crate::fs::Durability;
 use crate::names::{OUTPUT, Oid};
 use crate::settings::{Settings, to_std};
 use crate::state::{RunningGate, Verdict};
-use crate::stories::Story;
 
 /// Refuses to go on without gates if the loop was begun with some that are not run any more.
 pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
@@ -33,14 +33,6 @@ pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(),
         gates: gates.clone(),
     }
     .into())
-}
-
-/// The attempt whose gates run.
-#[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
-    pub story: &'a Story,
-    pub settings: &'a Settings,
-    pub begun: &'a Begun,
 }
 
 /// One run of all gates.
@@ -73,10 +65,10 @@ impl GateTime {
 /// Runs all gates once, watched; returns the judgement of the first that fails, or the time of each.
 pub(super) async fn run_round(
     open: &Loop<'_>,
-    run: Run<'_>,
+    begun: &Begun,
     round: Round<'_>,
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
-    let confined = match boxed::of_loop(open, run.settings, Inside::Commands).await {
+    let confined = match boxed::of_loop(open, &begun.settings, Inside::Commands).await {
         Ok(confined) => confined,
         // An agent's attempt has not begun then; the user's work stays as it is.
         Err(Error::Attempt(refusal)) => {
@@ -85,36 +77,36 @@ pub(super) async fn run_round(
         Err(error) => return Err(error),
     };
     let watch = watch::begin(open, Who::Gates).await?;
-    let guard = guard_rail::set_up(open, run.settings.guard).await;
-    let mut job = job(open, run.story, run.begun, guard);
+    let guard = guard_rail::set_up(open, begun.settings.guard).await;
+    let mut job = job(open, begun, guard);
     job.walls = confined.walls;
     job.env.extend(judged(open, round.tree));
     if round.held {
         job.env.push(variable("RALPH_TESTS_HELD", "1"));
     }
-    let passed = run_all(open, run, &job, round.held).await;
+    let passed = run_all(open, begun, &job, round.held).await;
     watch::end(open, watch).await?;
     passed
 }
 
 async fn run_all(
     open: &Loop<'_>,
-    run: Run<'_>,
+    begun: &Begun,
     job: &Job,
     held: bool,
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
-    let settings = run.settings;
+    let settings = &begun.settings;
     let mut passed = Vec::new();
     for gate in &settings.verify {
         let about = About {
-            story: &run.story.id,
-            attempt: run.begun.number,
+            story: &begun.story.id,
+            attempt: begun.number,
             held,
         };
         let since = Instant::now();
         let mut failures = 0;
         let last = loop {
-            let log = run.begun.log.try_clone().map_err(ProcessError::Log)?;
+            let log = begun.log.try_clone().map_err(ProcessError::Log)?;
             match run_gate(open, gate, Some(about), job.clone(), log, settings).await? {
                 Passed::No(_) if failures < settings.verify_retries => failures += 1,
                 last => break last,

@@ -1,7 +1,9 @@
 //! Runs an attempt and judges it. The loop is only read here: `steps/attempt` changes it.
 //!
 //! - `agent_choice` chooses the agent, `prompting` and `learnings` build its prompt.
-//! - `agent_run` makes its job, and `agent_process` runs it and listens to it, without the loop.
+//! - `begun` is the attempt as a value, with the `facts` about it that are held in memory, and `outcome` what its agent's run
+//!   has come to.
+//! - `agent_run` makes the agent's job, and `agent_process` runs it and listens to it, without the loop.
 //! - `verdict` judges its report (pure).
 //! - `proof` asks the `gates`, and `held` asks them again with tests as they were.
 //! - `unpromised` lets gates judge an attempt without a promise.
@@ -12,10 +14,12 @@ pub(crate) mod agent_choice;
 mod agent_process;
 pub(crate) mod agent_run;
 pub(crate) mod backoff;
+pub(crate) mod begun;
 pub(crate) mod facts;
 pub(crate) mod gates;
 pub(crate) mod held;
 pub(crate) mod learnings;
+pub(crate) mod outcome;
 mod prompting;
 pub(crate) mod proof;
 pub(crate) mod refusal;

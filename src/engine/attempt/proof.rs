@@ -1,7 +1,7 @@
 //! What speaks for an attempt besides its word: the gates, and the gates again with tests as they were.
 
-use super::agent_run::Begun;
-use super::gates::{self, GateTime, Round, Run, run_round};
+use super::begun::Begun;
+use super::gates::{self, GateTime, Round, run_round};
 use super::held;
 use super::verdict::Judgement;
 use crate::agent::program_of;
@@ -9,8 +9,6 @@ use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::events::Basis;
 use crate::names::Oid;
-use crate::settings::Settings;
-use crate::stories::Story;
 
 /// The result of gates that passed.
 #[derive(Debug, Default)]
@@ -27,20 +25,14 @@ pub(crate) struct Gates {
 /// that fails, or their result. `of_agent` says that the work is no person's.
 pub(crate) async fn run(
     open: &Loop<'_>,
-    story: &Story,
-    settings: &Settings,
     begun: &Begun,
     of_agent: bool,
 ) -> Result<Result<Gates, Judgement>, Error> {
+    let settings = &begun.settings;
     gates::require_proven(open, settings)?;
     if settings.verify.is_empty() {
         return Ok(Ok(Gates::default()));
     }
-    let run = Run {
-        story,
-        settings,
-        begun,
-    };
     let before = open.read_work_tree().await?;
     let tree = before.tree.clone();
     // Files that the user's own rules ignore are trusted.
@@ -55,7 +47,7 @@ pub(crate) async fn run(
         tree: &tree,
         held: false,
     };
-    let ran = run_round(open, run, round).await?;
+    let ran = run_round(open, begun, round).await?;
     if ran.is_err() && of_agent {
         // The attempt is undone, and the judged tree is kept.
         return Ok(ran.map(|_| Gates::default()));
@@ -67,7 +59,7 @@ pub(crate) async fn run(
     };
     let tree = after.tree.clone();
     let after = held::see(open, tests, after).await?;
-    let proof = held::judge(open, run, &before, &after).await;
+    let proof = held::judge(open, begun, &before, &after).await;
     // It may have tests that no checkpoint takes in.
     open.context.repo.discard_index(&open.site().work_index())?;
     let proof = match proof? {

@@ -1,7 +1,7 @@
 //! Attempts that end by themselves without a promise (`ralph.noSignal=gates`): gates and the reviewer judge their work as if it
 //! had been promised.
 
-use super::agent_run::Outcome;
+use super::outcome::Outcome;
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
 use crate::engine::Loop;

@@ -2,9 +2,10 @@
 
 use super::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use super::revert::{Undoing, read_what_is_left, undo};
-use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::held;
+use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
@@ -15,28 +16,27 @@ use crate::git::GitError;
 use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::Verdict;
-use crate::stories::{Listing, Story};
 
 /// Accepts the work tree as the finished story, because the user or a driver says so.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_unfit(open).await?;
     held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
-    let (listing, story, begun) = begin(open, &options.settings).await?;
+    let begun = begin(open, &options.settings).await?;
     let (site, state) = (open.site(), &open.state);
     story_backup::take_judged(site, state.source())?;
     let outcome = Outcome::by_hand(Judgement::complete());
-    conclude_by_hand(open, &story, &listing, outcome, &options.settings, begun).await
+    conclude_by_hand(open, outcome, begun).await
 }
 
 /// Counts the story as failed, because the user or a driver says so: keeps its work, and undoes it.
 pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
     let settings = open.settings();
-    let (listing, story, begun) = begin(open, &settings).await?;
+    let begun = begin(open, &settings).await?;
     let outcome = Outcome::by_hand(Judgement {
         reason,
         ..Judgement::bare(Verdict::Failed)
     });
-    conclude_by_hand(open, &story, &listing, outcome, &settings, begun).await
+    conclude_by_hand(open, outcome, begun).await
 }
 
 /// Refuses a state whose checkpoint is not in the repository, before the story is marked.
@@ -60,26 +60,22 @@ async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     }
 }
 
-async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story, Begun), Error> {
+async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<Begun, Error> {
     open.require_live()?;
     users_head::follow(open).await?;
     open.position().await?.require_on_branch(&open.state)?;
     forget_record(open)?;
-    let (listing, story) = attempt::choose_story(open, Step::Manual, settings).await?;
-    let begun = attempt::begin(open, Step::Manual, &story, &listing, None, settings)?;
-    Ok((listing, story, begun))
+    let chosen = attempt::choose_story(open, Step::Manual, settings).await?;
+    attempt::begin(open, Step::Manual, chosen, None, settings)
 }
 
 /// Concludes an attempt that no process of git-ralph ran.
 pub(crate) async fn conclude_by_hand(
     open: &mut Loop<'_>,
-    story: &Story,
-    listing: &Listing,
     outcome: Outcome,
-    settings: &Settings,
     begun: Begun,
 ) -> Result<StepEnd, Error> {
-    match conclude(open, story, listing, outcome, settings, begun).await? {
+    match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Ok(end),
         // No agent has run whose service could be limited.
         Concluded::Broken(refusal) => Err(refusal.into()),

@@ -16,7 +16,8 @@ use std::collections::HashSet;
 
 use self::decision::{Fate, Rules};
 use self::touched::{Found, Touched, find, pathspecs};
-use super::gates::{GateTime, Round, Run, run_round};
+use super::begun::Begun;
+use super::gates::{GateTime, Round, run_round};
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
 use crate::engine::{Loop, judged};
@@ -65,11 +66,11 @@ pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<
 /// one that they left, which the working index was just read from.
 pub(super) async fn judge(
     open: &Loop<'_>,
-    run: Run<'_>,
+    begun: &Begun,
     before: &Seen,
     after: &Seen,
 ) -> Result<Result<Proof, Judgement>, Error> {
-    let settings = run.settings;
+    let settings = &begun.settings;
     if let Some(words) = before.trouble.as_ref().or(after.trouble.as_ref()) {
         let reason = format!("rules that were not there ignore new tests, and git cannot read them: {words}");
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
@@ -112,7 +113,7 @@ pub(super) async fn judge(
             let reading = open.read_work_tree().await?;
             see(open, hidden, reading).await?;
         }
-        match second_run(open, run, found, since, after.tree()).await? {
+        match second_run(open, begun, found, since, after.tree()).await? {
             Ok(seconds) => proof.seconds = seconds,
             Err(judgement) => return Ok(Err(judgement)),
         }
@@ -194,7 +195,7 @@ fn held_files(found: &Found) -> String {
 /// Runs the gates with the tests as they were, and puts back the work tree.
 async fn second_run(
     open: &Loop<'_>,
-    run: Run<'_>,
+    begun: &Begun,
     found: &Found,
     since: Since,
     tree: &Oid,
@@ -209,7 +210,7 @@ async fn second_run(
     let repo = &open.context.repo;
     let held = repo.tree_with(&scratch, tree, &entries, &away).await?;
     let record = judged::keep(open, tree, Some(&held)).await?;
-    let ran = hold_and_run(open, run, [tree, &held], &put_back).await;
+    let ran = hold_and_run(open, begun, [tree, &held], &put_back).await;
     // Whatever has happened, the work tree is first what it was.
     judged::put_back(open, record).await?;
     let files = held_files(found);
@@ -270,7 +271,7 @@ enum Held {
 
 async fn hold_and_run(
     open: &Loop<'_>,
-    run: Run<'_>,
+    begun: &Begun,
     [judged, held]: [&Oid; 2],
     put_back: &[Vec<u8>],
 ) -> Result<Held, Error> {
@@ -282,7 +283,7 @@ async fn hold_and_run(
         tree: held,
         held: true,
     };
-    let seconds = match run_round(open, run, round).await? {
+    let seconds = match run_round(open, begun, round).await? {
         Ok(seconds) => seconds,
         Err(judgement) => return Ok(Held::Failed(judgement)),
     };

@@ -18,9 +18,11 @@ mod reviewer_changes;
 use std::path::Path;
 
 use self::asking::{Answer, Ground, Work, ask};
-use super::agent_run::{Begun, Outcome, Spent, job};
+use super::agent_run::job;
 use super::backoff::{Backoff, Unavailable, Waited, wait_for_service};
+use super::begun::Begun;
 use super::gates::judged;
+use super::outcome::{Outcome, Spent};
 use super::verdict::{Judgement, Unreviewed};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
@@ -53,11 +55,10 @@ pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings
 /// judgement that ends the attempt; the outcome gets what it has used.
 pub(crate) async fn run(
     open: &Loop<'_>,
-    story: &Story,
-    settings: &Settings,
     begun: &Begun,
     outcome: &mut Outcome,
 ) -> Result<Result<Option<String>, Judgement>, Error> {
+    let settings = &begun.settings;
     let known = open.review_template.borrow().clone();
     let known = match known {
         Some(known) => Some(known),
@@ -82,7 +83,7 @@ pub(crate) async fn run(
     let mut backoff = Backoff::default();
     let mut round = 1;
     loop {
-        let answer = ask_about_attempt(open, story, settings, (begun, promised), &reviewer).await?;
+        let answer = ask_about_attempt(open, begun, promised, &reviewer).await?;
         spent.add(&answer.report);
         let why = match answer.opinion {
             Opinion::Accepted => {
@@ -130,11 +131,11 @@ fn template_path<'s>(open: &Loop<'_>, settings: &'s Settings) -> Option<&'s str>
 /// Runs the reviewer of an attempt once.
 async fn ask_about_attempt(
     open: &Loop<'_>,
-    story: &Story,
-    settings: &Settings,
-    (begun, promised): (&Begun, bool),
+    begun: &Begun,
+    promised: bool,
     reviewer: &Reviewer,
 ) -> Result<Answer, Error> {
+    let (story, settings) = (&begun.story, &begun.settings);
     let tree = open.read_work_tree().await?.tree;
     let git = &open.context.repo.git;
     let changes = git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
@@ -146,7 +147,7 @@ async fn ask_about_attempt(
         return Ok(Answer::none(why));
     }
     let guard = guard_rail::set_up(open, settings.guard).await;
-    let mut job = job(open, story, begun, guard);
+    let mut job = job(open, begun, guard);
     job.env.extend(judged(open, &tree));
     let work = Work {
         story,

@@ -2,7 +2,8 @@
 //! work may be left out of the checkpoint.
 
 use super::{list, lost_work, neighbours};
-use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::proof::{self, Gates};
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::attempt::{gates, review, unpromised};
@@ -19,7 +20,6 @@ use crate::names::Oid;
 use crate::protect::{ProtectError, user_refs};
 use crate::settings::{EmptyStory, Settings};
 use crate::state::Verdict;
-use crate::stories::{Listing, Story};
 
 /// The reason why an attempt that promised COMPLETE gets no checkpoint.
 enum Refused {
@@ -71,15 +71,12 @@ enum Judged {
 /// outcome has the reason why there is none. The user's work stays as it is then.
 pub(super) async fn decide(
     open: &mut Loop<'_>,
-    story: &Story,
-    before: &Listing,
     outcome: &mut Outcome,
-    settings: &Settings,
     begun: &mut Begun,
     is_persons_word: bool,
 ) -> Result<(Option<Base>, Result<Reading, Error>), Error> {
     if outcome.judgement.verdict == Verdict::Complete {
-        let judgement = match accept(open, story, before, outcome, settings, begun).await {
+        let judgement = match accept(open, outcome, begun).await {
             Ok(base) => {
                 let mut left = open.read_and_count().await;
                 if let (Ok(_), Some(judged)) = (&left, &base.judged) {
@@ -133,14 +130,7 @@ async fn read_refused(open: &Loop<'_>, is_persons: bool) -> Result<Reading, Erro
 
 /// Decides whether the promised work can become a checkpoint: gates, the reviewer, hooks and the mark are checked in this
 /// order.
-async fn accept(
-    open: &mut Loop<'_>,
-    story: &Story,
-    before: &Listing,
-    outcome: &mut Outcome,
-    settings: &Settings,
-    begun: &mut Begun,
-) -> Result<Base, Refused> {
+async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -> Result<Base, Refused> {
     if let Some(litter) = outcome.litter {
         clear_agent_files(open, litter).await?;
     }
@@ -173,22 +163,21 @@ async fn accept(
     }
     let of_agent = outcome.is_of_agent();
     let settled = if of_agent {
-        Some(list::settle(open, story, settings, begun).await?)
+        Some(list::settle(open, begun).await?)
     } else {
         None
     };
-    let held = Held { story, list: settled };
-    refuse_empty_work(open, outcome, settings).await?;
-    base.gates = proof::run(open, story, settings, begun, of_agent).await??;
-    recheck_position(open, &mut base, begun, &held, "the gates").await?;
+    refuse_empty_work(open, outcome, &begun.settings).await?;
+    base.gates = proof::run(open, begun, of_agent).await??;
+    recheck_position(open, &mut base, begun, settled.as_ref(), "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.
     if of_agent {
-        let looked = review::run(open, story, settings, begun, outcome).await?;
+        let looked = review::run(open, begun, outcome).await?;
         base.review = looked?;
         reviewed = judged::record(open).map(|record| record.tree);
         if base.review.is_some() {
-            recheck_position(open, &mut base, begun, &held, "the review").await?;
+            recheck_position(open, &mut base, begun, settled.as_ref(), "the review").await?;
         }
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
@@ -201,9 +190,9 @@ async fn accept(
             Judged::Tree(tree)
         });
     }
-    let ended = begun.ended(story, outcome);
+    let ended = begun.ended(outcome);
     let hook = Hook::PreCheckpoint.name();
-    match lifecycle_hooks::before_checkpoint(open, begun.about(story), ended).await? {
+    match lifecycle_hooks::before_checkpoint(open, begun.about(), ended).await? {
         None => {}
         Some(Refusal::Interrupted(signal)) => return Err(Judgement::interrupted(signal).into()),
         Some(Refusal::Failed(why, tail)) => {
@@ -211,7 +200,14 @@ async fn accept(
             return Err(Judgement::new(Verdict::GateFailed, &reason).into());
         }
     }
-    recheck_position(open, &mut base, begun, &held, &format!("the hook {hook}")).await?;
+    recheck_position(
+        open,
+        &mut base,
+        begun,
+        settled.as_ref(),
+        &format!("the hook {hook}"),
+    )
+    .await?;
     if open.state.source().is_by_command() {
         // A tracker marks no story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
@@ -221,11 +217,10 @@ async fn accept(
             .map_err(unconverted)?;
     }
     let watch = watch::begin(open, Who::Tracker).await?;
-    let marked = marks::mark_done(open, story, before, settings, begun.number).await;
+    let marked = marks::mark_done(open, &begun.story, &begun.before, &begun.settings, begun.number).await;
     watch::end(open, watch).await?;
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    let held = Held { list: None, ..held };
-    recheck_position(open, &mut base, begun, &held, "ralph.doneCommand").await?;
+    recheck_position(open, &mut base, begun, None, "ralph.doneCommand").await?;
     Ok(base)
 }
 
@@ -246,23 +241,17 @@ async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settin
     Err(Judgement::new(Verdict::Failed, reason).into())
 }
 
-/// Names the story, and the list that gates, reviewer and hooks must leave as it is.
-struct Held<'a> {
-    story: &'a Story,
-    list: Option<list::Settled>,
-}
-
 /// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them. The
 /// list is put back to what the attempt may leave.
 async fn recheck_position(
     open: &Loop<'_>,
     base: &mut Base,
     begun: &mut Begun,
-    held: &Held<'_>,
+    list: Option<&list::Settled>,
     after: &str,
 ) -> Result<(), Refused> {
-    if let Some(list) = &held.list {
-        list.again(open, held.story, begun, after).await?;
+    if let Some(list) = list {
+        list.again(open, begun, after).await?;
     }
     let mut position = open.position().await?;
     if position != base.position {

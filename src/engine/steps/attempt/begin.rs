@@ -5,7 +5,7 @@ use std::path::Path;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::agent::Agent;
-use crate::engine::attempt::agent_run::Begun;
+use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::review;
 use crate::engine::run_command::run_name;
@@ -74,13 +74,12 @@ pub(crate) async fn choose_story(
 pub(crate) fn begin(
     open: &mut Loop<'_>,
     step: Step,
-    story: &Story,
-    listing: &Listing,
+    chosen: (Listing, Story),
     agent: Option<&Agent>,
     settings: &Settings,
 ) -> Result<Begun, Error> {
     open.state.leave_session();
-    begin_at(open, Timestamp::now(), step, story, listing, agent, settings)
+    begin_at(open, Timestamp::now(), step, chosen, agent, settings)
 }
 
 /// Begins an attempt that has been running since that time.
@@ -88,30 +87,24 @@ pub(crate) fn begin_at(
     open: &mut Loop<'_>,
     since: Timestamp,
     step: Step,
-    story: &Story,
-    listing: &Listing,
+    chosen: (Listing, Story),
     agent: Option<&Agent>,
     settings: &Settings,
 ) -> Result<Begun, Error> {
+    let (before, story) = chosen;
     let number = numbers::next_number(open, &story.id)?;
     let log_path = numbers::log_of(open, &story.id, number);
     let door = open.store.door();
     let log = door
         .make_file(&log_path, 0o600)
         .map_err(|error| file_error("make", &log_path, error))?;
-    let begun = Begun {
-        number,
-        since,
-        log,
-        run: run_name(Timestamp::now()),
-        facts: Facts::default(),
-    };
+    let run = run_name(Timestamp::now());
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
     open.state.end_wait();
     open.state.here.stopped = None;
     open.state.here.noted = None;
     open.state.begin_running(Running {
-        run: begun.run.clone(),
+        run: run.clone(),
         since,
         by_hand: step == Step::Manual,
         ..Running::default()
@@ -122,7 +115,7 @@ pub(crate) fn begin_at(
         Step::Next | Step::Retry => Durability::Synced,
     })?;
     let failures = open.state.failures_of(&story.id);
-    let (done, total) = stories::progress_of(listing);
+    let (done, total) = stories::progress_of(&before);
     open.emit(What::AttemptStarted {
         story: story.id.clone(),
         title: story.title.clone(),
@@ -138,7 +131,16 @@ pub(crate) fn begin_at(
             .map(|name| format!("attempts/{}", name.to_string_lossy())),
         settings: Some(Box::new(in_force(settings, &open.context.repo.top))),
     });
-    Ok(begun)
+    Ok(Begun {
+        story,
+        before,
+        settings: settings.clone(),
+        number,
+        since,
+        log,
+        run,
+        facts: Facts::default(),
+    })
 }
 
 fn in_force(settings: &Settings, top: &Path) -> InForce {

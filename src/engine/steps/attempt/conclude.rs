@@ -3,8 +3,9 @@
 use super::accept::{Base, decide};
 use super::put_right::put_right;
 use super::{limits, list, message, refused_complete};
-use crate::engine::attempt::agent_run::{Begun, Outcome};
 use crate::engine::attempt::backoff::Unavailable;
+use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::unpromised;
 use crate::engine::attempt::verdict::{Judgement, Unreviewed};
@@ -20,7 +21,7 @@ use crate::git::worktree::Reading;
 use crate::protect::{Held, user_refs};
 use crate::settings::{RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
-use crate::stories::{Listing, Story};
+use crate::stories::Story;
 
 /// Number of complete stories in a row without a change after which the agent's promises are not believed.
 const MOST_UNCHANGED: u32 = 3;
@@ -58,36 +59,25 @@ pub(crate) enum Concluded {
 /// Concludes an attempt: makes a checkpoint, or goes back to the last one.
 pub(crate) async fn conclude(
     open: &mut Loop<'_>,
-    story: &Story,
-    before: &Listing,
     mut outcome: Outcome,
-    settings: &Settings,
     mut begun: Begun,
 ) -> Result<Concluded, Error> {
     repair(open, begun.facts.held.take()).await?;
     let of_agent = outcome.is_of_agent();
-    put_right(open, &story.id, begun.number, of_agent, &mut begun.facts).await?;
-    unpromised::judge(open, &mut outcome, settings).await?;
+    put_right(open, &begun.story.id, begun.number, of_agent, &mut begun.facts).await?;
+    unpromised::judge(open, &mut outcome, &begun.settings).await?;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
-    let (accepted, left) = Box::pin(decide(
-        open,
-        story,
-        before,
-        &mut outcome,
-        settings,
-        &mut begun,
-        is_persons_word,
-    ))
-    .await?;
+    let decided = decide(open, &mut outcome, &mut begun, is_persons_word);
+    let (accepted, left) = Box::pin(decided).await?;
     if accepted.is_none() && is_persons_word {
-        let signal = refused_complete::end(open, story, &begun, outcome).await?;
+        let signal = refused_complete::end(open, &begun, outcome).await?;
         return Ok(Concluded::End(StepEnd::Interrupted(signal)));
     }
     let size = match &left {
         Ok(left) => open.size_of(left).await,
         Err(_) => None,
     };
-    let mut ended = begun.ended(story, &outcome).with_size(size);
+    let mut ended = begun.ended(&outcome).with_size(size);
     if let Some(base) = &accepted {
         ended.rests_on = rests_on(&outcome, base);
     }
@@ -97,22 +87,22 @@ pub(crate) async fn conclude(
     if let Some(base) = accepted {
         let before = open.state.checkpoint().clone();
         let has_gates = !base.gates.lines.is_empty();
-        save(open, story, &mut begun, &outcome, &rests_on, base, left).await?;
+        save(open, &mut begun, &outcome, &rests_on, base, left).await?;
         if has_gates {
             look_at_submodules(open).await?;
         }
-        if settings.tests.release_scripts {
+        if begun.settings.tests.release_scripts {
             // The user has allowed it to change tests.
             open.stand_for(before);
             open.save()?;
         }
-        lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
-        return after_checkpoint(open, story).await.map(Concluded::End);
+        lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
+        return after_checkpoint(open, &begun.story).await.map(Concluded::End);
     }
-    let reason = reason_for_next(&outcome, settings);
+    let reason = reason_for_next(&outcome, &begun.settings);
     let shown = outcome.judgement.reason.clone();
     let undoing = Undoing {
-        story: story.id.clone(),
+        story: begun.story.id.clone(),
         attempt: begun.number,
         verdict: Some(outcome.judgement.verdict),
         shown: shown.filter(|shown| Some(shown) != reason.as_ref()),
@@ -121,14 +111,13 @@ pub(crate) async fn conclude(
     };
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
-    lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
+    lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
     after_failure(open, outcome.judgement)
 }
 
 /// Makes the checkpoint of an accepted attempt.
 async fn save(
     open: &mut Loop<'_>,
-    story: &Story,
     begun: &mut Begun,
     outcome: &Outcome,
     rests_on: &[Basis],
@@ -149,13 +138,13 @@ async fn save(
         let record = open.attempt_record();
         record.tell_deleted(open)?;
     }
-    let beside = list::take_left(open, &mut begun.facts, &story.id, begun.number);
+    let beside = list::take_left(open, begun);
     let new = NewCheckpoint {
-        story: Some(story.id.clone()),
+        story: Some(begun.story.id.clone()),
         attempt: Some(begun.number),
         parent: parent.oid,
-        subject: checkpoint_message::subject(story),
-        body: message::body(story, begun, outcome, rests_on, &gates.lines, review.as_deref()),
+        subject: checkpoint_message::subject(&begun.story),
+        body: message::body(begun, outcome, rests_on, &gates.lines, review.as_deref()),
         beside,
         stash: begun.facts.stash.take(),
     };

@@ -2,7 +2,7 @@
 //! judges the work, and once more after each that could run what the attempt wrote.
 
 use crate::engine::Loop;
-use crate::engine::attempt::agent_run::Begun;
+use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
 use crate::engine::stories::{follow_source, list_bytes_before_attempt};
 use crate::error::Error;
@@ -11,21 +11,16 @@ use crate::git::StagedEntry;
 use crate::names::{Oid, typed, typed_path};
 use crate::protect::{LeftList, StoryList};
 use crate::refs::{KeptRef, Update, free_names};
-use crate::settings::{ListEdits, Settings};
+use crate::settings::ListEdits;
 use crate::stories::{Additions, Story};
 
 /// The list that an attempt may leave; `None` if it is not held.
 pub(super) struct Settled(Option<Vec<u8>>);
 
 /// Puts back what an attempt may not change in the list of stories. Its own version is kept.
-pub(super) async fn settle(
-    open: &mut Loop<'_>,
-    story: &Story,
-    settings: &Settings,
-    begun: &mut Begun,
-) -> Result<Settled, Error> {
-    let (attempt, facts) = (begun.number, &mut begun.facts);
-    let additions = match settings.list_edits {
+pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun) -> Result<Settled, Error> {
+    let (attempt, story, facts) = (begun.number, &begun.story, &mut begun.facts);
+    let additions = match begun.settings.list_edits {
         ListEdits::Allow => return Ok(Settled(None)),
         ListEdits::Additions => Additions::Stay,
         ListEdits::None => Additions::ArePutBack,
@@ -61,13 +56,7 @@ pub(super) async fn settle(
 
 impl Settled {
     /// Puts back what others than the attempt have made of the list since; `who` are they.
-    pub async fn again(
-        &self,
-        open: &Loop<'_>,
-        story: &Story,
-        begun: &mut Begun,
-        who: &str,
-    ) -> Result<(), Error> {
+    pub async fn again(&self, open: &Loop<'_>, begun: &mut Begun, who: &str) -> Result<(), Error> {
         let (Some(wanted), Some(before)) = (&self.0, &begun.facts.list) else {
             return Ok(());
         };
@@ -79,7 +68,7 @@ impl Settled {
         put_back(
             open,
             before,
-            (story, begun.number),
+            (&begun.story, begun.number),
             &mut begun.facts.left_list,
             now.ok().as_deref(),
             (wanted, what),
@@ -154,17 +143,12 @@ async fn put_back(
 }
 
 /// Returns the attempt's version under the name of the attempt, and the deletion of the ref that kept it so far.
-pub(super) fn take_left(
-    open: &Loop<'_>,
-    facts: &mut Facts,
-    story: &str,
-    attempt: u32,
-) -> (Option<KeptRef>, Option<Update>) {
-    let Some(LeftList { name, commit }) = facts.left_list.take() else {
+pub(super) fn take_left(open: &Loop<'_>, begun: &mut Begun) -> (Option<KeptRef>, Option<Update>) {
+    let Some(LeftList { name, commit }) = begun.facts.left_list.take() else {
         return (None, None);
     };
     let kept = KeptRef {
-        name: open.state.change.attempt_ref(story, attempt),
+        name: open.state.change.attempt_ref(&begun.story.id, begun.number),
         oid: commit.clone(),
     };
     (Some(kept), Some(Update::Delete { name, old: commit }))

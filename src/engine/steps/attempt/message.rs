@@ -1,20 +1,19 @@
 //! The message of a checkpoint below its subject: trailers as in `git interpret-trailers`.
 
-use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::outcome::Outcome;
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, title};
 use crate::events::Basis;
-use crate::stories::Story;
 
 /// Returns the body of a checkpoint's message.
 pub(super) fn body(
-    story: &Story,
     begun: &Begun,
     outcome: &Outcome,
     rests_on: &[Basis],
     gates: &[String],
     review: Option<&str>,
 ) -> String {
-    let ended = begun.ended(story, outcome);
+    let (story, ended) = (&begun.story, begun.ended(outcome));
     let mut trailers = vec![(ATTEMPT_TRAILER, format!("{}@{}", story.id, begun.number))];
     if let Some(agent) = &outcome.agent {
         trailers.push(("Ralph-Agent", agent.clone()));

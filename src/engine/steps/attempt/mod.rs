@@ -27,8 +27,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::manual_edits::commit_manual_edits;
 use crate::agent::Agent;
 use crate::engine::attempt::agent_choice::{stand_in, usual_agent};
-use crate::engine::attempt::agent_run::Begun;
 use crate::engine::attempt::backoff::{self, Backoff, Waited};
+use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{agent_run, gates, held, prompt_text, review, unpromised};
 use crate::engine::boxed::{self, Inside};
@@ -232,13 +232,13 @@ async fn attempt_once(
     let facts = take_record(open, &story.id, settings).await?;
     let begun = Begun {
         facts,
-        ..begin(open, step, &story, &listing, Some(&agent), settings)?
+        ..begin(open, step, (listing, story), Some(&agent), settings)?
     };
-    let outcome = agent_run::run_agent(open, &agent, &story, &text, settings, &begun, &confined).await?;
+    let outcome = agent_run::run_agent(open, &agent, &begun, &text, &confined).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
     }
-    conclude(open, &story, &listing, outcome, settings, begun).await
+    conclude(open, outcome, begun).await
 }
 
 fn require_agent(

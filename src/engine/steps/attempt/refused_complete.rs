@@ -1,24 +1,19 @@
 //! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is the user's, so it stays, and
 //! nothing is counted.
 
-use crate::engine::attempt::agent_run::{Begun, Outcome};
+use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{Loop, judged, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
 use crate::protect::story_backup;
 use crate::state::Verdict;
-use crate::stories::Story;
 
 /// Records the refusal, takes back the marks that were made since the user typed it, and ends the attempt. Returns the
 /// signal that ended the gates.
-pub(super) async fn end(
-    open: &mut Loop<'_>,
-    story: &Story,
-    begun: &Begun,
-    outcome: Outcome,
-) -> Result<i32, Error> {
-    open.emit(What::AttemptEnded(Box::new(begun.ended(story, &outcome))));
+pub(super) async fn end(open: &mut Loop<'_>, begun: &Begun, outcome: Outcome) -> Result<i32, Error> {
+    open.emit(What::AttemptEnded(Box::new(begun.ended(&outcome))));
     let (site, state) = (open.site(), &open.state);
     story_backup::put_back_judged(site, state.source())?;
     judged::forget(open).await?;
@@ -26,12 +21,12 @@ pub(super) async fn end(
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.end_running();
     open.save()?;
-    lifecycle_hooks::tell_hooks(open, Some(begun.about(story))).await?;
+    lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
     match outcome.judgement.signal {
         Some(signal) => Ok(signal),
         None => Err(AttemptRefusal::NotComplete {
             change: open.change().to_string(),
-            story: story.id.clone(),
+            story: begun.story.id.clone(),
             reason: outcome.judgement.reason.unwrap_or_default(),
         }
         .into()),

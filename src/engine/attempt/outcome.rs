@@ -1,0 +1,124 @@
+//! The outcome of an agent's run, and what its reviews have used.
+
+use std::fs::File;
+
+use jiff::Timestamp;
+
+use super::verdict::Judgement;
+use crate::agent::decode::Report;
+use crate::agent::promise::{Heard, may_be_blocked};
+use crate::engine::boxed::Confinement;
+use crate::engine::output_tail::printed;
+use crate::events::Stretch;
+use crate::state::Verdict;
+
+/// The outcome of the agent's run, before gates and git are considered.
+pub(crate) struct Outcome {
+    pub judgement: Judgement,
+    /// Time of the agent's end; the gates after it do not count as its time.
+    pub ended: Timestamp,
+    pub exit_code: Option<i32>,
+    pub report: Option<Report>,
+    /// The agent's name for people.
+    pub agent: Option<String>,
+    /// The box in which it ran.
+    pub confined: Confinement,
+    /// The last lines of the agent's output.
+    pub tail: String,
+    /// The part of the log with that output.
+    pub output: Option<Stretch>,
+    /// The prefix of files that the agent leaves for its own use in the top directory.
+    pub litter: Option<&'static str>,
+    /// The use that the review made of its service, if there was one.
+    pub review: Option<Spent>,
+}
+
+impl Outcome {
+    /// Returns the tools that the agent was not allowed to use.
+    pub fn denied(&self) -> &[String] {
+        self.report.as_ref().map_or(&[], |report| &report.denied)
+    }
+
+    /// Returns whether an agent reported it, and not the user.
+    pub fn is_of_agent(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Returns whether an agent exited with success, and its words leave open whether the story is done: it made no
+    /// promise in whatever form, does not say that it is blocked, and no tool was denied to it.
+    pub fn is_left_unsaid(&self) -> bool {
+        let says_nothing = |report: &Report| {
+            let is_in_peace = report.suspected.is_none() && report.denied.is_empty();
+            report.heard == Heard::Nothing && is_in_peace && !may_be_blocked(&report.message.text)
+        };
+        self.judgement.verdict == Verdict::NoSignal
+            && self.exit_code == Some(0)
+            && self.report.as_ref().is_some_and(says_nothing)
+    }
+
+    /// Returns the cost of the attempt as the agent reports it, in dollars, rounded to millionths.
+    pub fn cost(&self) -> Option<f64> {
+        self.report.as_ref()?.cost_usd.map(rounded)
+    }
+
+    /// Returns whether the agent's service was never asked for anything, as far as is known.
+    pub fn never_began(&self) -> bool {
+        matches!(self.judgement.verdict, Verdict::NotStarted | Verdict::Auth)
+    }
+
+    /// Returns the outcome reported by an agent whose process is not git-ralph's; the attempt's log has its message.
+    pub fn said(judgement: Judgement, report: Report, tail: String, log: &File) -> Self {
+        Self {
+            report: Some(report),
+            tail,
+            output: printed(log, Some(0)),
+            ..Self::by_hand(judgement)
+        }
+    }
+
+    /// Returns the outcome declared by the user.
+    pub fn by_hand(judgement: Judgement) -> Self {
+        Self {
+            judgement,
+            ended: Timestamp::now(),
+            exit_code: None,
+            report: None,
+            agent: None,
+            confined: Confinement::default(),
+            tail: String::new(),
+            output: None,
+            litter: None,
+            review: None,
+        }
+    }
+}
+
+/// Returns an amount of dollars, rounded to millionths.
+fn rounded(cost: f64) -> f64 {
+    (cost * 1e6).round() / 1e6
+}
+
+/// The use that the reviews of an attempt made of their service.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Spent {
+    /// The reviewer's name, or that of its program.
+    pub reviewer: String,
+    pub cost_usd: Option<f64>,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+}
+
+impl Spent {
+    /// Adds what one more review has used.
+    pub fn add(&mut self, report: &Report) {
+        let sum = |known: Option<u64>, more: Option<u64>| match (known, more) {
+            (Some(known), Some(more)) => Some(known.saturating_add(more)),
+            (known, more) => known.or(more),
+        };
+        if let Some(cost) = report.cost_usd {
+            self.cost_usd = Some(rounded(self.cost_usd.unwrap_or(0.0) + cost));
+        }
+        self.input_tokens = sum(self.input_tokens, report.input_tokens);
+        self.output_tokens = sum(self.output_tokens, report.output_tokens);
+    }
+}
