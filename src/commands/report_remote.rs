@@ -7,7 +7,7 @@ use crate::engine::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::fs::{Below, Durability};
-use crate::git::{Repo, temporary_in};
+use crate::git::{Repo, Temporary, temporary_in};
 use crate::names::{Change, counted};
 use crate::remote::queue::{Entry, entry_of};
 use crate::remote::{Server, There, Watch};
@@ -112,7 +112,7 @@ fn outcome_of(remote: &str, entry: &Entry) -> Option<Outcome> {
 struct Files {
     /// The repository, with these files in the place of its loops.
     repo: Repo,
-    _dir: tempfile::TempDir,
+    _dir: Temporary,
 }
 
 impl Files {

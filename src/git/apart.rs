@@ -1,6 +1,7 @@
 //! A repository for one moment, beside the user's and with the user's ways to a remote: what is fetched into it changes
 //! nothing of the user's objects, of their configuration, or of the part of the history that they have.
 
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,13 +17,28 @@ use crate::fs::{Below, Durability, FileError, file_error, seen_in};
 pub struct Apart {
     /// Calls git in the user's work tree, but with this repository. It has what was fetched, and fetches nothing else.
     pub git: Git,
-    _dir: TempDir,
+    _dir: Temporary,
+}
+
+/// A directory in the git directory, which is removed when this is dropped.
+#[derive(Debug)]
+pub struct Temporary {
+    dir: TempDir,
+    /// Locked as long as this process lives.
+    _alive: Option<File>,
+}
+
+impl Temporary {
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
 }
 
 /// The beginning of the names of temporary directories in the git directory.
 const PREFIX: &str = "ralph-listing-";
 
-/// The age after which such a directory is what a killed process left: no fetch takes as long.
+/// The age after which such a directory is what a killed process left where no lock says so: no fetch takes as long.
 const LEFT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Settings that say what a repository is, and not how to reach another one.
@@ -56,17 +72,22 @@ impl Repo {
     }
 }
 
-/// Makes an empty directory in the git directory; it is removed when it is dropped.
+/// Makes an empty directory in the git directory.
 #[expect(
     clippy::disallowed_methods,
     reason = "it is right in git's directory, with a random name"
 )]
-pub fn temporary_in(git_dir: &Path) -> Result<TempDir, FileError> {
+pub fn temporary_in(git_dir: &Path) -> Result<Temporary, FileError> {
     remove_left(git_dir);
-    tempfile::Builder::new()
+    let dir = tempfile::Builder::new()
         .prefix(PREFIX)
         .tempdir_in(git_dir)
-        .map_err(|source| file_error("make a directory in", git_dir, source))
+        .map_err(|source| file_error("make a directory in", git_dir, source))?;
+    // A file system without such locks has the age.
+    let alive = File::open(dir.path())
+        .ok()
+        .filter(|alive| alive.try_lock().is_ok());
+    Ok(Temporary { dir, _alive: alive })
 }
 
 /// Removes what killed processes left. Nothing depends on it, so no error matters.
@@ -74,12 +95,19 @@ fn remove_left(git_dir: &Path) {
     let door = Below::new(git_dir);
     for entry in seen_in(git_dir) {
         let name = entry.file_name();
-        let modified = entry.metadata().and_then(|found| found.modified());
-        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
-        if name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && age.is_some_and(|age| age > LEFT) {
+        if name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && is_left(&entry.path()) {
             let _ = door.remove(Path::new(&name));
         }
     }
+}
+
+/// Returns whether a killed process left this directory. One that lives writes into it only while it has the lock.
+fn is_left(dir: &Path) -> bool {
+    let Ok(file) = File::open(dir) else { return false };
+    let modified = file.metadata().and_then(|found| found.modified());
+    let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+    let is_free = || file.try_lock().is_ok() && seen_in(dir).next().is_some();
+    age.is_some_and(|age| age > LEFT) || is_free()
 }
 
 /// Returns the text of a configuration file: the settings of one repository out of a listing (scope, then key and value),
@@ -146,26 +174,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cleanup_removes_only_old_directories_of_killed_processes() {
+    fn cleanup_removes_only_directories_of_killed_processes() {
         let dir = tempfile::tempdir().unwrap();
+        let alive = temporary_in(dir.path()).unwrap();
+        fs::write(alive.path().join("config"), "").unwrap();
+        {
+            let killed = temporary_in(dir.path()).unwrap();
+            fs::write(killed.path().join("index.lock"), "").unwrap();
+            let _ = killed.dir.keep();
+        }
+        // One that a process is just making is empty, and not locked yet.
+        fs::create_dir(dir.path().join("ralph-listing-new")).unwrap();
         let long_ago = std::time::SystemTime::now() - 2 * LEFT;
-        for (name, is_old) in [
-            ("ralph-listing-a", true),
-            ("ralph-listing-b", false),
-            ("objects", true),
-        ] {
+        for name in ["ralph-listing-old", "objects"] {
             let path = dir.path().join(name);
             fs::create_dir(&path).unwrap();
-            fs::write(path.join("config"), "").unwrap();
-            if is_old {
-                fs::File::open(&path).unwrap().set_modified(long_ago).unwrap();
-            }
+            fs::File::open(&path).unwrap().set_modified(long_ago).unwrap();
         }
         remove_left(dir.path());
         let left = fs::read_dir(dir.path()).unwrap();
         let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
-        assert_eq!(left, ["objects", "ralph-listing-b"]);
+        let mut expected = vec!["objects".into(), "ralph-listing-new".into()];
+        expected.extend(alive.path().file_name().map(ToOwned::to_owned));
+        expected.sort();
+        assert_eq!(left, expected);
     }
 
     #[test]
