@@ -6,6 +6,7 @@ use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
 use super::steps::attempt::put_right;
+use super::steps::finish_refusal::FinishRefusal;
 use super::steps::revert::Undoing;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
@@ -164,9 +165,9 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         match transition::edits_since_cut_off(open, &intent).await? {
             Some(edits) if purpose == Purpose::Look => {
                 let message = format!(
-                    "an earlier git-ralph was cut off in {step}; these files are neither as before it nor as after it: {}; \
-                     the next command that takes a step completes it, and keeps them by a ref",
-                    edits.names
+                    "an earlier git-ralph was cut off in {step}; {}; the next command that takes a step completes it, and \
+                     keeps that by a ref",
+                    edits.words
                 );
                 open.context.tell(open.change(), message);
                 return Ok(false);
@@ -174,7 +175,15 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
             Some(edits) => transition::keep_edits(open, edits).await?,
             None => {}
         }
-        transition::apply(open, intent, Known::default()).await?;
+        match transition::apply(open, intent, Known::default()).await {
+            Err(Error::Finish(refusal @ FinishRefusal::NotWritten { .. })) if purpose == Purpose::Look => {
+                let message =
+                    format!("an earlier git-ralph was cut off in {step}, which cannot go on: {refusal}");
+                open.context.tell(open.change(), message);
+                return Ok(false);
+            }
+            applied => applied?,
+        }
         open.completed = effect;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"

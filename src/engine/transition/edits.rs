@@ -16,15 +16,63 @@ use crate::paths::first_few;
 use crate::refs::KeptRef;
 use crate::state::{EndStep, Intent, RevertPlan, State};
 
-/// Edits that the rest of a step would overwrite.
+/// What was done since a step was cut off, and the rest of it would take away.
 pub(crate) struct Edits {
-    tree: Oid,
-    /// The first few files, as a text.
-    pub names: String,
+    /// The work tree, if files of it were edited.
+    tree: Option<Oid>,
+    /// The commit of a detached HEAD that no ref keeps.
+    head: Option<Oid>,
+    /// Both in words, which call the step "it".
+    pub words: String,
 }
 
-/// Finds the files that are neither as before a step that was cut off, nor as after it. One scan of the work tree.
+/// Finds the files that are neither as before a step that was cut off, nor as after it, and a commit that only HEAD has.
+/// One scan of the work tree.
 pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
+    let head = made_since(open, intent).await?;
+    let tree = edited_since(open, intent).await?;
+    let commit = head
+        .as_ref()
+        .map(|oid| format!("no ref keeps the commit {}, where HEAD is", oid.short()));
+    let files = tree.as_ref().map(|(_, files)| {
+        let names = first_few(files).join(", ");
+        format!("these files are neither as before it nor as after it: {names}")
+    });
+    let words: Vec<String> = commit.into_iter().chain(files).collect();
+    if words.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Edits {
+        tree: tree.map(|(tree, _)| tree),
+        head,
+        words: words.join(", and "),
+    }))
+}
+
+/// Returns the commit of a detached HEAD, if it was made or checked out since, and no ref keeps it.
+async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<Oid>, Error> {
+    let state = &open.state;
+    let (original, finished) = match intent {
+        Intent::Start(_) => (None, None),
+        Intent::End(plan) => (plan.original.as_ref(), Some(&plan.finished)),
+        // The plans of the others keep what they leave.
+        _ => return Ok(None),
+    };
+    let head = open.position().await?.head;
+    let Some(at) = head.oid.filter(|_| head.branch.is_none()) else {
+        return Ok(None);
+    };
+    let known = [state.common.original_head.as_ref(), original, finished];
+    if known.contains(&Some(&at)) || *state.checkpoint() == at {
+        return Ok(None);
+    }
+    let args = ["--count=1", "--contains", at.as_str()];
+    let kept = open.context.repo.git.cmd("for-each-ref", args).bytes().await?;
+    Ok(kept.is_empty().then_some(at))
+}
+
+/// Returns the tree of the work tree and the files in it that were edited since.
+async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, Vec<Vec<u8>>)>, Error> {
     let Some([from, to]) = trees(&open.state, intent) else {
         return Ok(None);
     };
@@ -47,10 +95,7 @@ pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Op
     if edited.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Edits {
-        tree: now,
-        names: first_few(&edited).join(", "),
-    }))
+    Ok(Some((now, edited)))
 }
 
 /// Returns whether a file is there and has changed since.
@@ -61,22 +106,31 @@ fn has_changed(path: &Path, since: Timestamp) -> bool {
     })
 }
 
-/// Keeps edits by a ref, and names them.
+/// Keeps edits by refs, and names them.
 pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     let message = "files as they were when a step that was cut off was completed";
     let repo = &open.context.repo;
-    let oid = repo
-        .commit_tree(&edits.tree, &[open.state.checkpoint()], message)
-        .await?;
+    let mut commits: Vec<Oid> = edits.head.into_iter().collect();
+    if let Some(tree) = edits.tree {
+        commits.push(
+            repo.commit_tree(&tree, &[open.state.checkpoint()], message)
+                .await?,
+        );
+    }
     let name = open.change().ralph_ref("replaced/1");
+    let wanted = commits.into_iter().map(|oid| KeptRef {
+        name: name.clone(),
+        oid,
+    });
+    let wanted: Vec<KeptRef> = wanted.collect();
     let kept = open
-        .keep_refs(&[KeptRef { name, oid }], "ralph: edits since a cut-off step")
+        .keep_refs(&wanted, "ralph: edits since a cut-off step")
         .await?;
-    let kept = kept.first().map_or("", |kept| kept.name.as_str());
+    let kept: Vec<String> = kept.iter().map(|kept| typed(&kept.name)).collect();
     open.tell(format!(
-        "files were neither as before nor as after a step that was cut off; they are kept: {}; to see them: git show {}",
-        edits.names,
-        typed(kept)
+        "a step was cut off, and {}; that is kept; to see it: git show {}",
+        edits.words,
+        kept.join(" ")
     ));
     Ok(())
 }

@@ -391,7 +391,7 @@ fn edits_after_a_cut_off_step_are_kept() {
         assert_eq!(sandbox.read("README.md"), "edited since\n");
         sandbox
             .ralph(&["revert", CHANGE])
-            .says("they are kept: README.md");
+            .says("neither as before it nor as after it: README.md; that is kept");
         let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:README.md"]);
         assert_eq!(kept, "edited since");
         if matches!(step[0], "next" | "revert") {

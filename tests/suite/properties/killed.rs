@@ -121,3 +121,64 @@ fn the_hooks_that_git_ralph_installed_come_back() {
     assert!(!sandbox.top.join(".git/ralph/.hooks/pre-push").exists());
     assert!(!sandbox.top.join(".git/commondir").exists());
 }
+
+/// Ends git-ralph in place of a git whose arguments match this pattern of a shell, once.
+fn kill_at(sandbox: &Sandbox, pattern: &str) {
+    let armed = sandbox.notes.join("armed");
+    fs::write(&armed, "").unwrap();
+    let body = format!(
+        "case \" $* \" in {pattern}) if rm {} 2>/dev/null; then kill -9 $PPID; exit 1; fi;; esac\nexec {} \"$@\"",
+        armed.display(),
+        sandbox.git_program().display()
+    );
+    sandbox.install("git", &body);
+}
+
+#[test]
+fn status_keeps_a_commit_made_since_a_killed_finish() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["checkout", "-q", "--detach"]);
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo new >new"))
+        .exits(0);
+    // HEAD is back, and the index is not.
+    kill_at(&sandbox, "*\" read-tree \"*|*\" update-index \"*");
+    sandbox.direct(&["finish", "--cleanup"]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "the user's"]);
+    let mine = sandbox.git(&["rev-parse", "HEAD"]);
+    let status = sandbox.ralph(&["status", CHANGE]).exits(0);
+    status.says(&format!("no ref keeps the commit {}, where HEAD is", &mine[..10]));
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), mine);
+    sandbox.ralph(&["next", CHANGE]).says("that is kept");
+    assert_eq!(
+        sandbox.git(&["rev-parse", "refs/ralph/add-login/replaced/1"]),
+        mine
+    );
+    sandbox.ralph(&["status", CHANGE]).exits(0);
+}
+
+#[test]
+fn status_shows_a_killed_finish_that_cannot_go_on() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("echo x >>README.md"))
+        .exits(0);
+    kill_at(&sandbox, "*\" read-tree \"*\" -u \"*");
+    sandbox.direct(&["finish", "--cleanup", CHANGE]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    let before = sandbox.read("README.md");
+    sandbox.write("README.md", "edited since\n");
+    for verb in ["status", "log", "stories"] {
+        let shown = sandbox.ralph(&[verb, CHANGE]).exits(0);
+        shown.says("cut off in finish, which cannot go on: cannot write the work of the loop to");
+    }
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(7);
+    assert_eq!(sandbox.read("README.md"), "edited since\n");
+    sandbox.write("README.md", &before);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert!(sandbox.read("README.md").ends_with("x\n"));
+}
