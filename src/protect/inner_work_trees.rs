@@ -10,7 +10,9 @@ use super::linked_work_trees::was_there;
 use super::trash::{free_name, move_away, put_away};
 use super::{ProtectError, Site, UserRefs};
 use crate::events::Notices;
-use crate::fs::{FileError, Links, entries_of, is_there, path_below, read_regular, read_regular_text};
+use crate::fs::{
+    FileError, Links, entries_of, is_there, may_exist, path_below, read_regular, read_regular_text,
+};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, discover, git_directories, is_same_dir};
 use crate::names::{Oid, ref_component};
@@ -43,10 +45,41 @@ pub(crate) async fn take_out(
     trash: &Path,
     notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
+    for registration in half_taken(site, trash)? {
+        take_registration(site, &registration, trash)?;
+    }
     for inner in find(site)? {
         inner.take_out(site, refs, kept, trash, notices).await?;
     }
     Ok(())
+}
+
+/// Finds the registrations of those whose directories a git-ralph that was killed has moved to the trash.
+fn half_taken(site: Site<'_>, trash: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let is_half_taken = |registration: &PathBuf| {
+        let dir = dir_of(registration)?;
+        let path = dir.strip_prefix(&site.repo.top).ok()?;
+        Some(!may_exist(&dir) && may_exist(&trash.join(path)))
+    };
+    let registrations = entries_of(&site.repo.common_dir.join("worktrees"))?.into_iter();
+    let registrations = registrations.map(|entry| entry.path());
+    Ok(registrations
+        .filter(|registration| is_half_taken(registration).unwrap_or(false))
+        .collect())
+}
+
+/// Returns the top directory of a linked work tree, as git has registered it.
+fn dir_of(registration: &Path) -> Option<PathBuf> {
+    let link = read_regular(&registration.join("gitdir"), Links::Refused, MOST).ok()?;
+    let link = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
+    link.parent().map(Path::to_owned)
+}
+
+/// Moves what git knows of one to the trash.
+fn take_registration(site: Site<'_>, registration: &Path, trash: &Path) -> Result<(), ProtectError> {
+    let id = registration.file_name().unwrap_or_default();
+    let place = trash.join("registrations").join(id);
+    Ok(move_away(site, registration, &free_name(&place)?)?)
 }
 
 /// Finds them, the innermost first. Both ends have to agree: the files of one alone prove nothing.
@@ -54,15 +87,12 @@ fn find(site: Site<'_>) -> Result<Vec<Inner>, FileError> {
     let mut found = Vec::new();
     for entry in entries_of(&site.repo.common_dir.join("worktrees"))? {
         let registration = entry.path();
-        let line = |name: &str| read_regular(&registration.join(name), Links::Refused, MOST).ok();
-        let Some(link) = line("gitdir") else { continue };
-        let link = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
-        let is_loops = line("locked").is_some_and(|reason| reason.starts_with(OF_LOOP.as_bytes()));
-        let Some(dir) = link
-            .parent()
-            .filter(|_| !is_loops)
-            .and_then(|dir| dir.canonicalize().ok())
-        else {
+        let Some(named) = dir_of(&registration) else {
+            continue;
+        };
+        let locked = read_regular(&registration.join("locked"), Links::Refused, MOST);
+        let is_loops = locked.is_ok_and(|reason| reason.starts_with(OF_LOOP.as_bytes()));
+        let Some(dir) = named.canonicalize().ok().filter(|_| !is_loops) else {
             continue;
         };
         let inside = dir
@@ -78,7 +108,7 @@ fn find(site: Site<'_>) -> Result<Vec<Inner>, FileError> {
                 && is_same_dir(&layout.common_dir, &site.repo.common_dir)
         });
         let is_file = read_regular_text(&dir.join(".git"), Links::Refused, MOST).is_ok();
-        if agrees && is_file && !was_there(site, link.parent().unwrap_or(&dir))? {
+        if agrees && is_file && !was_there(site, &named)? {
             found.push(Inner {
                 path,
                 registration,
@@ -99,11 +129,11 @@ impl Inner {
         trash: &Path,
         notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
-        let registrations = trash.join("registrations");
         // It can name filters, which git would run.
         let config = self.registration.join("config.worktree");
         if is_there(&config)? {
-            let place = registrations.join(&self.id).with_extension("config.worktree");
+            let place = trash.join("registrations").join(&self.id);
+            let place = place.with_extension("config.worktree");
             move_away(site, &config, &free_name(&place)?)?;
         }
         let dir = path_below(&site.repo.top, &self.path);
@@ -142,20 +172,15 @@ impl Inner {
                 .find(|found| found.name == name)
                 .map(|found| found.oid.clone())
         };
-        let (updates, names) = free_names(&wanted, at);
+        let (mut updates, names) = free_names(&wanted, at);
+        // With them, because a kill between would leave a branch of which nothing says whose it is.
+        if let (Some(name), Some(old)) = (made, head.oid) {
+            updates.push(Update::Delete { name, old });
+        }
         git.update_refs(&updates, "ralph: a work tree inside an attempt's")
             .await?;
         put_away(site, &[], &self.path, trash)?;
-        move_away(
-            site,
-            &self.registration,
-            &free_name(&registrations.join(&self.id))?,
-        )?;
-        if let (Some(name), Some(old)) = (made, head.oid) {
-            let gone = Update::Delete { name, old };
-            git.update_refs(&[gone], "ralph: a work tree inside an attempt's")
-                .await?;
-        }
+        take_registration(site, &self.registration, trash)?;
         let names: Vec<&str> = names.iter().map(|kept| kept.name.as_str()).collect();
         notices.tell(format!(
             "the attempt left a linked work tree in {}, which is no part of its work: it is moved to {}, and its work is kept as {}",

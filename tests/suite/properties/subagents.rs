@@ -102,3 +102,49 @@ fn the_next_attempt_cannot_delete_what_an_earlier_subagent_did() {
     sandbox.step("retry", &agent).exits(0);
     assert_eq!(kept(), before);
 }
+
+#[test]
+fn a_retry_can_make_a_work_tree_again_that_was_half_taken_out() {
+    let made_again = |sandbox: &Sandbox| {
+        sandbox.ralph(&["status"]).exits(0);
+        let agent = sandbox.agent(&format!("{MAKE}; echo '{COMPLETE}'"));
+        sandbox.step("next", &agent).exits(0);
+        assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+        let names = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/heads"]);
+        assert!(!names.contains("worktree-agent-1"), "{names}");
+    };
+    // Git-ralph is killed before it keeps the work, or right after that.
+    for keeps in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let agent = sandbox.agent(&format!("{MAKE}; echo '{COMPLETE}'"));
+        let (git, armed) = (sandbox.git_program(), sandbox.notes.join("armed"));
+        std::fs::write(&armed, "").unwrap();
+        let body = format!(
+            "case \"$*\" in *'a work tree inside an attempt'*) if rm {armed} 2>/dev/null; then\n\
+             {keeps} && {git} \"$@\"; kill -9 $PPID; exit 1; fi;; esac\nexec {git} \"$@\"",
+            armed = armed.display(),
+            git = git.display(),
+        );
+        sandbox.install("git", &body);
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        std::fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        made_again(&sandbox);
+    }
+    // It is killed between the files and what git knows of them.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(&format!("{MAKE}; kill -9 $(ps -o ppid= -p $PPID)"));
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    let trash = sandbox
+        .top
+        .join(".git/ralph/add-login/trash/1.1.work-trees/.claude/worktrees");
+    std::fs::create_dir_all(&trash).unwrap();
+    std::fs::rename(
+        sandbox.top.join(".claude/worktrees/agent-1"),
+        trash.join("agent-1"),
+    )
+    .unwrap();
+    sandbox.git(&["update-ref", "-d", "refs/heads/worktree-agent-1"]);
+    made_again(&sandbox);
+}
