@@ -17,8 +17,9 @@ use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_there, path_below, read_if_there, read_regular_text,
     umask_now,
 };
+use crate::git::index_file::compare;
 use crate::git::worktree::{Count, Whose};
-use crate::git::{Head, Repo, autostashes, clear_operations, discover, git_directories};
+use crate::git::{GitError, Head, Repo, autostashes, clear_operations, discover, git_directories, locks};
 use crate::names::{Oid, short_branch};
 use crate::paths::{is_of_work_tree, percent_decode, percent_encode, shown};
 use crate::refs::{KeptRef, Update};
@@ -129,6 +130,13 @@ impl Savepoint {
                  again: git submodule update --init {shown}"
             )));
         };
+        let mut stale = locks::of_git(&repo);
+        stale.extend(
+            was.branch
+                .iter()
+                .map(|name| repo.common_dir.join(format!("{name}.lock"))),
+        );
+        locks::remove_stale(&repo, &stale).await?;
         let git = &repo.git;
         let work = site.file("submodule.index");
         let base = head.oid.clone().unwrap_or_else(|| was.oid.clone());
@@ -148,7 +156,7 @@ impl Savepoint {
             branch: was.branch.clone(),
             oid: Some(was.oid.clone()),
         };
-        if head == stands && now.tree == target {
+        if head == stands && now.tree == target && is_indexed(&repo, &work)? {
             return Ok(None);
         }
         let why = format!("ralph: {kept}");
@@ -222,6 +230,16 @@ impl Savepoint {
         repo.git = repo.git.with_own_identity(true).with_settings(settings);
         Ok(Some((repo, head)))
     }
+}
+
+/// Returns whether the index of a repository has the same content as this one.
+fn is_indexed(repo: &Repo, work: &Path) -> Result<bool, GitError> {
+    let (was, is) = (repo.read_index_or_none(&repo.index())?, repo.read_index(work)?);
+    let mut same = true;
+    compare(&was, &is, |was, is| {
+        same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
+    });
+    Ok(same)
 }
 
 /// Has the repository of the submodule in this directory work here again: with another place, or one that is gone, git can

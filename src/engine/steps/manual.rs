@@ -91,7 +91,10 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     let position = open.position().await?;
     let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
     if at_tip && position.is_on_branch(&open.state) && open.is_at_checkpoint().await? {
-        return Ok(false);
+        let checkpoint = open.checkpoint();
+        if checkpoint.dirty_submodule(open.site(), open).await?.is_none() {
+            return Ok(false);
+        }
     }
     let listing = listing_of(&open.state, &open.context.repo.top).await.ok();
     let story = listing

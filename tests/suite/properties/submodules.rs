@@ -234,3 +234,54 @@ fn a_gate_that_writes_into_a_submodule_fails_no_attempt() {
     assert_eq!(sandbox.attempts().len(), 1);
     assert_eq!(sandbox.verdict(), "complete");
 }
+
+#[test]
+fn index_of_a_submodule_comes_back_after_a_kill() {
+    let commits = format!("{GIT} echo committed >lib/b; in_lib add b; in_lib commit -qm b; git add lib");
+    for verb in ["next", "abort"] {
+        let sandbox = started();
+        let before = in_lib(&sandbox, &["rev-parse", "HEAD"]);
+        if verb == "abort" {
+            sandbox.step("next", &sandbox.completing(&commits)).exits(0);
+        }
+        // Git-ralph is killed between the submodule's files and its index.
+        let (git, armed) = (sandbox.git_program(), sandbox.notes.join("armed"));
+        fs::write(&armed, "").unwrap();
+        let body = format!(
+            "case \"$*\" in */lib*read-tree*\" -u \"*) if rm {armed} 2>/dev/null; then\n\
+             {git} \"$@\"; kill -9 $PPID; exit 1; fi;; esac\nexec {git} \"$@\"",
+            armed = armed.display(),
+            git = git.display(),
+        );
+        sandbox.install("git", &body);
+        let failing = sandbox.failing(&commits);
+        let args = ["next", "--", &failing];
+        let args = if verb == "abort" {
+            &["abort", CHANGE]
+        } else {
+            &args[..]
+        };
+        sandbox.direct(args).run().exits(137);
+        fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        fs::write(sandbox.top.join(".git/modules/lib/index.lock"), "").unwrap();
+        sandbox.ralph(&["status", CHANGE]).exits(0);
+        assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "", "{verb}");
+        assert_eq!(in_lib(&sandbox, &["rev-parse", "HEAD"]), before, "{verb}");
+        if verb == "next" {
+            sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+        }
+    }
+}
+
+#[test]
+fn revert_undoes_edits_in_a_submodule() {
+    let sandbox = started();
+    fs::write(sandbox.top.join("lib/a"), "mine\n").unwrap();
+    sandbox
+        .ralph(&["revert"])
+        .exits(0)
+        .says("the submodule lib was changed; it is back");
+    assert_eq!(in_lib(&sandbox, &["status", "--porcelain"]), "");
+    let kept = format!("refs/ralph/{CHANGE}/attempts/1/1:a");
+    assert_eq!(in_lib(&sandbox, &["show", &kept]), "mine");
+}
