@@ -12,17 +12,17 @@ use super::run::{Args, Ended, one};
 use super::setup::context;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::{self, Context, refuse_inside_attempt};
+use crate::engine::{self, Context, place_before, refuse_inside_attempt, return_to_base, return_to_loop};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
-use crate::names::{Change, counted, short_branch};
+use crate::names::{Change, counted};
 use crate::remote::handover::set_aside;
 use crate::remote::queue::{Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
 use crate::settings::{FinishChoice, Settings};
-use crate::state::{Store, changes};
+use crate::state::live_in;
 use crate::ui::{Narrator, Screen};
 
 /// The next thing to do.
@@ -215,9 +215,9 @@ fn is_about_one(error: &Error) -> bool {
 async fn make_room(screen: Screen, args: &Args, change: &Change) -> Result<bool, Error> {
     let narrator = Narrator::new(screen);
     let context = context(&narrator).await?;
-    match live_here(&context)? {
+    match live_in(&context.repo.common_dir, &context.repo.top)? {
         None => return Ok(true),
-        Some(live) if live != *change => return Ok(false),
+        Some(live) if live.change != *change => return Ok(false),
         Some(_) => {}
     }
     let settings = context.configuration.settings.clone();
@@ -248,16 +248,16 @@ async fn next(
     let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
     let pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
     let base = base.get_or_insert(place_before(&context)?).clone();
-    let live = live_here(&context)?;
-    if let Some(change) = live.as_ref().filter(|change| !passed.has(change)) {
-        return_to_loop(&context, change).await?;
-        return Ok(Turn::Work(change.clone()));
+    let live = live_in(&context.repo.common_dir, &context.repo.top)?;
+    if let Some(state) = live.as_ref().filter(|state| !passed.has(&state.change)) {
+        return_to_loop(&context, state).await?;
+        return Ok(Turn::Work(state.change.clone()));
     }
     let context = match live {
-        Some(change) => Box::pin(leave(context, &change)).await?,
+        Some(state) => Box::pin(leave(context, &state.change)).await?,
         None => context,
     };
-    return_to(&context, &base).await?;
+    return_to_base(&context, &base).await?;
     let queue = read(&context, &settings, Some(&server), watch).await?;
     for entry in queue.need_person() {
         let exit = match entry.phase {
@@ -305,45 +305,6 @@ fn require_choice(args: &Args, settings: &Settings) -> Result<(), Error> {
     .into())
 }
 
-/// Returns the change of the loop that is active in this work tree.
-fn live_here(context: &Context<'_>) -> Result<Option<Change>, Error> {
-    for change in changes(&context.repo.common_dir)? {
-        let state = Store::new(&context.repo.common_dir, &change).load_live()?;
-        if state.is_some_and(|state| state.work_tree() == context.repo.top) {
-            return Ok(Some(change));
-        }
-    }
-    Ok(None)
-}
-
-/// Checks out the branch of a loop that is active here, if HEAD is detached and nothing is changed: the next job of a CI
-/// system that uses a directory again has checked out its own commit.
-async fn return_to_loop(context: &Context<'_>, change: &Change) -> Result<(), Error> {
-    let Some(state) = Store::new(&context.repo.common_dir, change).load_live()? else {
-        return Ok(());
-    };
-    let (repo, head) = (&context.repo, context.repo.head().await?);
-    if !state.is_at_rest() || head.branch.is_some() || state.is_place(&head) || !state.has_branch() {
-        return Ok(());
-    }
-    let args = ["--quiet", "HEAD", "--"];
-    let changed = repo.git.cmd("diff-index", args).any_exit().await?;
-    if changed.code != Some(0) {
-        return Ok(());
-    }
-    return_to(context, &state.loop_head()).await
-}
-
-/// Returns the place of HEAD before the first change. On the branch of a loop, which a run that was cut off has left there,
-/// that is where this loop began.
-fn place_before(context: &Context<'_>) -> Result<Head, Error> {
-    let state = match context.change_of_branch() {
-        Some(change) => Store::new(&context.repo.common_dir, &change).load()?,
-        None => None,
-    };
-    Ok(state.map_or_else(|| context.head.clone(), |state| state.original_place()))
-}
-
 /// Closes a loop here that another run has gone on with; its commits stay on its branch.
 async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>, Error> {
     let mut open = engine::open(context, change).await?;
@@ -352,19 +313,4 @@ async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>,
         engine::set_aside(&mut open).await?;
     }
     open.into_context().await
-}
-
-/// Goes back to where HEAD was before the first change.
-async fn return_to(context: &Context<'_>, base: &Head) -> Result<(), Error> {
-    let repo = &context.repo;
-    let head = repo.head().await?;
-    if head == *base || head.branch == base.branch && base.branch.is_some() {
-        return Ok(());
-    }
-    let args: Vec<&str> = match (&base.branch, &base.oid) {
-        (Some(branch), _) => vec!["--quiet", short_branch(branch), "--"],
-        (None, Some(oid)) => vec!["--quiet", "--detach", oid.as_str(), "--"],
-        (None, None) => return Ok(()),
-    };
-    Ok(repo.git.cmd("checkout", args).done().await?)
 }

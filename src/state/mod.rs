@@ -49,7 +49,7 @@ pub use list_notes::ListNotes;
 pub use noted::Noted;
 pub use slots::{Running, RunningGate};
 pub use stood::Stood;
-pub use store::{Lock, Store, changes, make_root};
+pub use store::{Lock, Store, changes, live_in, make_root};
 pub use version::VERSION;
 
 /// Returns whether a list that is noted beside the loop is empty.

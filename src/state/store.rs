@@ -325,6 +325,17 @@ pub fn changes(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     changes_in(&common_dir.join("ralph"))
 }
 
+/// Returns the state of the loop that is active in a work tree.
+pub fn live_in(common_dir: &Path, top: &Path) -> Result<Option<State>, StateError> {
+    for change in changes(common_dir)? {
+        let state = Store::new(common_dir, &change).load_live()?;
+        if let Some(state) = state.filter(|state| state.work_tree() == top) {
+            return Ok(Some(state));
+        }
+    }
+    Ok(None)
+}
+
 fn changes_in(root: &Path) -> Result<Vec<Change>, StateError> {
     // What hides the loops is not taken for none.
     if target_of(root)?.is_some_and(|found| !found.is_dir()) {

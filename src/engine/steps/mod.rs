@@ -14,6 +14,7 @@ pub(super) mod preflight;
 pub(crate) mod prune;
 pub(super) mod restore;
 pub(super) mod resume;
+pub(super) mod return_to_base;
 pub(crate) mod revert;
 pub(super) mod run;
 pub(crate) mod save;

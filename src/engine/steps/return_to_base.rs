@@ -1,0 +1,47 @@
+//! Returns HEAD between two changes of a run: to where it was before the first, or to the branch of a loop that is active
+//! here. Git itself checks it out, and refuses what would overwrite anything; no loop's state changes.
+
+use crate::engine::Context;
+use crate::error::Error;
+use crate::git::Head;
+use crate::names::short_branch;
+use crate::state::{State, Store};
+
+/// Returns the place of HEAD before the first change. On the branch of a loop, which a run that was cut off has left there,
+/// that is where this loop began.
+pub fn place_before(context: &Context<'_>) -> Result<Head, Error> {
+    let change = context.change_of_branch();
+    let state = change.map(|change| Store::new(&context.repo.common_dir, &change).load());
+    let state = state.transpose()?.flatten();
+    Ok(state.map_or_else(|| context.head.clone(), |state| state.original_place()))
+}
+
+/// Checks out the branch of a loop that is active here, if HEAD is detached and nothing is changed: the next job of a CI
+/// system that uses a directory again has checked out its own commit.
+pub async fn return_to_loop(context: &Context<'_>, state: &State) -> Result<(), Error> {
+    let (repo, head) = (&context.repo, context.repo.head().await?);
+    if !state.is_at_rest() || head.branch.is_some() || state.is_place(&head) || !state.has_branch() {
+        return Ok(());
+    }
+    let args = ["--quiet", "HEAD", "--"];
+    let changed = repo.git.cmd("diff-index", args).any_exit().await?;
+    if changed.code != Some(0) {
+        return Ok(());
+    }
+    return_to_base(context, &state.loop_head()).await
+}
+
+/// Checks out the branch or the commit at which HEAD was.
+pub async fn return_to_base(context: &Context<'_>, base: &Head) -> Result<(), Error> {
+    let repo = &context.repo;
+    let head = repo.head().await?;
+    if head == *base || head.branch == base.branch && base.branch.is_some() {
+        return Ok(());
+    }
+    let args: Vec<&str> = match (&base.branch, &base.oid) {
+        (Some(branch), _) => vec!["--quiet", short_branch(branch), "--"],
+        (None, Some(oid)) => vec!["--quiet", "--detach", oid.as_str(), "--"],
+        (None, None) => return Ok(()),
+    };
+    Ok(repo.git.cmd("checkout", args).done().await?)
+}
