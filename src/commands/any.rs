@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::choose::by_flag;
-use super::run::{Args, Ended, one};
+use super::run::{Args, Typed};
 use super::setup::context;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -21,6 +21,7 @@ use crate::remote::handover::set_aside;
 use crate::remote::queue::{Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
+use crate::runs::{Ended, one};
 use crate::settings::{FinishChoice, Settings};
 use crate::state::live_in;
 use crate::ui::{Narrator, Screen};
@@ -65,7 +66,12 @@ impl Worker {
                 }
                 Ok(Turn::Work(change)) => {
                     screen.say(&format!("change {change}\n"));
-                    let ended = Box::pin(one(screen, args, Some(change.as_str()), &mut self.watch)).await;
+                    let ended = Box::pin(one(
+                        &Typed { screen, args },
+                        Some(change.as_str()),
+                        &mut self.watch,
+                    ))
+                    .await;
                     if let Some(ended) = Box::pin(self.note(screen, args, change, ended)).await {
                         return ended;
                     }

@@ -12,12 +12,13 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::engine::{
-    self, AttemptOptions, Context, Finish, StartOptions, Stopped, finish, refuse_inside_attempt, start,
+    AttemptOptions, Context, Finish, StartOptions, Stopped, finish, refuse_inside_attempt, start,
 };
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Git, GitError};
 use crate::names::Change;
+use crate::runs::drive;
 use crate::ui::{Narrator, Screen};
 
 const CHANGE: &str = "add-greeting";
@@ -89,7 +90,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         agent,
         ..AttemptOptions::default()
     };
-    let stopped = Box::pin(engine::run(&mut open, &agent)).await?;
+    let stopped = Box::pin(drive(&mut open, &agent, None)).await?;
     if let Stopped::Signal(signal) = stopped {
         return Err(Error::Stopped(signal));
     }

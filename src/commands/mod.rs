@@ -21,7 +21,6 @@ mod git_hook;
 pub mod groups;
 mod guard;
 pub mod help;
-mod hold;
 mod hook;
 pub mod hooks;
 pub mod install;

@@ -2,7 +2,6 @@
 
 use super::choose::by_flag;
 use super::dry_run;
-use super::hold::hold;
 use super::job_page::summarise;
 use super::pick::change_to_run;
 use super::run_end::RunEnd;
@@ -12,15 +11,12 @@ use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::story_source::wanted;
-use crate::engine::{
-    self, AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, start,
-};
+use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::What;
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::remote::refusal::RemoteRefusal;
-use crate::remote::{Tenure, Watch, drive};
+use crate::remote::{Tenure, Watch};
+use crate::runs::{Command, drive, one};
 use crate::settings::{Choice, OnFailure, Options, Strategy};
 use crate::stories;
 use crate::ui::view::ViewThread;
@@ -87,131 +83,127 @@ pub struct Args {
     pub agent: Vec<OsString>,
 }
 
-/// The end of the loop of one change.
-pub(super) struct Ended {
-    pub(super) exit: Exit,
-    /// True if the loop was closed, and every story is complete or no failure was to stop the run.
-    pub(super) may_go_on: bool,
-}
-
-impl Ended {
-    /// A run that had nothing to do.
-    const NOTHING_DONE: Self = Self {
-        exit: Exit::Done,
-        may_go_on: true,
-    };
-}
-
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let change = args.changes.first().map(String::as_str);
-    let ended = Box::pin(one(screen, &args, change, &mut Watch::default())).await;
+    let command = Typed { screen, args: &args };
+    let ended = Box::pin(one(&command, change, &mut Watch::default())).await;
     Ok(ended?.exit)
 }
 
-/// Starts or resumes the loop of one change, and works through it.
-/// `watch` knows what was seen of the loops' holders on a remote.
-pub(super) async fn one(
-    screen: Screen,
-    args: &Args,
-    change: Option<&str>,
-    watch: &mut Watch,
-) -> Result<Ended, Error> {
-    let narrator = Narrator::new(screen);
-    let (context, change, options) = prepare(screen, &narrator, args, change).await?;
-    if args.dry_run {
-        Box::pin(show(screen, context, &change, args, &options)).await?;
-        return Ok(Ended::NOTHING_DONE);
-    }
-    let remote = args.remote.as_deref();
-    let Some((context, mut tenure)) = Box::pin(hold(context, &change, &options, remote, watch)).await? else {
-        return Ok(Ended::NOTHING_DONE);
-    };
-    let started = match Box::pin(start(context, &change, &options, None)).await {
-        Ok(started) => started,
-        Err(error) => {
-            if let Some(tenure) = tenure {
-                tenure.give_back().await?;
-            }
-            return Err(error);
-        }
-    };
-    let mut open = started.open;
-    if let Some(tenure) = &mut tenure {
-        tenure.keep(&open.context.stop);
-    }
-    if started.already {
-        tell_fixed(&open);
-        tell_strategy(&open, args.strategy);
-    }
-    let step = step_options(&open, args);
-    let exit = work(screen, &mut open, &step, args, tenure.as_ref()).await;
-    if !open.is_held() {
-        // The process that holds the loop prints the summary.
-        return exit.map(|exit| Ended {
-            exit,
-            may_go_on: false,
-        });
-    }
-    let code = exit.as_ref().map_or_else(Error::exit, |exit| *exit).code();
-    open.emit(What::RunEnded { exit: code });
-    summarise(&open).await;
-    let was_faster = matches!(exit, Err(Error::Remote(RemoteRefusal::Lost { .. })));
-    let released = match tenure {
-        // Another run was faster, before any work was done here.
-        Some(tenure) if !started.already && was_faster && !tenure.has_published().await => {
-            engine::abort(&mut open).await
-        }
-        Some(tenure) => tenure.release(&open).await,
-        None => Ok(()),
-    };
-    let exit = exit?;
-    released?;
-    let ended_well = exit == Exit::Done || step.settings.on_failure != OnFailure::Stop;
-    Ok(Ended {
-        exit,
-        may_go_on: ended_well && !open.state.is_live(),
-    })
+/// What was typed for a run, and where it is shown.
+pub(super) struct Typed<'a> {
+    pub(super) screen: Screen,
+    pub(super) args: &'a Args,
 }
 
-/// Opens the repository, and finds the change and how its loop would start. Refuses a run that could not begin.
-async fn prepare<'o>(
-    screen: Screen,
-    narrator: &'o Narrator,
-    args: &Args,
-    change: Option<&str>,
-) -> Result<(Context<'o>, Change, StartOptions), Error> {
-    let context = context(narrator).await?;
-    let mut settings = context.configuration.settings.clone();
-    let typed = Options::from(&args.settings);
-    typed.apply(&mut settings);
-    settings.strategy = args.strategy.unwrap_or(settings.strategy);
-    put_stories_in(&mut settings, &context, &args.stories)?;
-    let change = match change {
-        Some(name) => Change::new(name)?,
-        None => change_to_run(screen, &context, &settings).await?,
-    };
-    ui::set_subject(&change);
-    tell_ignored(&context, &change);
-    if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
-        // The hint does not repeat a mistyped name.
-        stories::resolve(
-            &context.repo.top,
-            change.as_str(),
-            &wanted(&settings, &change, &context.below_top),
-        )?;
-        return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
+impl Command for Typed<'_> {
+    type Narrator = Narrator;
+
+    fn narrator(&self) -> Narrator {
+        Narrator::new(self.screen)
     }
-    let options = StartOptions {
-        settings,
-        typed,
-        agent: args.agent.clone(),
-        restart: false,
-        allow_red: args.allow_red,
-        own_work_tree: args.worktree.place(),
-        linked: None,
-    };
-    Ok((context, change, options))
+
+    fn remote(&self) -> Option<&str> {
+        self.args.remote.as_deref()
+    }
+
+    async fn open<'o>(&self, narrator: &'o Narrator) -> Result<Context<'o>, Error> {
+        context(narrator).await
+    }
+
+    async fn prepare<'o>(
+        &self,
+        context: Context<'o>,
+        change: Option<&str>,
+    ) -> Result<Option<(Context<'o>, Change, StartOptions)>, Error> {
+        let (screen, args) = (self.screen, self.args);
+        let mut settings = context.configuration.settings.clone();
+        let typed = Options::from(&args.settings);
+        typed.apply(&mut settings);
+        settings.strategy = args.strategy.unwrap_or(settings.strategy);
+        put_stories_in(&mut settings, &context, &args.stories)?;
+        let change = match change {
+            Some(name) => Change::new(name)?,
+            None => change_to_run(screen, &context, &settings).await?,
+        };
+        ui::set_subject(&change);
+        tell_ignored(&context, &change);
+        if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
+            // The hint does not repeat a mistyped name.
+            stories::resolve(
+                &context.repo.top,
+                change.as_str(),
+                &wanted(&settings, &change, &context.below_top),
+            )?;
+            return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
+        }
+        let options = StartOptions {
+            settings,
+            typed,
+            agent: args.agent.clone(),
+            restart: false,
+            allow_red: args.allow_red,
+            own_work_tree: args.worktree.place(),
+            linked: None,
+        };
+        if args.dry_run {
+            Box::pin(show(screen, context, &change, args, &options)).await?;
+            return Ok(None);
+        }
+        Ok(Some((context, change, options)))
+    }
+
+    fn begin(&self, open: &Loop<'_>, already: bool) -> AttemptOptions {
+        let args = self.args;
+        if already {
+            tell_fixed(open);
+            tell_strategy(open, args.strategy);
+        }
+        let mut settings = step_settings(open, &args.settings);
+        args.limits.apply(&mut settings);
+        args.tests.apply(&mut settings);
+        settings.on_failure = args.on_failure.unwrap_or(settings.on_failure);
+        AttemptOptions {
+            settings,
+            agent: args.agent.clone(),
+            started: 0,
+            force: args.force,
+        }
+    }
+
+    async fn work(
+        &self,
+        open: &mut Loop<'_>,
+        step: &AttemptOptions,
+        tenure: Option<&Tenure>,
+    ) -> Result<Exit, Error> {
+        let (screen, args) = (self.screen, self.args);
+        let given = by_flag(args.choice);
+        let mut has_view = (args.view || step.settings.view) && view::can_be_shown(screen, args.view);
+        loop {
+            let begun = Instant::now();
+            let mut shown = None;
+            if has_view {
+                shown = view::begin(screen, &open.context, open.change()).await;
+            }
+            let stopped = Box::pin(drive(open, step, tenure)).await;
+            // The loop has gone on without a view that was left or has failed; so does the rest.
+            has_view = shown.as_mut().is_some_and(ViewThread::close);
+            let end = RunEnd {
+                stopped: stopped?,
+                begun,
+                has_view,
+            };
+            if let Some(exit) = end.conclude(screen, open, given, step).await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    async fn report(&self, open: &Loop<'_>) {
+        summarise(open).await;
+    }
 }
 
 /// Shows what the run would do (`--dry-run`).
@@ -229,53 +221,6 @@ async fn show(
         dry_run::of_new_loop(screen, &context, change, options, None).await?;
     }
     Ok(())
-}
-
-/// Returns the options of the run's attempts.
-fn step_options(open: &Loop<'_>, args: &Args) -> AttemptOptions {
-    let mut settings = step_settings(open, &args.settings);
-    args.limits.apply(&mut settings);
-    args.tests.apply(&mut settings);
-    settings.on_failure = args.on_failure.unwrap_or(settings.on_failure);
-    AttemptOptions {
-        settings,
-        agent: args.agent.clone(),
-        started: 0,
-        force: args.force,
-    }
-}
-
-/// Runs the loop until it stops, and again after each answer of the user that continues it. Returns how it ended.
-async fn work(
-    screen: Screen,
-    open: &mut Loop<'_>,
-    step: &AttemptOptions,
-    args: &Args,
-    tenure: Option<&Tenure>,
-) -> Result<Exit, Error> {
-    let given = by_flag(args.choice);
-    let mut has_view = (args.view || step.settings.view) && view::can_be_shown(screen, args.view);
-    loop {
-        let begun = Instant::now();
-        let mut shown = None;
-        if has_view {
-            shown = view::begin(screen, &open.context, open.change()).await;
-        }
-        let stopped = match tenure {
-            Some(tenure) => Box::pin(drive(open, step, tenure)).await,
-            None => Box::pin(engine::run(open, step)).await,
-        };
-        // The loop has gone on without a view that was left or has failed; so does the rest.
-        has_view = shown.as_mut().is_some_and(ViewThread::close);
-        let end = RunEnd {
-            stopped: stopped?,
-            begun,
-            has_view,
-        };
-        if let Some(exit) = end.conclude(screen, open, given, step).await? {
-            return Ok(exit);
-        }
-    }
 }
 
 /// Returns whether the loop is already live, so that its state may name the agent.

@@ -1,7 +1,7 @@
 //! `git ralph run` with several changes: one after another, each finished before the next begins.
 
 use super::choose::by_flag;
-use super::run::{Args, goes_on, one};
+use super::run::{Args, Typed, goes_on};
 use super::setup::{context, put_stories_in};
 use crate::engine::refuse_inside_attempt;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::Watch;
+use crate::runs::one;
 use crate::settings::FinishChoice;
 use crate::state::Store;
 use crate::stories;
@@ -21,9 +22,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let changes = in_order(screen, &args).await?;
     let mut exit = Exit::Done;
+    let command = Typed { screen, args: &args };
     for (index, change) in changes.iter().enumerate() {
         screen.say(&format!("change {} of {}: {change}\n", index + 1, changes.len()));
-        let ended = match Box::pin(one(screen, &args, Some(change), &mut Watch::default())).await {
+        let ended = match Box::pin(one(&command, Some(change), &mut Watch::default())).await {
             // The change is already complete.
             Err(Error::Story(refusal @ StoryRefusal::NothingLeft { live: false, .. })) => {
                 screen.say(&format!("{change}: {refusal}\n"));

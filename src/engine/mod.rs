@@ -75,7 +75,7 @@ pub use steps::prune::prune;
 pub use steps::restore::restore;
 pub use steps::resume::resume;
 pub use steps::return_to_base::{place_before, return_to_base, return_to_loop};
-pub use steps::run::{Driver, Stopped, run};
+pub use steps::run::{Driver, Stopped};
 pub use steps::start::preview;
 pub use steps::start_again::start;
 pub use work_tree_place::Place;

@@ -33,7 +33,7 @@ use crate::settings::Strategy;
 pub use lease::Watch;
 pub use portable::{require_same, taken_along};
 pub use server::{Server, There};
-pub use tenure::{Taken, Tenure, drive};
+pub use tenure::{Taken, Tenure};
 
 /// Returns the state before a state commit; which parent that is, its message says.
 async fn previous(state: &Oid, git: &Git) -> Result<Option<Oid>, GitError> {

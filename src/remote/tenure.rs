@@ -17,7 +17,7 @@ use super::portable::require_same;
 use super::received::{is_before, receive};
 use super::record::{Holder, Record, random};
 use super::server::{SHORT_PATIENCE, Server, There};
-use crate::engine::{AttemptOptions, Context, Driver, Loop, Portable, Stopped};
+use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::signal::Stop;
@@ -176,20 +176,6 @@ impl Drop for Tenure {
     fn drop(&mut self) {
         if let Some(renewals) = &self.renewals {
             renewals.abort();
-        }
-    }
-}
-
-/// Drives a loop that is held on a remote until it stops; each step is published before the next begins.
-pub async fn drive(open: &mut Loop<'_>, options: &AttemptOptions, tenure: &Tenure) -> Result<Stopped, Error> {
-    let mut driver = Driver::new(open, options)?;
-    loop {
-        tenure.publish(open).await?;
-        let end = driver.turn(open).await;
-        // An attempt that was ended for it failed for no other reason.
-        tenure.require().await?;
-        if let Some(stopped) = end? {
-            return Ok(stopped);
         }
     }
 }

@@ -136,16 +136,3 @@ impl Driver {
         })
     }
 }
-
-/// Drives a loop until it stops.
-///
-/// # Errors
-/// The error of the step that failed; the same command resumes the loop.
-pub async fn run(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Stopped, Error> {
-    let mut driver = Driver::new(open, options)?;
-    loop {
-        if let Some(stopped) = driver.turn(open).await? {
-            return Ok(stopped);
-        }
-    }
-}

@@ -23,8 +23,7 @@ pub(super) async fn hold<'o>(
         return Ok(Some((context, None)));
     }
     let server = Server::new(&context.repo, settings, remote)?;
-    require_shareable(&context, change, settings.strategy)?;
-    require_in_place(&context, change)?;
+    require_possible(&context, change, settings.strategy)?;
     let own = options.own_work_tree.is_some();
     let taken = Box::pin(take(context, server, change, settings, own, watch)).await?;
     let left = Box::pin(tell_of_its_end(taken, change)).await?;
@@ -92,19 +91,16 @@ async fn tell_of_its_end<'o>(
     Ok(Some((open.into_context().await?, tenure)))
 }
 
-/// Refuses a loop that is active here while HEAD is at another commit: the list of that commit lacks marks.
-fn require_in_place(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+/// Refuses a loop whose checkpoints cannot travel, and one that is active here while HEAD is at another commit: the list of
+/// that commit lacks marks.
+fn require_possible(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
-    let here = live.filter(|state| state.work_tree() == context.repo.top);
-    match here {
-        Some(state) if state.is_at_rest() => Ok(engine::require_place(&state, &context.head)?),
+    let strategy = live.as_ref().map_or(strategy, |state| state.common.strategy);
+    require_branch(change, strategy)?;
+    match live {
+        Some(state) if state.work_tree() == context.repo.top && state.is_at_rest() => {
+            engine::require_place(&state, &context.head)
+        }
         _ => Ok(()),
     }
-}
-
-/// Refuses a loop whose checkpoints cannot travel.
-fn require_shareable(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
-    let live = Store::new(&context.repo.common_dir, change).load_live()?;
-    let strategy = live.map_or(strategy, |state| state.common.strategy);
-    Ok(require_branch(change, strategy)?)
 }

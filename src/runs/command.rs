@@ -1,0 +1,45 @@
+//! What a run needs of the command that began it.
+
+use crate::engine::{AttemptOptions, Context, Loop, StartOptions};
+use crate::error::Error;
+use crate::events::Observer;
+use crate::exit::Exit;
+use crate::names::Change;
+use crate::remote::Tenure;
+
+/// The command that began a run: it knows what was typed, prints and asks.
+pub trait Command {
+    /// Shows what happens to one change.
+    type Narrator: Observer;
+
+    /// Returns a narrator for the next change.
+    fn narrator(&self) -> Self::Narrator;
+
+    /// Returns the remote that was typed.
+    fn remote(&self) -> Option<&str>;
+
+    /// Opens the repository.
+    async fn open<'o>(&self, narrator: &'o Self::Narrator) -> Result<Context<'o>, Error>;
+
+    /// Finds the change, and how its loop would start. Refuses a run that could not begin; returns `None` if the command only
+    /// had to show what it would do.
+    async fn prepare<'o>(
+        &self,
+        context: Context<'o>,
+        change: Option<&str>,
+    ) -> Result<Option<(Context<'o>, Change, StartOptions)>, Error>;
+
+    /// Returns the options of the attempts. The loop was `already` active, or has just begun.
+    fn begin(&self, open: &Loop<'_>, already: bool) -> AttemptOptions;
+
+    /// Drives the loop until it stops, and again after each answer of the user that continues it. Returns the exit code.
+    async fn work(
+        &self,
+        open: &mut Loop<'_>,
+        step: &AttemptOptions,
+        tenure: Option<&Tenure>,
+    ) -> Result<Exit, Error>;
+
+    /// Reports the loop as the run leaves it.
+    async fn report(&self, open: &Loop<'_>);
+}
