@@ -6,7 +6,7 @@
 //! - [`report`]: the results of a loop, for the pages that [`ui`] writes. [`inspect`] looks and changes nothing.
 //!   [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what is put outside of a loop, and taken
 //!   out again. [`repository_hooks`] report what the user does.
-//! - [`runs`]: the run of one change: how it is held and driven.
+//! - [`runs`]: which change is driven next: one, several, or those of a remote.
 //! - [`remote`]: a loop on a git remote, held there by a lease while a run works on it.
 //! - [`engine`]: the loop. It decides and orders.
 //! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.

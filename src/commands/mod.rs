@@ -7,7 +7,6 @@
 )]
 
 mod abort;
-mod any;
 mod attempt;
 mod choose;
 mod complete;
@@ -237,10 +236,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Next(Verb(args)) => next::run(with_json(&mut screen, args.json), args).await,
         Command::Retry(Verb(args)) => retry::run(with_json(&mut screen, args.json), args).await,
         Command::Finish(Verb(args)) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
-        Command::Run(Verb(args)) if args.any => {
-            Box::pin(any::run(with_json(&mut screen, args.json), args)).await
-        }
-        Command::Run(Verb(args)) if args.changes.len() > 1 => {
+        Command::Run(Verb(args)) if args.any || args.changes.len() > 1 => {
             Box::pin(several::run(with_json(&mut screen, args.json), args)).await
         }
         Command::Run(Verb(args)) => Box::pin(run::run(with_json(&mut screen, args.json), args)).await,

@@ -10,6 +10,7 @@ use super::view;
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
 use crate::error::Error;
@@ -17,7 +18,7 @@ use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, drive, one};
-use crate::settings::{Choice, OnFailure, Options, Strategy};
+use crate::settings::{Choice, FinishChoice, OnFailure, Options, Settings, Strategy};
 use crate::stories;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Narrator, Screen};
@@ -104,8 +105,27 @@ impl Command for Typed<'_> {
         Narrator::new(self.screen)
     }
 
+    fn say(&self, line: &str) {
+        self.screen.say(&format!("{line}\n"));
+    }
+
+    fn can_ask(&self) -> bool {
+        self.screen.can_ask()
+    }
+
     fn remote(&self) -> Option<&str> {
         self.args.remote.as_deref()
+    }
+
+    fn require_choice(&self, settings: &Settings) -> Result<(), Error> {
+        if has_choice(self.args, settings) {
+            return Ok(());
+        }
+        Err(FinishRefusal::NoChoiceForSeveral {
+            is_agent: false,
+            changes: vec!["--any".to_owned()],
+        }
+        .into())
     }
 
     async fn open<'o>(&self, narrator: &'o Narrator) -> Result<Context<'o>, Error> {
@@ -221,6 +241,11 @@ async fn show(
         dry_run::of_new_loop(screen, &context, change, options, None).await?;
     }
     Ok(())
+}
+
+/// Returns whether a loop that is complete is closed without a question.
+pub(super) fn has_choice(args: &Args, settings: &Settings) -> bool {
+    by_flag(args.choice).is_some() || settings.finish != FinishChoice::Ask
 }
 
 /// Returns whether the loop is already live, so that its state may name the agent.

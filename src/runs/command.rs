@@ -6,6 +6,7 @@ use crate::events::Observer;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::Tenure;
+use crate::settings::Settings;
 
 /// The command that began a run: it knows what was typed, prints and asks.
 pub trait Command {
@@ -15,8 +16,17 @@ pub trait Command {
     /// Returns a narrator for the next change.
     fn narrator(&self) -> Self::Narrator;
 
+    /// Prints a line.
+    fn say(&self, line: &str);
+
+    /// Returns true if the user can be asked.
+    fn can_ask(&self) -> bool;
+
     /// Returns the remote that was typed.
     fn remote(&self) -> Option<&str>;
+
+    /// Refuses a run that would leave every change open.
+    fn require_choice(&self, settings: &Settings) -> Result<(), Error>;
 
     /// Opens the repository.
     async fn open<'o>(&self, narrator: &'o Self::Narrator) -> Result<Context<'o>, Error>;

@@ -1,13 +1,20 @@
-//! Drives the loop of a change, and holds it on a remote meanwhile.
+//! Decides which change is driven next, and drives it: one change, several that are named, or those of a remote's queue.
 //!
+//! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and tells it the `end` of
+//!   each.
 //! - `drive` takes one step of a loop after another, and publishes each on the remote that holds the loop.
 //! - `one` starts or resumes the loop of one change: `hold` takes it on a remote, and the `command` works at it.
 
 mod command;
 mod drive;
+mod end;
 mod hold;
 mod one;
+mod schedule;
+mod worker;
 
 pub use command::Command;
 pub use drive::drive;
-pub use one::{Ended, one};
+pub use one::one;
+pub use schedule::Schedule;
+pub use worker::work;

@@ -1,0 +1,61 @@
+//! Tells what the end of the work on one change means for the others.
+
+use super::one::Ended;
+use super::schedule::End;
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::story_refusal::StoryRefusal;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::remote::refusal::RemoteRefusal;
+
+/// Returns what an end is for the schedule, and the reason in words. On a terminal the user was asked, and has left the
+/// change as it is.
+pub(super) fn end_of(ended: &Result<Ended, Error>, was_asked: bool) -> (End, String) {
+    let error = match ended {
+        Ok(ended) if ended.may_go_on => return (End::Closed, String::new()),
+        Ok(ended) if ended.exit == Exit::RetriesSpent && !was_asked => {
+            return (End::NeedsUser, "a story has no retries left".to_owned());
+        }
+        Ok(_) => return (End::Stopped, String::new()),
+        Err(error) => error,
+    };
+    let end = match error {
+        Error::Remote(
+            RemoteRefusal::Held { .. } | RemoteRefusal::Lost { .. } | RemoteRefusal::Over { .. },
+        ) => End::Taken,
+        Error::Story(StoryRefusal::NothingLeft { live: false, .. }) => End::WasComplete,
+        error if is_about_one(error) => End::NeedsUser,
+        _ => End::Stopped,
+    };
+    (end, error.to_string())
+}
+
+/// Returns whether an error is about the loop of one change: the others can go on.
+fn is_about_one(error: &Error) -> bool {
+    match error {
+        Error::Remote(refusal) => matches!(
+            refusal,
+            RemoteRefusal::Unintelligible { .. }
+                | RemoteRefusal::NotFetched { .. }
+                | RemoteRefusal::Another(_)
+                | RemoteRefusal::Behind { .. }
+                | RemoteRefusal::OwnWorkTree { .. }
+                | RemoteRefusal::NoBranch { .. }
+                | RemoteRefusal::Refused { .. }
+        ),
+        // A missing agent or one without credit is missing for all of them.
+        Error::Attempt(refusal) => matches!(
+            refusal,
+            AttemptRefusal::NothingChanged { .. }
+                | AttemptRefusal::UnprovenGates { .. }
+                | AttemptRefusal::SessionAtWork { .. }
+        ),
+        Error::Start(_)
+        | Error::Story(_)
+        | Error::Step(_)
+        | Error::Source(_)
+        | Error::Finish(_)
+        | Error::Hook(_) => true,
+        _ => false,
+    }
+}

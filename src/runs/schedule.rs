@@ -1,0 +1,234 @@
+//! Decides which change of a run is next, and the consequences of its end for the others. Pure: no clock, no files, and no
+//! random number of its own.
+//!
+//! Invariants: a change that was passed over is never taken again; one that another run was faster
+//! to take is taken again only after a pause, or after another change was closed; the run ends only if there is nothing
+//! left that it may take, or because of the change that it worked on.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::exit::Exit;
+use crate::names::Change;
+
+/// The differences between a run of named changes and a run of those in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rules {
+    /// True if the changes are those in a queue, in random order among alike; else those that were named, in their order.
+    has_queue: bool,
+    /// True if a change that needs the user ends the run; else it is passed over.
+    stops_at_failure: bool,
+    /// True if the first exit code counts that is not 0; else the worst.
+    first_exit_counts: bool,
+}
+
+/// The rules for changes that the user named.
+const NAMED: Rules = Rules {
+    has_queue: false,
+    stops_at_failure: true,
+    first_exit_counts: true,
+};
+
+/// The rules for the changes in a queue.
+const QUEUE: Rules = Rules {
+    has_queue: true,
+    stops_at_failure: false,
+    first_exit_counts: false,
+};
+
+/// The next thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Work on this change.
+    Work(Change),
+    /// Look again after a pause.
+    Wait,
+    /// The run ends with this exit code.
+    Done(Exit),
+    /// Nothing was done, and nothing is left to do.
+    NothingLeft,
+    /// Other runs hold every change that is left.
+    AllHeld,
+}
+
+/// What a queue says of a change that is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// A run can take it, and continues its loop.
+    Begun,
+    /// A run can take it; it has no loop yet.
+    New,
+    /// Another run holds it, and may be dead.
+    Held,
+    /// Another run holds it, and was seen to renew its lease.
+    HeldByLiving,
+}
+
+/// The end of the work on one change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The loop is closed.
+    Closed,
+    /// Nothing was left to do before the run.
+    WasComplete,
+    /// Another run was faster, or this one too slow.
+    Taken,
+    /// The change needs the user; the others can go on.
+    NeedsUser,
+    /// The reason is one for every change.
+    Stopped,
+}
+
+/// The consequence of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The next turn follows.
+    GoOn,
+    /// The change is to be passed over, with this exit code.
+    PassOver(Exit),
+    /// The run ends with this exit code.
+    Stop(Exit),
+}
+
+/// The changes of a run, as far as it knows them.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    rules: Rules,
+    /// The named changes that have not begun.
+    named: VecDeque<Change>,
+    /// The number of named changes.
+    number: usize,
+    /// The changes that another run was faster to take.
+    tried: BTreeSet<Change>,
+    /// The changes that need the user, with the exit codes that say so.
+    passed_over: BTreeMap<Change, Exit>,
+    /// The exit code of the changes that were closed; `None` if there are none.
+    exit: Option<Exit>,
+}
+
+impl Schedule {
+    /// Begins a run of these changes in this order, but of the one that is `active` here first.
+    pub fn of_named(mut changes: Vec<Change>, active: Option<&Change>) -> Self {
+        changes.sort_by_key(|change| Some(change) != active);
+        Self::new(NAMED, changes)
+    }
+
+    /// Begins a run of the changes in a queue.
+    pub fn of_queue() -> Self {
+        Self::new(QUEUE, Vec::new())
+    }
+
+    fn new(rules: Rules, named: Vec<Change>) -> Self {
+        Self {
+            rules,
+            number: named.len(),
+            named: named.into(),
+            tried: BTreeSet::new(),
+            passed_over: BTreeMap::new(),
+            exit: None,
+        }
+    }
+
+    /// Returns the named changes that have not begun.
+    pub fn left(&self) -> Vec<&str> {
+        self.named.iter().map(Change::as_str).collect()
+    }
+
+    /// Returns the number of changes that were passed over.
+    pub fn number_passed_over(&self) -> usize {
+        self.passed_over.len()
+    }
+
+    /// Returns the heading of a change that begins.
+    pub fn heading(&self, change: &Change) -> String {
+        if self.rules.has_queue {
+            return format!("change {change}");
+        }
+        let position = self.number - self.named.len();
+        format!("change {position} of {}: {change}", self.number)
+    }
+
+    /// Returns the next turn of a run of named changes.
+    pub fn next_named(&mut self) -> Option<Turn> {
+        if self.rules.has_queue {
+            return None;
+        }
+        let end = Turn::Done(self.exit.unwrap_or(Exit::Done));
+        Some(self.named.pop_front().map_or(end, Turn::Work))
+    }
+
+    /// Returns the turn that continues the change whose loop is active in this work tree, if the run may take it.
+    pub fn next_active(&self, active: &Change) -> Option<Turn> {
+        self.may_take(active).then(|| Turn::Work(active.clone()))
+    }
+
+    /// Returns the next turn according to a queue, whose first change goes first. `random` decides among changes that are
+    /// alike: workers that begin at the same time would all take the first.
+    pub fn choose(&mut self, queue: &[(Change, Standing)], random: usize) -> Turn {
+        let is_free = |(_, standing): &&(_, _)| matches!(standing, Standing::Begun | Standing::New);
+        let (free, held): (Vec<_>, Vec<_>) = queue.iter().partition(is_free);
+        let possible = free.iter().filter(|(change, _)| self.may_take(change));
+        let possible: Vec<_> = possible.collect();
+        if let Some((_, first)) = possible.first() {
+            let alike = possible.iter().take_while(|(_, standing)| standing == first);
+            let (change, _) = possible[random % alike.count()];
+            return Turn::Work(change.clone());
+        }
+        let was_tried = free.iter().any(|(change, _)| self.tried.contains(change));
+        if was_tried || held.iter().any(|(_, standing)| *standing == Standing::Held) {
+            // A faster run may have ended by then, and a holder be dead.
+            self.tried.clear();
+            return Turn::Wait;
+        }
+        let exits = self.passed_over.values().copied().chain(self.exit);
+        match worst(exits) {
+            Some(exit) if held.is_empty() || !self.passed_over.is_empty() => Turn::Done(exit),
+            _ if held.is_empty() => Turn::NothingLeft,
+            _ => Turn::AllHeld,
+        }
+    }
+
+    /// Takes the end of the work on a change, and its exit code.
+    pub fn note(&mut self, change: &Change, end: End, exit: Exit) -> Then {
+        let first = self.exit.filter(|exit| *exit != Exit::Done).unwrap_or(exit);
+        match end {
+            End::Closed => {
+                self.tried.clear();
+                let worst = worst(self.exit.into_iter().chain([exit]));
+                self.exit = worst.filter(|_| !self.rules.first_exit_counts).or(Some(first));
+                Then::GoOn
+            }
+            End::WasComplete if self.rules.stops_at_failure => Then::GoOn,
+            End::Stopped | End::Taken | End::NeedsUser if self.rules.stops_at_failure => Then::Stop(first),
+            End::Stopped => Then::Stop(exit),
+            End::Taken => {
+                self.tried.insert(change.clone());
+                Then::GoOn
+            }
+            End::WasComplete | End::NeedsUser => Then::PassOver(match exit {
+                Exit::RetriesSpent => exit,
+                _ => Exit::Person,
+            }),
+        }
+    }
+
+    /// Passes over a change from now on; returns false if it already was.
+    pub fn pass_over(&mut self, change: &Change, exit: Exit) -> bool {
+        let is_new = !self.passed_over.contains_key(change);
+        self.passed_over.entry(change.clone()).or_insert(exit);
+        is_new
+    }
+
+    /// Returns whether the run may work on a change now.
+    fn may_take(&self, change: &Change) -> bool {
+        !self.tried.contains(change) && !self.passed_over.contains_key(change)
+    }
+}
+
+/// Returns the worst exit code of changes: that of one that needs the user, else that of one without retries left.
+fn worst(exits: impl Iterator<Item = Exit>) -> Option<Exit> {
+    exits.max_by_key(|exit| match exit {
+        Exit::Done => 0,
+        Exit::RetriesSpent => 1,
+        _ => 2,
+    })
+}

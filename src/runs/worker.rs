@@ -1,0 +1,198 @@
+//! Works on the changes of a schedule, one after another. A change that needs the user is named once and passed over.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::command::Command;
+use super::end::end_of;
+use super::one::{Ended, one};
+use super::schedule::{End, Schedule, Standing, Then, Turn};
+use crate::engine::{self, Context, place_before, return_to_base, return_to_loop};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::git::Head;
+use crate::names::{Change, counted};
+use crate::remote::handover::set_aside;
+use crate::remote::queue::{Entry, Queue, read};
+use crate::remote::refusal::RemoteRefusal;
+use crate::remote::{Server, Watch, lease};
+use crate::state::live_in;
+
+/// Works until no change is left, or something is wrong that is not about one change alone.
+pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Error> {
+    let mut worker = Worker {
+        command,
+        schedule,
+        watch: Watch::default(),
+        base: None,
+        pause: Duration::ZERO,
+    };
+    let ended = Box::pin(worker.work()).await;
+    let number = worker.schedule.number_passed_over() as u64;
+    if number > 0 {
+        let what = counted(number, "change needs", "changes need");
+        command.say(&format!("{what} attention: git ralph queue"));
+    }
+    ended
+}
+
+/// Keeps what a run knows, from one change to the next.
+struct Worker<'c, C> {
+    command: &'c C,
+    schedule: Schedule,
+    watch: Watch,
+    /// The place of HEAD before the first change.
+    base: Option<Head>,
+    /// The time after which the remote is asked again.
+    pause: Duration,
+}
+
+impl<C: Command> Worker<'_, C> {
+    async fn work(&mut self) -> Result<Exit, Error> {
+        loop {
+            match Box::pin(self.turn()).await? {
+                Turn::Work(change) => {
+                    self.command.say(&self.schedule.heading(&change));
+                    let ended = Box::pin(one(self.command, Some(change.as_str()), &mut self.watch)).await;
+                    if let Some(exit) = Box::pin(self.note(&change, ended)).await? {
+                        return Ok(exit);
+                    }
+                }
+                Turn::Wait => sleep(self.pause).await,
+                Turn::Done(exit) => return Ok(exit),
+                Turn::NothingLeft => return Err(RemoteRefusal::NothingLeft.into()),
+                Turn::AllHeld => return Err(RemoteRefusal::AllHeld.into()),
+            }
+        }
+    }
+
+    /// Finds the next turn. Before the queue is read, the work tree is put back to where it was before the changes so far.
+    async fn turn(&mut self) -> Result<Turn, Error> {
+        if let Some(turn) = self.schedule.next_named() {
+            return Ok(turn);
+        }
+        let narrator = self.command.narrator();
+        let context = self.command.open(&narrator).await?;
+        let settings = context.configuration.settings.clone();
+        self.command.require_choice(&settings)?;
+        let server = Server::new(&context.repo, &settings, self.command.remote())?;
+        self.pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
+        let base = self.base.get_or_insert(place_before(&context)?).clone();
+        let active = live_in(&context.repo.common_dir, &context.repo.top)?;
+        let context = match active {
+            Some(state) => match self.schedule.next_active(&state.change) {
+                Some(turn) => {
+                    return_to_loop(&context, &state).await?;
+                    return Ok(turn);
+                }
+                None => Box::pin(leave(context, &state.change)).await?,
+            },
+            None => context,
+        };
+        return_to_base(&context, &base).await?;
+        let queue = read(&context, &settings, Some(&server), &mut self.watch).await?;
+        for entry in queue.need_person() {
+            let exit = match entry.phase {
+                "exhausted" => Exit::RetriesSpent,
+                _ => Exit::Person,
+            };
+            self.pass_over(&entry.change, &entry.why, exit);
+        }
+        let queue = standings(&queue, &self.watch);
+        Ok(self.schedule.choose(&queue, fastrand::usize(..)))
+    }
+
+    /// Takes the end of one change; returns the exit code of the run if it ends with it.
+    async fn note(&mut self, change: &Change, ended: Result<Ended, Error>) -> Result<Option<Exit>, Error> {
+        let (end, why) = end_of(&ended, self.command.can_ask());
+        let exit = ended.as_ref().map_or_else(Error::exit, |ended| ended.exit);
+        let exit = match self.schedule.note(change, end, exit) {
+            Then::GoOn => {
+                match end {
+                    End::Taken => self.command.say(&why),
+                    End::WasComplete => self.command.say(&format!("{change}: {why}")),
+                    _ => {}
+                }
+                return Ok(None);
+            }
+            Then::PassOver(exit) => {
+                if self.can_leave(change).await {
+                    self.pass_over(change, &why, exit);
+                    return Ok(None);
+                }
+                exit
+            }
+            Then::Stop(exit) => exit,
+        };
+        let left = self.schedule.left();
+        if !left.is_empty() {
+            self.command.say(&format!("not begun: {}", left.join(", ")));
+        }
+        ended.map(|_| Some(exit))
+    }
+
+    /// Passes over a change from now on; says why, once and on one line.
+    fn pass_over(&mut self, change: &Change, why: &str, exit: Exit) {
+        if self.schedule.pass_over(change, exit) {
+            let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.command.say(&format!("passed over {change}: {why}"));
+        }
+    }
+
+    /// Returns whether another change can begin in this work tree; if not, says why.
+    async fn can_leave(&self, change: &Change) -> bool {
+        let room = Box::pin(self.make_room(change)).await;
+        room.unwrap_or_else(|error| {
+            self.command.say(&format!("{change} stays active here: {error}"));
+            false
+        })
+    }
+
+    /// Makes room for another change in this work tree: a loop that is active here is set aside if the remote has all of it.
+    /// Returns false if it has not.
+    async fn make_room(&self, change: &Change) -> Result<bool, Error> {
+        let narrator = self.command.narrator();
+        let context = self.command.open(&narrator).await?;
+        match live_in(&context.repo.common_dir, &context.repo.top)? {
+            None => return Ok(true),
+            Some(state) if state.change != *change => return Ok(false),
+            Some(_) => {}
+        }
+        let settings = context.configuration.settings.clone();
+        let server = Server::new(&context.repo, &settings, self.command.remote())?;
+        let mut open = engine::open(context, change).await?;
+        let is_aside = set_aside(&mut open, &server).await?;
+        if !is_aside {
+            let remote = server.name();
+            self.command.say(&format!(
+                "{change} stays active here: {remote} does not have all of it"
+            ));
+        }
+        Ok(is_aside)
+    }
+}
+
+/// Closes a loop here that another run has gone on with; its commits stay on its branch.
+async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>, Error> {
+    let mut open = engine::open(context, change).await?;
+    // A step that was cut off may have closed it.
+    if open.state.is_live() {
+        engine::set_aside(&mut open).await?;
+    }
+    open.into_context().await
+}
+
+/// Returns the changes in a queue that are free or held.
+fn standings(queue: &Queue, watch: &Watch) -> Vec<(Change, Standing)> {
+    let standing = |entry: &Entry| match entry.phase {
+        "new" if entry.free => Standing::New,
+        _ if entry.free => Standing::Begun,
+        // It renewed its lease meanwhile.
+        _ if watch.is_alive(&entry.change) => Standing::HeldByLiving,
+        _ => Standing::Held,
+    };
+    let left = queue.free().chain(queue.held());
+    left.map(|entry| (entry.change.clone(), standing(entry)))
+        .collect()
+}
