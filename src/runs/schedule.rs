@@ -1,7 +1,7 @@
 //! Decides which change of a run is next, and the consequences of its end for the others. Pure: no clock, no files, and no
 //! random number of its own.
 //!
-//! Invariants: a change that was passed over is never taken again; one that another run was faster
+//! Invariants (property-tested below): a change that was passed over is never taken again; one that another run was faster
 //! to take is taken again only after a pause, or after another change was closed; the run ends only if there is nothing
 //! left that it may take, or because of the change that it worked on.
 
@@ -232,3 +232,6 @@ fn worst(exits: impl Iterator<Item = Exit>) -> Option<Exit> {
         _ => 2,
     })
 }
+
+#[cfg(test)]
+mod tests;
