@@ -3,13 +3,17 @@
 
 use std::path::PathBuf;
 
-use super::inner_git_files::{InnerGitFiles, PutBackIn};
+use super::permissions;
 use super::records::Records;
-use super::{
-    ControlFiles, OwnPosition, ProtectError, Savepoint, Site, UserRefs, control_files, foreign_filters,
-    ignored_files, index_flags, inner_git_files, linked_work_trees, locks, permissions, pipes, stash_list,
-    story_backup, submodules, user_refs, users_index,
+use super::repository::{
+    ControlFiles, UserRefs, control_files, linked_work_trees, locks, stash_list, user_refs,
 };
+use super::tree::inner_git_files::{InnerGitFiles, PutBackIn};
+use super::tree::{
+    OwnPosition, Savepoint, foreign_filters, ignored_files, index_flags, inner_git_files, pipes,
+    story_backup, submodules, users_index,
+};
+use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::fs::{Below, may_exist};
 use crate::git::{GitError, Head};

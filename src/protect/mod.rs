@@ -2,62 +2,18 @@
 //!
 //! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it; `Savepoint` is a
 //!   state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
-//! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it.
-//! - `trash` holds what git cannot store; nothing is deleted.
-//! - One file each: `user_refs`, `submodules`, `foreign_filters` (of submodules), `control_files` (configuration, hooks
-//!   and the like), `inner_git_files` (those of repositories inside), `inner_work_trees` (linked ones that an attempt left
-//!   inside), `half_written` (by a git-ralph that was killed), `ignored_files` (by `small_ignored`), `renamed`, `gate_files` (that only gates made),
-//!   `hidden_files` (by new exclude rules), `new_rules` (of ignored files), `file_modes`, `index_flags`, `exact_bytes` (that filters change, by
-//!   `attribute_sources`), `linked_work_trees`, `stash_list`, `unlisted_files` (pipes, rules that hide themselves),
-//!   `stat_changes`, `fresh_times`, `permissions`, `pipes` (that git would wait for), `repo_link`, `own_directory`, `own_position`, `locks`,
-//!   `story_backup`, `story_list`, `users_index`.
+//! - `repository` has a file for each thing that the repository has once, `tree` one for each that every work tree has.
+//! - `records` keeps lists of paths in the slot; `trash` holds what git cannot store; nothing is deleted.
 //!
 //! All of it takes the repository, a slot and a receiver of notices. It knows neither the engine nor
 //! the state of a loop.
 
 mod attempt_record;
-mod attribute_sources;
-mod control_files;
-mod exact_bytes;
-mod file_modes;
-mod foreign_filters;
-mod fresh_times;
-mod gate_files;
-mod half_written;
-mod hidden_files;
-mod ignored_files;
-mod index_flags;
-mod inner_git_files;
-mod inner_repositories;
-mod inner_work_trees;
-mod inventory;
-mod left_work_tree;
-mod leftovers;
-mod linked_work_trees;
-mod locks;
-mod moment;
-mod new_rules;
-mod own_directory;
-mod own_position;
 mod permissions;
-mod pipes;
 mod records;
-mod renamed;
-mod repo_link;
-mod savepoint;
-mod scan;
-mod small_ignored;
-mod stash_list;
-mod stat_changes;
-pub(crate) mod story_backup;
-mod story_list;
-mod submodules;
-#[cfg(test)]
-mod tests;
+mod repository;
 mod trash;
-mod unlisted_files;
-pub(crate) mod user_refs;
-pub(crate) mod users_index;
+mod tree;
 
 use std::path::{Path, PathBuf};
 
@@ -71,26 +27,15 @@ use crate::names::typed_path;
 use crate::slot::Slot;
 
 pub(crate) use attempt_record::{AttemptRecord, Held};
-pub(crate) use control_files::ControlFiles;
-pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
-pub(crate) use file_modes::tell_links_as_files;
-pub(crate) use foreign_filters::switched_off as switched_off_filters;
-pub(crate) use gate_files::{put_away as put_gate_files_away, restore as restore_gate_files};
-pub(crate) use half_written::put_half_written_away;
-pub(crate) use index_flags::hide_again;
-pub(crate) use inner_git_files::InnerGitFiles;
-pub(crate) use inner_work_trees::take_out as take_out_work_trees;
-pub(crate) use left_work_tree::put_unkept_away;
-pub(crate) use linked_work_trees::linked_work_trees;
-pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
-pub(crate) use moment::Moment;
-pub(crate) use new_rules::{hidden_by_new, record_excludes};
-pub(crate) use own_position::OwnPosition;
-pub(crate) use repo_link::RepoLink;
-pub(crate) use savepoint::{Return, Savepoint};
-pub(crate) use stash_list::StashList;
-pub(crate) use story_list::{LeftList, StoryList};
-pub(crate) use user_refs::{RefChange, UserRefs};
+pub(crate) use repository::{
+    ControlFiles, RefChange, StashList, UserRefs, is_locked, linked_work_trees, remove_stale_locks, user_refs,
+};
+pub(crate) use tree::{
+    InnerGitFiles, LeftList, Moment, OwnPosition, RepoLink, Return, Savepoint, StoryList, hidden_by_new,
+    hide_again, keep_before_removal, keep_before_switch, put_gate_files_away, put_half_written_away,
+    put_unkept_away, record_excludes, restore_from_trash, restore_gate_files, story_backup,
+    switched_off_filters, take_out_work_trees, tell_links_as_files, users_index,
+};
 
 /// A repository, and the slot of a loop in it.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::Site;
-use super::stat_changes::tracked_directories;
+use super::tree::stat_changes::tracked_directories;
 use crate::events::Notices;
 use crate::fs::{Below, FileError, file_error, lacks, path_below, seen_in, seen_itself, umask_now};
 

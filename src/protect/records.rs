@@ -7,10 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Site;
-use super::inventory::{Inventory, Kind};
-use super::moment::Moment;
 use super::permissions::look_with_permissions;
-use super::stat_changes::parents;
+use super::tree::inventory::{Inventory, Kind};
+use super::tree::moment::Moment;
+use super::tree::stat_changes::parents;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_directory, is_there, kind_of, may_be_there,
     may_exist, path_below, read_regular,
@@ -217,41 +217,5 @@ mod tests {
             assert_ne!(write(longer), first);
             assert_ne!(write(bytes), write(longer));
         }
-    }
-
-    #[test]
-    fn permissions_are_not_restored_through_a_link() {
-        let dir = tempfile::tempdir().unwrap();
-        let (top, out) = (dir.path().join("top"), dir.path().join("out"));
-        fs::create_dir_all(&top).unwrap();
-        fs::create_dir_all(&out).unwrap();
-        fs::write(out.join("file"), "of the user").unwrap();
-        std::os::unix::fs::symlink(&out, top.join("link")).unwrap();
-        let records = Records {
-            dir: dir.path().join("unversioned"),
-            top,
-            door: Below::new(dir.path()),
-        };
-        let before = out.join("file").metadata().unwrap().mode();
-        let modes = [(b"link/file".to_vec(), 0o4711)].into();
-        records.save_modes(Moment::Checkpoint, &modes).unwrap();
-        records.restore_modes(Moment::Checkpoint, &[], &[]).unwrap();
-        assert_eq!(out.join("file").metadata().unwrap().mode(), before);
-    }
-
-    #[test]
-    fn record_keeps_permissions_that_cannot_be_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let records = Records {
-            dir: dir.path().join("unversioned"),
-            top: dir.path().to_owned(),
-            door: Below::new(dir.path()),
-        };
-        fs::create_dir(&records.dir).unwrap();
-        records.save_modes(Moment::Checkpoint, &[].into()).unwrap();
-        records.record_modes(&[b"none".to_vec()]).unwrap();
-        let refused = vec![b'n'; 256];
-        records.record_modes(std::slice::from_ref(&refused)).unwrap_err();
-        assert!(!records.is_gone(&refused) && records.is_gone(b"none"));
     }
 }

@@ -1,0 +1,184 @@
+//! Git's own files that an agent can use to hide work or to change what git does: configuration, exclude and attribute
+//! rules, hooks, the list of a shallow repository. They are restored after an attempt, and their replacements go to the
+//! trash. A damaged index is replaced.
+
+use std::path::Path;
+
+use crate::events::Notices;
+use crate::fs::{is_there, leads_to_file, may_exist};
+use crate::git::{OwnFiles, PutBack, Runs, Shallow};
+use crate::protect::trash::free_name;
+use crate::protect::tree::own_position::set_aside;
+use crate::protect::tree::{Savepoint, hidden_files};
+use crate::protect::{ProtectError, Site};
+
+/// Name of the copy of git's own files in the slot.
+const OWN_FILES: &str = "git-files";
+/// Name of the copy of the list of shallow commits.
+const SHALLOW: &str = "shallow-before";
+
+/// Git's own files at one moment.
+pub(crate) struct ControlFiles {
+    files: OwnFiles,
+    shallow: Shallow,
+    /// True if they come from the copy in the slot, which the attempt could write: it proves nothing, and
+    /// nothing that can run something is installed from it.
+    is_copy: bool,
+}
+
+impl ControlFiles {
+    /// Reads the files.
+    pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
+        Ok(Self {
+            files: OwnFiles::read(&site.repo.layout())?,
+            shallow: Shallow::read(&site.repo.shallow_file())?,
+            is_copy: false,
+        })
+    }
+
+    /// Reads the files before an attempt, gates or a reviewer, and keeps a copy for the case that git-ralph is killed.
+    pub fn save(site: Site<'_>) -> Result<Self, ProtectError> {
+        let now = Self::read(site)?;
+        let door = site.own_door();
+        now.shallow.write(&door, &site.file(SHALLOW), 0o600)?;
+        now.files.save(&door, &site.file(OWN_FILES))?;
+        Ok(now)
+    }
+
+    /// Loads the copy, if there is one.
+    pub fn load(site: Site<'_>) -> Result<Option<Self>, ProtectError> {
+        let copy = site.file(OWN_FILES);
+        if !may_exist(&copy) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            files: OwnFiles::load(&copy)?,
+            shallow: Shallow::read(&site.file(SHALLOW))?,
+            is_copy: true,
+        }))
+    }
+
+    /// Forgets the copy.
+    pub fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+        Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
+    }
+
+    /// Restores the files to their state before `who` ran, before any git reads them; returns those that had changed.
+    /// Replaced files go to the directory `trash`, or to the next free directory of such a name.
+    ///
+    /// # Errors
+    /// If a file cannot be moved or written; [`ProtectError::Unproven`] if the user has to decide about some of them: the
+    /// others are restored.
+    pub async fn put_back(
+        &self,
+        site: Site<'_>,
+        who: &str,
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<Vec<PutBack>, ProtectError> {
+        let unproven = self.unproven(site).await?;
+        let names = unproven.iter().map(|runs| runs.name.clone()).collect();
+        let differed = self.files.restore(
+            &site.repo.layout(),
+            (&site.door(trash), &free_name(trash)?),
+            &names,
+        )?;
+        for PutBack { path, instead } in &differed {
+            let path = path.display();
+            // The user or an editor may have written the file as well.
+            notices.tell(match instead {
+                Some(instead) => format!(
+                    "{path} was changed during {who}; it is put back, and what was there is kept as {}",
+                    instead.display()
+                ),
+                None => format!("{path} was removed during {who}; it is put back"),
+            });
+        }
+        if unproven.is_empty() {
+            return Ok(differed);
+        }
+        let copy = site.file(OWN_FILES);
+        let files = unproven.into_iter();
+        Err(ProtectError::Unproven(
+            files.map(|runs| (runs.path, copy.join(runs.name))).collect(),
+        ))
+    }
+
+    /// Keeps what is harmless of the replaced files, and restores the history that git shows. What their ignore rules hid
+    /// stays out of every reading, unless `checkpoint` has it; without a `checkpoint` they hide nothing.
+    pub async fn settle(
+        &self,
+        site: Site<'_>,
+        checkpoint: Option<&Savepoint>,
+        differed: &[PutBack],
+        who: &str,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let repo = site.repo;
+        let (config, rules) = (
+            repo.common_dir.join("config"),
+            repo.common_dir.join("info/exclude"),
+        );
+        for PutBack { path, instead } in differed {
+            let Some(instead) = instead else { continue };
+            if !leads_to_file(instead)? {
+                continue;
+            }
+            if *path == config {
+                let kept = repo.git.keep_harmless_settings(instead, path).await?;
+                if !kept.is_empty() {
+                    notices.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
+                }
+            } else if *path == rules
+                && let Some(checkpoint) = checkpoint
+            {
+                hidden_files::leave_out(site, checkpoint, instead, notices).await?;
+            }
+        }
+        let whole = repo.restore_history(&self.shallow).await?;
+        if whole > 0 {
+            notices.tell(format!(
+                "history was cut off at {whole} commits during {who} (git fetch --depth); git shows all of it again"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the files that only the copy has in this form and that can run something.
+    async fn unproven(&self, site: Site<'_>) -> Result<Vec<Runs>, ProtectError> {
+        let mut unproven = Vec::new();
+        if !self.is_copy {
+            return Ok(unproven);
+        }
+        for runs in self.files.would_run(&site.repo.layout())? {
+            let recorded = site.file(OWN_FILES).join(&runs.name);
+            if !runs.is_config || site.repo.git.adds_what_runs(&recorded, &runs.path).await? {
+                unproven.push(runs);
+            }
+        }
+        Ok(unproven)
+    }
+}
+
+/// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
+pub(in crate::protect) async fn mend_index(
+    site: Site<'_>,
+    checkpoint: &Savepoint,
+    notices: &dyn Notices,
+) -> Result<(), ProtectError> {
+    let (real, saved) = (site.repo.index(), checkpoint.index(site));
+    let is_file = leads_to_file(&real)?;
+    if !is_there(&real)? || (is_file && site.repo.is_intact(&real)?) {
+        return Ok(());
+    }
+    if !is_file {
+        set_aside(site, &real, &site.trash().join("damaged"))?;
+    }
+    if site.repo.is_intact(&saved)? {
+        site.repo.install_index(&saved).await?;
+        notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
+        return Ok(());
+    }
+    // If there is no index, one is made from the checkpoint.
+    Ok(site.door(&real).remove_file(&real)?)
+}

@@ -1,0 +1,59 @@
+//! Git's locks: removes stale ones, and leaves those of a running git alone.
+
+use std::path::{Path, PathBuf};
+
+use crate::fs::{kind_of, may_be_there, seen_in};
+use crate::git::{RefFile, index, locks};
+use crate::names::Change;
+use crate::protect::tree::own_position::set_aside;
+use crate::protect::{ProtectError, Site};
+
+/// Removes the locks that could stop a step and that no process holds; returns their number.
+pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
+    let found = all(site, change);
+    for lock in &found {
+        // Git never makes such a lock.
+        if kind_of(lock)?.is_some_and(|found| !found.is_file()) {
+            set_aside(site, lock, &site.trash().join("damaged"))?;
+        }
+    }
+    Ok(locks::remove_stale(site.repo, &found).await?)
+}
+
+/// Returns whether another git process may hold a lock now.
+pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
+    let found = all(site, change);
+    !found.is_empty() && locks::may_be_held(site.repo, &found) != Some(false)
+}
+
+/// Lists the existing locks that could stop a step.
+fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
+    let repo = site.repo;
+    let mut locks = locks::of_git(repo);
+    locks.push(index::lock_of(&site.work_index()));
+    locks.extend(locks::of_stash(repo));
+    let mut refs = vec![change.branch_ref()];
+    if repo.git.own_index().is_some()
+        && let RefFile::Symbolic(branch) = RefFile::read(&repo.git_dir.join("HEAD"))
+    {
+        refs.push(branch);
+    }
+    locks.extend(
+        refs.iter()
+            .map(|name| repo.common_dir.join(format!("{name}.lock"))),
+    );
+    collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
+    locks.retain(|lock| may_be_there(lock));
+    locks
+}
+
+fn collect(dir: &Path, locks: &mut Vec<PathBuf>) {
+    for entry in seen_in(dir) {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect(&path, locks);
+        } else if path.extension().is_some_and(|extension| extension == "lock") {
+            locks.push(path);
+        }
+    }
+}

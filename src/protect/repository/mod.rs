@@ -1,0 +1,18 @@
+//! What the repository has once, whatever the number of its work trees.
+//!
+//! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory among them.
+//! - `user_refs`: all refs but the loop's branch; `stash_list`: the entries of the stash.
+//! - `linked_work_trees`: the other work trees; `locks`: git's locks.
+
+pub(super) mod control_files;
+pub(super) mod linked_work_trees;
+pub(super) mod locks;
+pub(super) mod own_directory;
+pub(super) mod stash_list;
+pub(crate) mod user_refs;
+
+pub(crate) use control_files::ControlFiles;
+pub(crate) use linked_work_trees::linked_work_trees;
+pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
+pub(crate) use stash_list::StashList;
+pub(crate) use user_refs::{RefChange, UserRefs};

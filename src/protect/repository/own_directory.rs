@@ -1,0 +1,55 @@
+//! The loop's own directory and its slot, which hold regular files and directories alone. A link that an attempt put there
+//! would redirect git-ralph's writes, and a pipe would block it for ever.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::events::Notices;
+use crate::fs::{Below, is_special, may_exist, seen, target_of};
+use crate::protect::{ProtectError, Site};
+
+/// Restores the directory before anything is written to it. What links led to is not touched.
+pub(in crate::protect) fn restore(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+    let (door, mut removed) = (site.own_door(), Vec::new());
+    let mut made = false;
+    let root = site.repo.common_dir.join("ralph");
+    for dir in [root.as_path()].into_iter().chain(site.slot.dirs()) {
+        if is_special(dir) {
+            door.remove_file(dir)?;
+            removed.push(dir.to_owned());
+        }
+        made |= !may_exist(dir);
+        door.make_dir(dir, 0o700)?;
+    }
+    // `chmod -R` reaches the copies of ignored secrets too.
+    make_private(&door, site.slot.loop_dir());
+    for dir in site.slot.dirs() {
+        removed.extend(door.remove_specials(dir)?);
+    }
+    let records = site.file("unversioned");
+    if target_of(&records)?.is_some() {
+        removed.extend(door.remove_specials(&records)?);
+    }
+    for dir in [site.loop_file("attempts"), site.trash()] {
+        made |= !may_exist(&dir);
+        door.make_dir(&dir, 0o700)?;
+    }
+    if !removed.is_empty() {
+        let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
+        notices.tell(format!(
+            "links or pipes were put into the loop's directory below .git; they are removed: {}",
+            names.join(", ")
+        ));
+    } else if made {
+        notices.tell("the loop's directory below .git was deleted; it is recreated".to_owned());
+    }
+    Ok(())
+}
+
+/// Takes the permissions of others away from a directory.
+fn make_private(door: &Below, dir: &Path) {
+    let mode = seen(dir).map_or(0o700, |found| found.permissions().mode());
+    if mode & 0o077 != 0 {
+        let _ = door.set_mode(dir, mode & 0o7700);
+    }
+}

@@ -1,0 +1,390 @@
+//! All refs except the loop's branch, including the stash: an attempt's changes to them are reported, and undone with a
+//! failed attempt. The refs that keep the loop's work are restored after every attempt.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::Notices;
+use crate::fs::{FileError, Links, file_error, regular_text_if_there};
+use crate::git::{Git, GitError, RefFile, RefValues, Repo};
+use crate::names::{Change, Oid, short_branch};
+use crate::protect::{ProtectError, Site};
+use crate::refs::{KeptRef, Update};
+use crate::slot::Slot;
+
+/// Prefix of the refs that keep the work of loops; those of other loops belong to those loops.
+const LOOPS: &str = "refs/ralph/";
+/// Prefix of the loops' branches.
+const BRANCHES: &str = "refs/heads/ralph/";
+/// Prefix of the remote-tracking refs, which a fetch moves.
+const REMOTES: &str = "refs/remotes/";
+/// Prefix of refs that make git show other objects than the named ones (git-replace(1)).
+const REPLACEMENTS: &str = "refs/replace/";
+/// The stash, whose entries are the reflog of this ref (git-stash(1)).
+const STASH: &str = "refs/stash";
+/// The name of an attempt as the subject of a message.
+pub(crate) const ATTEMPT: &str = "the attempt";
+/// Name of the record of the refs before an attempt, in the slot; it exists only during an attempt.
+const RECORD: &str = "refs-before.toml";
+
+/// The refs at one moment, by full name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UserRefs(RefValues);
+
+/// A change of a ref.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefChange {
+    name: String,
+    was: Option<Oid>,
+    is: Option<Oid>,
+    /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist.
+    is_broken: bool,
+}
+
+impl UserRefs {
+    /// Reads the refs of a repository; the other arguments are those of [`UserRefs::of`].
+    pub async fn read(repo: &Repo, own: &Change, has_branch: bool) -> Result<Self, GitError> {
+        Ok(Self::of(repo.ref_values().await?, own, has_branch))
+    }
+
+    /// Selects all refs except those that other loops keep, and the branch of the loop `own`, if it has one.
+    pub fn of(mut refs: RefValues, own: &Change, has_branch: bool) -> Self {
+        let (branch, kept) = (own.branch_ref(), own.ralph_ref(""));
+        let is_own = |name: &str| has_branch && name == branch;
+        let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
+        let is_symbolic = |name: &str| name.starts_with(REMOTES) && name.ends_with("/HEAD");
+        refs.retain(|name, _| !is_own(name) && !is_other_loops(name) && !is_symbolic(name));
+        Self(refs)
+    }
+
+    /// Returns the value of a ref.
+    pub fn at(&self, name: &str) -> Option<Oid> {
+        self.0.get(name).cloned()
+    }
+
+    /// Returns whether there is a stash.
+    pub fn has_stash(&self) -> bool {
+        self.0.contains_key(STASH)
+    }
+
+    /// Returns the full names of the branches.
+    pub fn branches(&self) -> impl Iterator<Item = &str> {
+        let names = self.0.keys().map(String::as_str);
+        names.filter(|name| name.starts_with("refs/heads/"))
+    }
+
+    /// Records the refs before an attempt.
+    pub fn record(&self, slot: &Slot) -> Result<(), ProtectError> {
+        let path = slot.file(RECORD);
+        let text = toml::to_string(self).map_err(io::Error::other);
+        let text = text.map_err(|source| file_error("write", &path, source))?;
+        Ok(slot.door().write_private(&path, &text)?)
+    }
+
+    /// Reads the record of the attempt's beginning, if there is one.
+    pub fn recorded(slot: &Slot) -> Result<Option<Self>, FileError> {
+        let text = regular_text_if_there(&slot.file(RECORD), Links::Refused, u64::MAX)?;
+        Ok(text.and_then(|text| toml::from_str(&text).ok()))
+    }
+
+    /// Returns the changes since an earlier state of the refs, and which of them git cannot use: a program that writes a ref's
+    /// file can write anything.
+    pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<Vec<RefChange>, GitError> {
+        let mut changes = self.changes_since(before);
+        let new: Vec<&Oid> = changes.iter().filter_map(|change| change.is.as_ref()).collect();
+        let missing = repo.missing(&new).await?;
+        for change in &mut changes {
+            change.is_broken = match &change.is {
+                Some(is) => missing.contains(is),
+                None => RefFile::read(&repo.common_dir.join(&change.name)) == RefFile::Damaged,
+            };
+        }
+        Ok(changes)
+    }
+
+    /// Returns the changes since an earlier state of the refs.
+    fn changes_since(&self, before: &Self) -> Vec<RefChange> {
+        let names = before
+            .0
+            .keys()
+            .chain(self.0.keys().filter(|name| !before.0.contains_key(*name)));
+        names
+            .map(|name| RefChange {
+                name: name.clone(),
+                was: before.0.get(name).cloned(),
+                is: self.0.get(name).cloned(),
+                is_broken: false,
+            })
+            .filter(|change| change.was != change.is)
+            .collect()
+    }
+
+    /// Selects the moves that were not made before a crash interrupted the step, and are still possible.
+    pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
+        let possible = |update: &Update| match update {
+            Update::Move { name, old, .. } => self.0.get(name) == old.as_ref(),
+            Update::Delete { name, old } => self.0.get(name) == Some(old),
+            Update::Set { .. } => true,
+        };
+        moves.into_iter().filter(possible).collect()
+    }
+}
+
+/// Forgets the record once the attempt is judged.
+pub(crate) fn forget(slot: &Slot) {
+    // A record that remains is overwritten by the next attempt.
+    let _ = slot.door().remove_file(&slot.file(RECORD));
+}
+
+/// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
+/// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of
+/// replacements are kept under names that begin with `attempt`.
+pub(crate) fn own_refs_back(
+    changes: &[RefChange],
+    attempt: Option<&str>,
+    who: &str,
+    notices: &dyn Notices,
+) -> Vec<Update> {
+    let mut updates = Vec::new();
+    for change in changes.iter().filter(|change| change.is_put_back()) {
+        if let (Some(attempt), Some(is)) = (attempt, &change.is)
+            && change.is_replacement()
+            && !change.is_broken
+        {
+            let keep = Update::Set {
+                name: format!("{attempt}-{}", is.short()),
+                new: is.clone(),
+            };
+            // One object may replace many.
+            if !updates.contains(&keep) {
+                updates.push(keep);
+            }
+        }
+        notices.tell(match &change.was {
+            Some(was) => format!("{}; it is put back to {}", change.message(who), was.short()),
+            None => format!("{}; it is taken away", change.message(who)),
+        });
+        updates.extend(change.undone());
+    }
+    updates
+}
+
+/// Reports the changes by `who` to refs that are not restored.
+pub(crate) fn report_ref_changes(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &dyn Notices) {
+    let others = changes.iter().filter(|change| !change.is_put_back());
+    for change in others.filter(|change| !change.is_of_other_loop(own)) {
+        notices.tell(change.message(who));
+    }
+}
+
+/// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
+pub(crate) type OwnMove = (String, Oid);
+
+/// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look: branches and tags that are gone, or moved to a commit
+/// that this HEAD was at, get their old value. New refs, stash entries,
+/// and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after `name`.
+pub(crate) async fn put_back(
+    site: Site<'_>,
+    changes: Vec<RefChange>,
+    own: &[OwnMove],
+    name: &str,
+    who: &str,
+    kept: &mut Vec<KeptRef>,
+    notices: &dyn Notices,
+) -> Result<Vec<Update>, ProtectError> {
+    let mut updates = Vec::new();
+    if changes.is_empty() {
+        return Ok(updates);
+    }
+    let git = &site.repo.git;
+    let visited = git.head_history().await?;
+    let checked_out = git.checked_out_refs(&site.repo.top).await?;
+    for change in changes {
+        // A branch at a commit that this HEAD never visited may belong to another work tree.
+        // What the guard saw chooses words alone: other processes can write its log.
+        let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
+        let ours = ours && !checked_out.contains(&change.name);
+        let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
+        // A loop that begins has its branch at the commit where others began, too, for a moment.
+        if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
+            continue;
+        }
+        let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
+            notices.tell(change.message(who));
+            continue;
+        };
+        notices.tell(format!(
+            "{}; it is put back to {}",
+            change.message(who),
+            was.short()
+        ));
+        if let Some(is) = &change.is {
+            kept.push(KeptRef::beside(name, is));
+        }
+        updates.push(Update::Move {
+            name: change.name,
+            new: was,
+            old: change.is,
+        });
+    }
+    kept.dedup();
+    Ok(updates)
+}
+
+/// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.
+async fn is_finished(git: &Git, change: &RefChange) -> Result<bool, ProtectError> {
+    let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
+        return Ok(false);
+    };
+    let name = format!("{LOOPS}{name}/finished");
+    let kept = git.refs(&[&name]).await?;
+    match kept.into_iter().find(|found| found.name == name) {
+        Some(kept) => Ok(git.is_ancestor(was, &kept.oid).await?),
+        None => Ok(false),
+    }
+}
+
+impl RefChange {
+    /// Returns the full name of the ref.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Removes the file of a ref that git cannot use: it would refuse to write it, or keep the object that does not exist
+    /// in its reflog.
+    pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
+        let file = repo.common_dir.join(&self.name);
+        let is_same = match (&self.is, RefFile::read(&file)) {
+            (None, RefFile::Damaged) => true,
+            (Some(is), RefFile::Oid(oid)) => *is == oid,
+            _ => false,
+        };
+        if self.is_broken && is_same {
+            repo.door(&file).remove_file(&file)?;
+        }
+        Ok(())
+    }
+
+    fn is_replacement(&self) -> bool {
+        self.name.starts_with(REPLACEMENTS)
+    }
+
+    /// Returns whether another loop made or moved its branch meanwhile, as loops side by side do: none of the attempt's
+    /// `own` moves did.
+    fn is_of_other_loop(&self, own: &[OwnMove]) -> bool {
+        let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == self.name && new == is);
+        self.name.starts_with(BRANCHES) && self.is.as_ref().is_some_and(|is| !is_own(is))
+    }
+
+    /// Returns whether only this loop may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
+    /// used. Of the refs that keep work, only the loop's own are considered.
+    pub fn is_put_back(&self) -> bool {
+        self.is_broken || self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
+    }
+
+    /// Returns the move that restores the ref.
+    fn undone(&self) -> Option<Update> {
+        let name = self.name.clone();
+        match (self.was.clone(), self.is.clone()) {
+            // Its file is gone; an older value may be packed.
+            (was, _) if self.is_broken => was.map(|new| Update::Set { name, new }),
+            (Some(new), old) => Some(Update::Move { name, new, old }),
+            (None, Some(old)) => Some(Update::Delete { name, old }),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns a message about its change while `who` ran: another process may have made it.
+    fn message(&self, who: &str) -> String {
+        let name = match self.name.strip_prefix("refs/tags/") {
+            Some(tag) => format!("the tag {tag}"),
+            None if self.name == STASH => "the stash".to_owned(),
+            None if self.name.starts_with("refs/heads/") => {
+                format!("the branch {}", short_branch(&self.name))
+            }
+            None => self.name.clone(),
+        };
+        match (&self.was, &self.is) {
+            (_, Some(is)) if self.is_broken => {
+                format!(
+                    "{name} was moved to {}, which does not exist, during {who}",
+                    is.short()
+                )
+            }
+            (Some(_), None) if self.is_broken => format!("{name} was damaged during {who}"),
+            (Some(was), None) => format!("{name} was deleted during {who} (it was at {})", was.short()),
+            (None, _) => format!("{name} was made during {who}"),
+            (Some(was), Some(is)) => {
+                format!(
+                    "{name} was moved from {} to {} during {who}",
+                    was.short(),
+                    is.short()
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn oid(digit: char) -> Oid {
+        Oid::parse(&digit.to_string().repeat(40)).unwrap()
+    }
+
+    fn refs(entries: &[(&str, char)]) -> UserRefs {
+        UserRefs(
+            entries
+                .iter()
+                .map(|(name, at)| ((*name).to_owned(), oid(*at)))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn changes_since_finds_moved_deleted_and_new_refs() {
+        let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
+        let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
+        let messages: Vec<String> = now
+            .changes_since(&before)
+            .iter()
+            .map(|change| change.message(ATTEMPT))
+            .collect();
+        assert_eq!(
+            messages,
+            [
+                "the branch b was moved from 2222222222 to 4444444444 during the attempt",
+                "the tag t was deleted during the attempt (it was at 3333333333)",
+                "the stash was made during the attempt",
+            ]
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let slot = Slot::of(&dir.path().join("ralph/c"));
+        slot.make().unwrap();
+        before.record(&slot).unwrap();
+        assert_eq!(UserRefs::recorded(&slot).unwrap(), Some(before));
+        forget(&slot);
+        assert_eq!(UserRefs::recorded(&slot).unwrap(), None);
+        UserRefs::recorded(&Slot::of(&dir.path().join("n".repeat(256)))).unwrap_err();
+    }
+
+    #[test]
+    fn own_refs_back_restores_refs_of_the_loop_and_no_others() {
+        let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
+        let notices: RefCell<Vec<String>> = RefCell::default();
+        let updates = own_refs_back(
+            &UserRefs::default().changes_since(&before),
+            None,
+            ATTEMPT,
+            &notices,
+        );
+        let names: Vec<String> = updates.iter().map(Update::line).collect();
+        let (zero, one) = ("0".repeat(40), "1".repeat(40));
+        assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);
+        assert_eq!(notices.borrow().len(), 1);
+    }
+}

@@ -1,0 +1,76 @@
+//! Finds out whether git converts files of the work tree at all, by every place from which git reads attributes
+//! (gitattributes(5)). Whether it converts a certain file is a question for git itself.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::stat_changes::directories;
+use crate::fs::{FileError, may_exist, path_below};
+use crate::git::index_file::IndexFile;
+use crate::paths::of_user;
+use crate::protect::records::{Paths, Records};
+use crate::protect::{ProtectError, Site};
+
+/// Name of the record of the attributes file of the whole system.
+const OF_SYSTEM: &str = "system-attributes";
+/// Name of an attributes file in a work tree.
+const RULES: &str = ".gitattributes";
+
+/// Records where git reads the attributes of the whole system from.
+pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileError> {
+    let files: Paths = files
+        .into_iter()
+        .map(|file| file.into_os_string().into_vec())
+        .collect();
+    Records::of(site).save_paths(OF_SYSTEM, &files)?;
+    Ok(files)
+}
+
+/// Returns whether git may convert these files: the configuration says so, or there are attributes. `file` is what is in
+/// `index`, which describes the work tree. Looks for one file in each directory above them.
+pub(super) async fn may_convert<'p>(
+    site: Site<'_>,
+    index: &Path,
+    file: &IndexFile,
+    paths: impl Iterator<Item = &'p [u8]>,
+) -> Result<bool, ProtectError> {
+    let repo = site.repo;
+    let of_repository = repo.common_dir.join("info/attributes");
+    if repo.converts || may_exist(&of_repository) || attributes_of_user().is_some_and(|file| may_exist(&file))
+    {
+        return Ok(true);
+    }
+    let records = Records::of(site);
+    let of_system = if records.knows(OF_SYSTEM) {
+        records.paths(OF_SYSTEM)?
+    } else {
+        record(site, repo.git.system_attributes().await?)?
+    };
+    let may_exist_at = |path: &Vec<u8>| may_exist(Path::new(OsStr::from_bytes(path)));
+    if of_system.iter().any(may_exist_at) {
+        return Ok(true);
+    }
+    let Some(known) = file.index() else {
+        return Ok(repo.tracks_attributes(index).await?);
+    };
+    let is_rules = |path: &[u8]| {
+        let dir = path.strip_suffix(RULES.as_bytes());
+        dir.is_some_and(|dir| dir.is_empty() || dir.ends_with(b"/"))
+    };
+    Ok(known.entries().any(|entry| is_rules(entry.path)) || has_unlisted_rules(&repo.top, paths))
+}
+
+/// Returns whether a directory above these paths has attributes, where the index lists none: git ignores the file that has
+/// them, but obeys it.
+fn has_unlisted_rules<'p>(top: &Path, paths: impl Iterator<Item = &'p [u8]>) -> bool {
+    let mut dirs = directories(paths);
+    dirs.insert(b"");
+    let rules = |dir: &[u8]| path_below(top, dir).join(RULES);
+    dirs.into_iter().any(|dir| may_exist(&rules(dir)))
+}
+
+/// Returns the user's own attributes file; `core.attributesFile` is a setting, and not considered here.
+fn attributes_of_user() -> Option<PathBuf> {
+    Some(of_user("XDG_CONFIG_HOME", ".config")?.join("git/attributes"))
+}

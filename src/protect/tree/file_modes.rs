@@ -1,0 +1,307 @@
+//! Permissions that git does not record, and links where it writes files for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::moment::Moment;
+use super::stat_changes::directories;
+use crate::events::Notices;
+use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
+use crate::git::index_file::IndexFile;
+use crate::names::Oid;
+use crate::paths::{first_few, is_of_work_tree};
+use crate::protect::permissions::look_with_permissions;
+use crate::protect::records::{IGNORES_LINKS, IGNORES_MODES, MODES, Records};
+use crate::protect::{ProtectError, Site};
+
+/// Permissions by path; for files including the set-id and sticky bits. A link has [`LINK`].
+pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
+
+/// The mode of a link, in the record and in an index.
+const LINK: u32 = 0o12_0000;
+
+impl Records {
+    /// Records the permissions of paths touched since the last checkpoint.
+    pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), FileError> {
+        // If the record was lost, a new one would claim that all other files have the usual permissions.
+        if !self.knows_modes(Moment::Checkpoint) {
+            return Ok(());
+        }
+        let modes = self.odd_modes(self.modes(Moment::Checkpoint)?, touched)?;
+        self.save_modes(Moment::Checkpoint, &modes)
+    }
+
+    /// Restores the permissions of that moment for these paths alone.
+    pub(super) fn restore_modes_of(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
+        if !self.knows_modes(moment) {
+            return Ok(());
+        }
+        let (odd, usual, below) = (self.modes(moment)?, self.usual(), Below::new(&self.top));
+        for path in paths {
+            self.restore_mode(path, &odd, &usual, &below)?;
+        }
+        Ok(())
+    }
+
+    /// Restores the permissions of a path, if it is there: its own among the unusual ones, else the usual ones.
+    fn restore_mode(&self, path: &[u8], odd: &Modes, usual: &Usual, below: &Below) -> Result<(), FileError> {
+        let file = path_below(&self.top, path);
+        let Some(metadata) = look_with_permissions(&self.top, &file, kind_of)? else {
+            return Ok(());
+        };
+        let wanted = odd.get(path).copied().unwrap_or_else(|| usual.of(&metadata));
+        if wanted == LINK {
+            return Ok(());
+        }
+        set_mode(below, &file, wanted)
+    }
+
+    /// Restores the permissions of that moment for touched paths and for every directory above tracked files.
+    pub(super) fn restore_modes(
+        &self,
+        moment: Moment,
+        touched: &[Vec<u8>],
+        dirs: &[&[u8]],
+    ) -> Result<(), FileError> {
+        if !self.knows_modes(moment) {
+            return Ok(());
+        }
+        let odd = self.modes(moment)?;
+        let (usual, below) = (self.usual(), Below::new(&self.top));
+        // A path with unusual permissions may have lost them without being touched otherwise.
+        let unusual = odd.keys().map(Vec::as_slice);
+        let touched = touched.iter().map(Vec::as_slice);
+        for path in touched.chain(dirs.iter().copied()).chain(unusual) {
+            self.restore_mode(path, &odd, &usual, &below)?;
+        }
+        Ok(())
+    }
+
+    /// Makes links of files that git wrote in their place, and files of links in the place of such files, as they were at
+    /// that moment; returns their paths. Of `wanted`, or all links of that moment. `index` describes the files.
+    pub(super) fn restore_links(
+        &self,
+        moment: Moment,
+        index: &IndexFile,
+        wanted: &[Vec<u8>],
+        all: bool,
+    ) -> Result<Vec<Vec<u8>>, FileError> {
+        if !self.knows(IGNORES_LINKS) || !self.knows_modes(moment) {
+            return Ok(Vec::new());
+        }
+        let (mut made, below) = (Vec::new(), Below::new(&self.top));
+        let mut links = self.modes(moment)?;
+        links.retain(|_, mode| *mode == LINK);
+        let others = links.keys().filter(|_| all);
+        let paths: BTreeSet<&Vec<u8>> = wanted.iter().chain(others).collect();
+        for path in paths {
+            let entry = index.index().and_then(|index| index.find(path));
+            if entry.is_none_or(|entry| entry.mode != LINK) {
+                continue;
+            }
+            let file = path_below(&self.top, path);
+            match look_with_permissions(&self.top, &file, kind_of)? {
+                Some(found) if found.is_file() && links.contains_key(path) && below.exists(&file)? => {
+                    below.link(Path::new(OsStr::from_bytes(&read(&file)?)), &file)?;
+                }
+                Some(found) if found.is_symlink() && !links.contains_key(path) && below.is_free(&file)? => {
+                    let target = link_of(&file)?;
+                    below.write(&file, target.as_os_str().as_bytes(), 0o666, Durability::Atomic)?;
+                }
+                _ => continue,
+            }
+            made.push(path.clone());
+        }
+        Ok(made)
+    }
+
+    /// Returns the usual permissions in this work tree.
+    pub(super) fn usual(&self) -> Usual {
+        Usual {
+            umask: umask_now(),
+            ignores_modes: self.knows(IGNORES_MODES),
+            ignores_links: self.knows(IGNORES_LINKS),
+        }
+    }
+
+    /// Forgets the permissions of that moment.
+    pub(super) fn forget_modes(&self, moment: Moment) -> Result<(), FileError> {
+        self.forget_paths(&moment.name(MODES))
+    }
+
+    /// Updates the permissions of `paths` and of their directories in `modes`: only unusual ones stay.
+    fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Result<Modes, FileError> {
+        let usual = self.usual();
+        let dirs = directories(paths.iter().map(Vec::as_slice));
+        for path in paths.iter().map(Vec::as_slice).chain(dirs) {
+            let found = kind_of(&path_below(&self.top, path))?;
+            match found.and_then(|found| usual.unusual(&found)) {
+                Some(mode) => modes.insert(path.to_vec(), mode),
+                None => modes.remove(path),
+            };
+        }
+        Ok(modes)
+    }
+
+    fn modes(&self, moment: Moment) -> Result<Modes, FileError> {
+        self.read_modes(&moment.name(MODES))
+    }
+
+    /// Reads a record of permissions, which holds `<octal> <path>` for each path.
+    pub(super) fn read_modes(&self, name: &str) -> Result<Modes, FileError> {
+        let mut modes = BTreeMap::new();
+        for line in self.paths(name)? {
+            let mut parts = line.splitn(2, |byte| *byte == b' ');
+            let mode = parts
+                .next()
+                .and_then(|mode| u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok());
+            let path = parts.next().filter(|path| is_of_work_tree(path));
+            if let (Some(mode), Some(path)) = (mode, path) {
+                modes.insert(path.to_vec(), mode);
+            }
+        }
+        Ok(modes)
+    }
+
+    /// Saves the permissions of that moment.
+    pub(super) fn save_modes(&self, moment: Moment, modes: &Modes) -> Result<(), FileError> {
+        self.write_modes(&moment.name(MODES), modes)
+    }
+
+    /// Writes a record of permissions.
+    pub(super) fn write_modes(&self, name: &str, modes: &Modes) -> Result<(), FileError> {
+        let lines = modes
+            .iter()
+            .map(|(path, mode)| [format!("{mode:o} ").as_bytes(), path].concat());
+        self.save_paths(name, &lines.collect())
+    }
+}
+
+/// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
+/// describes the second one.
+pub(crate) async fn tell_links_as_files(
+    site: Site<'_>,
+    [was, now]: [&Oid; 2],
+    notices: &dyn Notices,
+) -> Result<(), ProtectError> {
+    let repo = site.repo;
+    if !repo.ignores_links {
+        return Ok(());
+    }
+    let index = repo.read_index_if_there(&site.work_index())?;
+    let mut written = Vec::new();
+    for (_, path) in repo.git.diff_trees(was, now).await? {
+        let entry = index.index().and_then(|index| index.find(&path));
+        let is_link = entry.is_some_and(|entry| entry.mode == LINK);
+        if is_link && is_regular(&path_below(&repo.top, &path))? {
+            written.push(path);
+        }
+    }
+    if !written.is_empty() {
+        notices.tell(format!(
+            "git writes links as files here (core.symlinks is false); each of these holds the target of a link: {}",
+            first_few(&written).join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Permissions that git gives new files under the present umask.
+pub(super) struct Usual {
+    umask: u32,
+    /// True if git ignores executable bits: then each one that is set is unusual.
+    ignores_modes: bool,
+    /// True if git writes links as files: then each link is unusual.
+    ignores_links: bool,
+}
+
+impl Usual {
+    /// Returns the usual permissions of a file like this one.
+    pub fn of(&self, metadata: &fs::Metadata) -> u32 {
+        let is_executable = metadata.permissions().mode() & 0o100 != 0 && !self.ignores_modes;
+        let all = if metadata.is_dir() || is_executable {
+            0o777
+        } else {
+            0o666
+        };
+        all & !self.umask
+    }
+
+    /// Returns the permissions of a file if they are not the usual ones; a symlink has none of its own.
+    pub fn unusual(&self, metadata: &fs::Metadata) -> Option<u32> {
+        if metadata.is_symlink() {
+            return self.ignores_links.then_some(LINK);
+        }
+        let mode = mode_of(metadata);
+        (mode != self.of(metadata)).then_some(mode)
+    }
+}
+
+/// Returns the permissions of a file, with its set-id and sticky bits; those of a directory are inherited.
+pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
+    let bits = if metadata.is_dir() { 0o777 } else { 0o7777 };
+    metadata.permissions().mode() & bits
+}
+
+/// Sets the permissions of a file of the work tree, unless it is behind a link, or has several names.
+pub(super) fn set_mode(below: &Below, file: &Path, mode: u32) -> Result<(), FileError> {
+    let Some(found) = kind_of(file)? else {
+        return Ok(());
+    };
+    if mode_of(&found) == mode || !below.exists(file)? {
+        return Ok(());
+    }
+    let kept = if found.is_dir() {
+        found.permissions().mode() & 0o7000
+    } else {
+        0
+    };
+    below.set_mode(file, mode | kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn permissions_are_not_restored_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (top, out) = (dir.path().join("top"), dir.path().join("out"));
+        fs::create_dir_all(&top).unwrap();
+        fs::create_dir_all(&out).unwrap();
+        fs::write(out.join("file"), "of the user").unwrap();
+        std::os::unix::fs::symlink(&out, top.join("link")).unwrap();
+        let records = Records {
+            dir: dir.path().join("unversioned"),
+            top,
+            door: Below::new(dir.path()),
+        };
+        let before = out.join("file").metadata().unwrap().mode();
+        let modes = [(b"link/file".to_vec(), 0o4711)].into();
+        records.save_modes(Moment::Checkpoint, &modes).unwrap();
+        records.restore_modes(Moment::Checkpoint, &[], &[]).unwrap();
+        assert_eq!(out.join("file").metadata().unwrap().mode(), before);
+    }
+
+    #[test]
+    fn record_keeps_permissions_that_cannot_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records {
+            dir: dir.path().join("unversioned"),
+            top: dir.path().to_owned(),
+            door: Below::new(dir.path()),
+        };
+        fs::create_dir(&records.dir).unwrap();
+        records.save_modes(Moment::Checkpoint, &[].into()).unwrap();
+        records.record_modes(&[b"none".to_vec()]).unwrap();
+        let refused = vec![b'n'; 256];
+        records.record_modes(std::slice::from_ref(&refused)).unwrap_err();
+        assert!(!records.is_gone(&refused) && records.is_gone(b"none"));
+    }
+}

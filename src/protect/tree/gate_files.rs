@@ -1,0 +1,110 @@
+//! New files that only gates made, and those that git-ralph's own output goes to: they stay in the work tree, and no
+//! reading of it contains them.
+
+use std::path::Path;
+
+use super::savepoint::Savepoint;
+use crate::events::Notices;
+use crate::git::StagedEntry;
+use crate::git::worktree::Reading;
+use crate::protect::{ProtectError, Site, trash};
+
+/// Removes such files from a reading and from the index `work` that it was read into: those that the base lacks, that the
+/// user has not added to the index, and, of gates, that still have the content that the gate gave them.
+pub(super) async fn leave_out(
+    site: Site<'_>,
+    savepoint: &Savepoint,
+    work: &Path,
+    mut reading: Reading,
+) -> Result<Reading, ProtectError> {
+    let (made, aside) = (&savepoint.gate_files, &savepoint.nested);
+    if made.is_empty() && aside.is_empty() || reading.tree == reading.base {
+        return Ok(reading);
+    }
+    let repo = site.repo;
+    let changes = match reading.changes.take() {
+        Some(changes) => changes,
+        None => repo.git.diff_trees(&reading.base, &reading.tree).await?,
+    };
+    let is_added = |path: &Vec<u8>| {
+        changes
+            .iter()
+            .any(|(status, added)| *status == b'A' && added == path)
+    };
+    let mut out = Vec::new();
+    if made.keys().chain(aside).any(is_added) {
+        let real = repo.read_index_or_none(&repo.index())?;
+        let is_staged = |path: &[u8]| real.index().is_some_and(|index| index.find(path).is_some());
+        let entries = repo.git.staged_between(&reading.base, &reading.tree).await?;
+        // An agent that commits takes git-ralph's own output along, and no checkpoint has it all the same.
+        let is_out = |entry: &StagedEntry| {
+            aside.contains(&entry.path) || made.get(&entry.path) == Some(entry) && !is_staged(&entry.path)
+        };
+        let as_made = entries
+            .into_iter()
+            .filter(|entry| is_added(&entry.path) && is_out(entry));
+        out = as_made.map(|entry| entry.path).collect();
+    }
+    if !out.is_empty() {
+        repo.update_index(work, &["--force-remove"], &out).await?;
+        reading.tree = repo.git.write_tree(work).await?;
+    }
+    let rest = changes.into_iter().filter(|(_, path)| !out.contains(path));
+    reading.changes = Some(rest.collect());
+    Ok(reading)
+}
+
+/// Gives the files that only gates made the content that they had before an attempt, if it changed or removed them. What is
+/// there instead goes to the directory `trash`.
+pub(crate) async fn restore(
+    site: Site<'_>,
+    savepoint: &Savepoint,
+    trash: &Path,
+    notices: &dyn Notices,
+) -> Result<(), ProtectError> {
+    let repo = site.repo;
+    let real = repo.read_index_or_none(&repo.index())?;
+    let is_tracked = |path: &[u8]| real.index().is_some_and(|index| index.find(path).is_some());
+    let files = savepoint.gate_files.values();
+    let entries: Vec<StagedEntry> = files.filter(|file| !is_tracked(&file.path)).cloned().collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let scratch = site.file("gate-files.index");
+    let empty = repo.empty_tree().await?;
+    let tree = repo.tree_with(&scratch, &empty, &entries, &[]).await?;
+    let read = ["--reset", tree.as_str()];
+    repo.git.cmd("read-tree", read).index(&scratch).done().await?;
+    repo.refresh(&scratch).await?;
+    let args = ["-z", "--name-only"];
+    let changed = repo.git.cmd("diff-files", args).index(&scratch).fields().await?;
+    repo.discard_index(&scratch)?;
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let of_status = |status: u8| {
+        changed
+            .iter()
+            .map(|path| (status, path.clone()))
+            .collect::<Vec<_>>()
+    };
+    savepoint.clear_the_way(site, &of_status(b'D'), trash, notices)?;
+    Ok(repo.restore_files(&scratch, &tree, &of_status(b'M')).await?)
+}
+
+/// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; those that its
+/// index has are work.
+pub(crate) fn put_away(site: Site<'_>, savepoint: &Savepoint, trash: &Path) -> Result<(), ProtectError> {
+    if savepoint.gate_files.is_empty() {
+        return Ok(());
+    }
+    let index = site.repo.read_index_or_none(&site.repo.index())?;
+    for path in savepoint.gate_files.keys() {
+        let is_work = index.index().is_none_or(|index| index.find(path).is_some());
+        if !is_work && site.repo.exists(path)? {
+            trash::put_away(site, &[], path, trash)?;
+            site.repo.remove_file(path)?;
+        }
+    }
+    Ok(())
+}

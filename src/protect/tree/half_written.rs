@@ -1,0 +1,31 @@
+//! Files that a git-ralph had begun to write into the work tree when it was killed. They are beside their place, under names
+//! of git-ralph's own.
+
+use crate::fs::TEMPORARY;
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site};
+
+/// Moves such files to the trash: they are neither the user's work nor an attempt's. One git process, which lists the files
+/// that git does not track.
+pub(crate) async fn put_half_written_away(site: Site<'_>) -> Result<(), ProtectError> {
+    let names = format!(":(top,glob)**/{TEMPORARY}????????");
+    let listed = site.repo.git.cmd("ls-files", ["-z", "-o", "--", &names]);
+    // Git cannot be asked where an index is damaged: what is left then is kept like any other file.
+    let found = listed.fields().await.unwrap_or_default();
+    let trash = site.trash().join("half-written");
+    let name = |path: &[u8]| {
+        path.rsplit(|byte| *byte == b'/')
+            .next()
+            .is_some_and(is_name_of_half_written)
+    };
+    for path in found.into_iter().filter(|path| name(path)) {
+        put_away(site, &[], &path, &trash)?;
+    }
+    Ok(())
+}
+
+/// Returns whether git-ralph writes to files of this name before it puts them in their place.
+pub(super) fn is_name_of_half_written(name: &[u8]) -> bool {
+    let digits = name.strip_prefix(TEMPORARY.as_bytes());
+    digits.is_some_and(|digits| digits.len() == 8 && digits.iter().all(u8::is_ascii_hexdigit))
+}

@@ -1,0 +1,76 @@
+//! Files hidden by a rule that was added to `.git/info/exclude` during an attempt, and removed with the rest of that
+//! file: no checkpoint contains them, and no later attempt removes them.
+
+use std::path::Path;
+
+use super::savepoint::Savepoint;
+use crate::events::Notices;
+use crate::fs::FileError;
+use crate::paths::first_few;
+use crate::protect::records::{Paths, Records};
+use crate::protect::{ProtectError, Site};
+
+/// Name of the record of such files from before the present or last attempt.
+const HIDDEN: &str = "covered";
+/// Name of the record of that attempt's own; they go with it if it fails, like every new file.
+const JUST_HIDDEN: &str = "covered.now";
+
+impl Records {
+    /// Counts the files that the last attempt hid as the user's while they exist. Called before an attempt.
+    pub(in crate::protect) fn settle_hidden(&self) -> Result<(), FileError> {
+        let (known, now) = (self.paths(HIDDEN)?, self.paths(JUST_HIDDEN)?);
+        if known.is_empty() && now.is_empty() {
+            return Ok(());
+        }
+        let there = known.into_iter().chain(now).filter(|path| !self.is_gone(path));
+        self.save_paths(HIDDEN, &there.collect())?;
+        self.forget_just_hidden()
+    }
+
+    /// Forgets the files that an attempt hid, when they have gone with it: what comes in their place is work like any
+    /// other.
+    pub(super) fn forget_just_hidden(&self) -> Result<(), FileError> {
+        if self.knows(JUST_HIDDEN) {
+            self.save_paths(JUST_HIDDEN, &Paths::new())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the files hidden by a rule of an earlier attempt.
+    pub(super) fn hidden(&self) -> Result<Paths, FileError> {
+        self.paths(HIDDEN)
+    }
+
+    /// Selects those of `paths` that such a rule hid.
+    pub(super) fn hidden_among<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, FileError> {
+        let mut hidden = self.paths(HIDDEN)?;
+        hidden.extend(self.paths(JUST_HIDDEN)?);
+        Ok(paths.filter(|path| hidden.contains(*path)).cloned().collect())
+    }
+}
+
+/// Leaves files out of every reading that these rules match and the checkpoint lacks.
+pub(in crate::protect) async fn leave_out(
+    site: Site<'_>,
+    checkpoint: &Savepoint,
+    rules: &Path,
+    notices: &dyn Notices,
+) -> Result<(), ProtectError> {
+    let covered = site.repo.covered_by(&checkpoint.index(site), rules).await?;
+    let records = Records::of(site);
+    let before = records.hidden()?;
+    let covered: Vec<Vec<u8>> = covered
+        .into_iter()
+        .filter(|path| !before.contains(path))
+        .collect();
+    if !covered.is_empty() {
+        notices.tell(format!(
+            "files that rules of an attempt hid stay out of checkpoints (to keep ignoring them, add the rule again): {}",
+            first_few(&covered).join(", ")
+        ));
+    }
+    Ok(records.save_paths(JUST_HIDDEN, &covered.into_iter().collect())?)
+}

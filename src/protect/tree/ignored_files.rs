@@ -1,0 +1,417 @@
+//! Files that git ignores before an attempt: those that were there at the beginning never enter a checkpoint, and small
+//! ones, in small directories too, are restored if an attempt deletes them.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::file_modes::{Modes, mode_of, set_mode};
+use super::inner_repositories;
+use super::inventory::{Inventory, Kind, holds_no_file};
+use super::moment::Moment;
+use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
+use crate::events::Notices;
+use crate::fs::{
+    Below, FileError, entries_of, is_directory, is_there, kind_of, link_of, path_below, seen_itself,
+};
+use crate::git::worktree::Reading;
+use crate::paths::first_few;
+use crate::protect::permissions::look_with_permissions;
+use crate::protect::records::{Records, make_room};
+use crate::protect::{ProtectError, Site};
+
+/// Name of the record of the permissions of copied paths. It contains directories that are copied as a whole, with
+/// everything in them.
+const IGNORED_MODES: &str = "ignored-modes";
+
+impl Records {
+    /// Copies the small ignored files and directories that changed since the last copy, and saves the present
+    /// inventory: files that a complete story or the user deleted are not restored.
+    fn copy_ignored(&self, now: &Inventory) -> Result<(), FileError> {
+        if self.inventory_before_attempt()?.as_ref() != Some(now) {
+            self.save_inventory(Moment::Checkpoint, now)?;
+        }
+        let start = self.inventory_of_start()?.unwrap_or_default();
+        let before = self.read_modes(IGNORED_MODES)?;
+        // Files that were there at the start and are gone by now are still in the record of the start.
+        let mut modes = before.clone();
+        modes.retain(|path, _| now.kind_of(path).is_none() && start.kind_of(path).is_some());
+        for small in choose(&self.top, now, &start) {
+            if self.take_copy(&small)? {
+                let parts = small.parts.into_iter();
+                modes.extend(parts.map(|(path, is)| (path, mode_of(&is))));
+            }
+        }
+        // An older copy of a directory is not its state before the attempt.
+        for path in before.keys().filter(|path| !modes.contains_key(*path)) {
+            let copy = self.copy_of(path);
+            if is_directory(&copy)? {
+                self.door.remove(&copy)?;
+            }
+        }
+        // An attempt may change the permissions of the copies too (`chmod -R`).
+        if before != modes {
+            self.write_modes(IGNORED_MODES, &modes)?;
+        }
+        Ok(())
+    }
+
+    fn copy_of(&self, path: &[u8]) -> PathBuf {
+        self.dir.join("files").join(OsStr::from_bytes(path))
+    }
+
+    /// Copies a file, or a directory with everything in it; returns whether all of it could be copied.
+    fn take_copy(&self, small: &Small) -> Result<bool, FileError> {
+        for (path, is) in &small.parts {
+            match self.copy_part(path, is) {
+                // A file that git-ralph cannot read, the agent cannot read either; and it may be in use.
+                Err(FileError { source, .. })
+                    if matches!(
+                        source.kind(),
+                        io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+                    ) =>
+                {
+                    return Ok(false);
+                }
+                copied => copied?,
+            }
+        }
+        if small.is_dir() {
+            let wanted: BTreeSet<&[u8]> = small.parts.iter().map(|(path, _)| path.as_slice()).collect();
+            let mut open = vec![small.path().to_vec()];
+            while let Some(dir) = open.pop() {
+                for entry in entries_of(&self.copy_of(&dir))? {
+                    let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
+                    if !wanted.contains(path.as_slice()) {
+                        self.door.remove(&entry.path())?;
+                    } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        open.push(path);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn copy_part(&self, path: &[u8], is: &Metadata) -> Result<(), FileError> {
+        let from = path_below(&self.top, path);
+        let to = self.copy_of(path);
+        let copy = kind_of(&to)?;
+        if is.is_dir() {
+            if !copy.is_some_and(|copy| copy.is_dir()) {
+                make_room(&self.door, &self.dir.join("files"), path)?;
+                self.door.make_dir(&to, 0o777)?;
+            }
+            return Ok(());
+        }
+        let same = copy.is_some_and(|copy| {
+            copy.len() == is.len()
+                && copy.file_type() == is.file_type()
+                && (is.is_symlink() || copy.modified().ok() == is.modified().ok())
+        });
+        if is.is_symlink() {
+            let link = link_of(&from)?;
+            if !same || link != link_of(&to)? {
+                make_room(&self.door, &self.dir.join("files"), path)?;
+                self.door.link(&link, &to)?;
+            }
+        } else if !same {
+            make_room(&self.door, &self.dir.join("files"), path)?;
+            self.door.copy(&from, &to)?;
+        }
+        Ok(())
+    }
+
+    /// Restores the copies of ignored paths that were there at that moment and are gone, and the permissions of the
+    /// other files. If a directory is lost, files that were built with it are not restored without it.
+    pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
+        let before = match moment {
+            Moment::Start | Moment::Judged => None,
+            Moment::Checkpoint => self.inventory_before_attempt()?,
+        };
+        let inventory = match before {
+            Some(before) => before,
+            None => self.inventory_of_start()?.unwrap_or_default(),
+        };
+        let modes = self.read_modes(IGNORED_MODES)?;
+        let mut gone = Gone::default();
+        let mut directories = Vec::new();
+        let unkept = inventory
+            .iter()
+            .filter(|(_, item)| item.kind.is_ignored() || item.kind.is_whole());
+        for (path, item) in unkept {
+            let copies = match item.kind {
+                Kind::IgnoredDirectory | Kind::SelfIgnored => self.copies_in(path, &modes)?,
+                _ => Vec::new(),
+            };
+            let is_gone = self.is_gone(path);
+            let is_emptied = || copies.len() > 1 && holds_no_file(&path_below(&self.top, path));
+            if is_gone || is_emptied() {
+                gone.all.push(path.clone());
+                if !copies.is_empty() {
+                    directories.push(copies);
+                } else if item.kind != Kind::IgnoredFile {
+                    gone.without.push(path.clone());
+                }
+            } else if let Some(rules) = rules_of(path, item.kind).filter(|rules| self.is_gone(rules)) {
+                self.put_back_file(&rules, &modes)?;
+            }
+        }
+        let is_whole = gone.without.is_empty();
+        for copies in directories {
+            let mut found = Vec::new();
+            for path in &copies {
+                found.push((path, self.copy(path)?));
+            }
+            let mut files = found
+                .iter()
+                .filter(|(_, copy)| !copy.as_ref().is_some_and(Metadata::is_dir));
+            let is_made = files.clone().any(|(path, _)| is_built(path))
+                || files.all(|(_, copy)| is_empty_file(copy.as_ref()));
+            if is_whole || !is_made {
+                self.put_back_directory(&copies, &modes)?;
+            } else {
+                gone.held_back.extend(copies.first().map(|path| (*path).clone()));
+            }
+        }
+        for path in inventory.files() {
+            let copy = self.copy(path)?;
+            let is_file = copy.as_ref().is_some_and(Metadata::is_file);
+            if !is_whole && self.is_gone(path) && (is_built(path) || is_empty_file(copy.as_ref())) {
+                if is_file {
+                    gone.held_back.push(path.clone());
+                }
+                continue;
+            }
+            let now = || kind_of(&path_below(&self.top, path));
+            if is_file && now()?.is_some_and(|now| !now.is_file()) {
+                gone.replaced.push((path.clone(), self.copy_of(path)));
+                continue;
+            }
+            self.put_back_file(path, &modes)?;
+        }
+        let is_held_back = |path: &Vec<u8>| gone.held_back.contains(path);
+        let for_good = gone
+            .all
+            .iter()
+            .filter(|path| self.is_gone(path) && !is_held_back(path));
+        gone.for_good = for_good.cloned().collect();
+        built_last(&mut gone.for_good);
+        Ok(gone)
+    }
+
+    /// Returns the directory and everything copied with it, in order; nothing if any of it is lost.
+    fn copies_in<'m>(&self, dir: &[u8], modes: &'m Modes) -> Result<Vec<&'m Vec<u8>>, FileError> {
+        let below = [dir, b"/"].concat();
+        let parts = modes.range(dir.to_vec()..).map(|(path, _)| path);
+        let parts = parts.take_while(|path| path.starts_with(dir));
+        let parts: Vec<_> = parts
+            .filter(|path| path.as_slice() == dir || path.starts_with(&below))
+            .collect();
+        let mut is_whole = parts.first().is_some_and(|first| first.as_slice() == dir);
+        for path in &parts {
+            is_whole = is_whole && self.copy(path)?.is_some();
+        }
+        Ok(if is_whole { parts } else { Vec::new() })
+    }
+
+    /// Returns what the copy of a path is, if there is one.
+    fn copy(&self, path: &[u8]) -> Result<Option<Metadata>, FileError> {
+        kind_of(&self.copy_of(path))
+    }
+
+    fn put_back_directory(&self, copies: &[&Vec<u8>], modes: &Modes) -> Result<(), FileError> {
+        for path in copies {
+            let (to, copy) = (path_below(&self.top, path), self.copy_of(path));
+            if !self.has_only_directories_above(path)? {
+                return Ok(());
+            }
+            match kind_of(&copy)? {
+                Some(found) if found.is_dir() => Below::new(&self.top).make_dir(&to, 0o777)?,
+                _ => self.put_back_file(path, modes)?,
+            }
+        }
+        // A directory may not be writable for its owner.
+        for path in copies.iter().rev() {
+            if is_directory(&self.copy_of(path))? {
+                self.set_mode(path, modes)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put_back_file(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
+        let (to, copy) = (path_below(&self.top, path), self.copy_of(path));
+        let Some(kept) = kind_of(&copy)?.filter(|kept| kept.is_file() || kept.is_symlink()) else {
+            return Ok(());
+        };
+        if !self.has_only_directories_above(path)? {
+            return Ok(());
+        }
+        let below = Below::new(&self.top);
+        let is_gone = !look_with_permissions(&self.top, &to, is_there)?;
+        if kept.is_symlink() {
+            if is_gone {
+                below.link(&link_of(&copy)?, &to)?;
+            }
+            return Ok(());
+        }
+        if is_gone {
+            below.copy(&copy, &to)?;
+        }
+        self.set_mode(path, modes)
+    }
+
+    fn set_mode(&self, path: &[u8], modes: &Modes) -> Result<(), FileError> {
+        match modes.get(path) {
+            Some(mode) => set_mode(&Below::new(&self.top), &path_below(&self.top, path), *mode),
+            None => Ok(()),
+        }
+    }
+
+    /// Selects those of `paths` that were ignored when the loop began.
+    fn ignored_at_start<'p>(
+        &self,
+        paths: impl Iterator<Item = &'p Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, FileError> {
+        let mut paths = paths.peekable();
+        if paths.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let start = self.inventory_of_start()?.unwrap_or_default();
+        Ok(paths.filter(|path| start.holds_back(path)).cloned().collect())
+    }
+}
+
+fn is_empty_file(found: Option<&Metadata>) -> bool {
+    found.is_some_and(|found| found.is_file() && found.len() == 0)
+}
+
+/// Ignored paths and nested repositories that were gone when the work tree was restored.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// All of them.
+    pub all: Vec<Vec<u8>>,
+    /// Those without a copy.
+    pub for_good: Vec<Vec<u8>>,
+    /// The directories among these.
+    without: Vec<Vec<u8>>,
+    /// Files replaced by something else, with their copies.
+    replaced: Vec<(Vec<u8>, PathBuf)>,
+    /// Files made by a build that would take them as complete without these directories.
+    held_back: Vec<Vec<u8>>,
+}
+
+impl Gone {
+    /// Reports paths that could not be restored; returns them. Files that were moved along may be in `trash`.
+    pub fn tell(&self, trash: &Path, notices: &dyn Notices) -> Vec<Vec<u8>> {
+        if !self.for_good.is_empty() {
+            let mut notice = format!(
+                "what git does not track is gone from its place, and there is no copy to put back: {}",
+                first_few(&self.for_good).join(", ")
+            );
+            if seen_itself(trash).is_some() {
+                notice.push_str(&format!("; what was moved along may be in {}", trash.display()));
+            }
+            notices.tell(notice);
+        }
+        for (path, copy) in &self.replaced {
+            notices.tell(format!(
+                "what git ignores is left as the attempt made it: {} is no longer a file; a copy of it is {}",
+                first_few([path]).join(", "),
+                copy.display()
+            ));
+        }
+        if !self.held_back.is_empty() {
+            notices.tell(format!(
+                "not put back without {}, which may be what it was made with: {}",
+                first_few(&self.without).join(", "),
+                first_few(&self.held_back).join(", ")
+            ));
+        }
+        self.for_good.iter().chain(&self.held_back).cloned().collect()
+    }
+}
+
+/// Takes the inventory before an attempt, and copies its small files. One scan of the work tree.
+pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
+    inner_repositories::record(site, Moment::Checkpoint, &site.repo.index())?;
+    let records = Records::of(site);
+    let now = records.take_inventory(site, &site.repo.index()).await?;
+    Ok(records.copy_ignored(&now)?)
+}
+
+/// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
+/// build makes again are left out.
+pub(in crate::protect) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+    let records = Records::of(site);
+    let Some(before) = records.inventory_before_attempt()? else {
+        return Ok(());
+    };
+    let deleted: Vec<Vec<u8>> = before
+        .iter()
+        .filter(|(path, item)| item.kind.is_ignored() && !is_built(path) && records.is_gone(path))
+        .map(|(path, _)| path.clone())
+        .collect();
+    if deleted.is_empty() {
+        return Ok(());
+    }
+    let mut notice = format!(
+        "the attempt deleted what git ignores, and it stays deleted: {}",
+        first_few(&deleted).join(", ")
+    );
+    let copies: Vec<PathBuf> = deleted.iter().map(|path| records.copy_of(path)).collect();
+    match copies.iter().find(|copy| seen_itself(copy).is_some()) {
+        Some(only) if copies.len() == 1 => notice.push_str(&format!("; a copy is {}", only.display())),
+        Some(_) => notice.push_str(&format!(
+            "; copies of small files are in {}",
+            records.dir.join("files").display()
+        )),
+        None => {}
+    }
+    notices.tell(notice);
+    Ok(())
+}
+
+/// Leaves paths out of a reading that git ignored when the loop began and an attempt added, and those that new exclude
+/// rules hid.
+pub(super) async fn leave_out(
+    site: Site<'_>,
+    work: &Path,
+    mut reading: Reading,
+    notices: &dyn Notices,
+) -> Result<Reading, ProtectError> {
+    let records = Records::of(site);
+    let taken = records.ignored_at_start(reading.added())?;
+    let mut hidden = records.hidden_among(reading.added())?;
+    if !hidden.is_empty() {
+        // A file in the index is tracked, even if it is ignored.
+        let file = site.repo.read_index_or_none(&site.repo.index())?;
+        hidden.retain(|path| file.index().is_none_or(|index| index.find(path).is_none()));
+    }
+    let left_out = [taken.as_slice(), hidden.as_slice()].concat();
+    if !left_out.is_empty() {
+        let repo = site.repo;
+        repo.update_index(work, &["--force-remove"], &left_out).await?;
+        reading.tree = repo.git.write_tree(work).await?;
+        if let Some(changes) = &mut reading.changes {
+            changes.retain(|(_, path)| !left_out.contains(path));
+        }
+    }
+    if !taken.is_empty() {
+        notices.tell(format!(
+            "left out, because git ignored it when the loop began: {}",
+            first_few(&taken).join(", ")
+        ));
+    }
+    if !hidden.is_empty() {
+        notices.tell(format!(
+            "left out, because a rule that an attempt added to .git/info/exclude hid it (git add takes it in): {}",
+            first_few(&hidden).join(", ")
+        ));
+    }
+    Ok(reading)
+}

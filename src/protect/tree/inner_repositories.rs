@@ -1,0 +1,78 @@
+//! Repositories in directories that have tracked files (`git init` in `src/`): git silently skips them, and anybody who
+//! works in such a directory then works on another repository.
+
+use std::path::Path;
+
+use super::moment::Moment;
+use super::stat_changes::tracked_directories;
+use crate::events::Notices;
+use crate::fs::{FileError, is_there, path_below};
+use crate::paths::shown;
+use crate::protect::records::Records;
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site};
+
+/// Name of the record of those that were there at a moment.
+const NAME: &str = "inner-repositories";
+
+/// Records the existing ones; `index` tells which files are tracked.
+pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
+    let (records, found) = (Records::of(site), find(site, index)?.into_iter().collect());
+    let name = moment.name(NAME);
+    if records.knows(&name) && records.paths(&name)? == found {
+        return Ok(());
+    }
+    Ok(records.save_paths(&name, &found)?)
+}
+
+/// Returns the top directories of those that are recorded before an attempt.
+pub(super) fn recorded(site: Site<'_>) -> Result<Vec<Vec<u8>>, FileError> {
+    let records = Records::of(site);
+    let paths = records.paths(&Moment::Checkpoint.name(NAME))?;
+    let top = |path: Vec<u8>| path.strip_suffix(b"/.git").map(<[u8]>::to_vec);
+    Ok(paths.into_iter().filter_map(top).collect())
+}
+
+/// Moves those made since that moment to the trash; returns their paths. The savepoint's index is in place.
+pub(super) fn clear(
+    site: Site<'_>,
+    moment: Moment,
+    trash: &Path,
+    notices: &dyn Notices,
+) -> Result<Vec<Vec<u8>>, ProtectError> {
+    let records = Records::of(site);
+    // Earlier versions have no record of the start.
+    let name = [moment.name(NAME), NAME.to_owned()]
+        .into_iter()
+        .find(|name| records.knows(name));
+    let Some(name) = name else {
+        return Ok(Vec::new());
+    };
+    let before = records.paths(&name)?;
+    let made: Vec<Vec<u8>> = find(site, &site.repo.index())?
+        .into_iter()
+        .filter(|path| !before.contains(path))
+        .collect();
+    for path in &made {
+        put_away(site, &[], path, trash)?;
+        notices.tell(format!(
+            "a repository was made in a directory with tracked files; {} is moved to {}",
+            shown(path),
+            trash.display()
+        ));
+    }
+    Ok(made)
+}
+
+/// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
+fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+    let repo = site.repo;
+    let mut found = Vec::new();
+    for dir in tracked_directories(repo, index)? {
+        let inner = [dir.as_slice(), b"/.git"].concat();
+        if is_there(&path_below(&repo.top, &inner))? {
+            found.push(inner);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,223 @@
+//! Handles the rest of the work tree after tracked files have been restored: paths that came with the attempt go to the
+//! trash, and paths that were there before stay.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::inventory::{Inventory, Kind, holds_no_file};
+use super::moment::Moment;
+use super::savepoint::Savepoint;
+use super::stat_changes::{directories, tracked_directories, tracked_paths};
+use crate::events::Notices;
+use crate::fs::{entries_of, path_below};
+use crate::git::worktree::Reading;
+use crate::git::{GitError, Repo};
+use crate::paths::{first_few, shown};
+use crate::protect::records::Records;
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site};
+
+impl Savepoint {
+    /// Returns the untracked paths of the beginning of the loop, and those from before the attempt that is being
+    /// undone.
+    pub(super) fn known_before(&self, site: Site<'_>) -> Result<Inventory, ProtectError> {
+        let records = Records::of(site);
+        let top = &site.repo.top;
+        let mut known = records.inventory_of_start()?.unwrap_or_default();
+        for path in &self.nested {
+            known.insert(top, path, Kind::NestedRepository);
+        }
+        for path in records.hidden()? {
+            known.insert(top, &path, Kind::Untracked);
+        }
+        if self.moment == Moment::Checkpoint {
+            for path in self.gate_files.keys() {
+                known.insert(top, path, Kind::Untracked);
+            }
+        }
+        if self.has_own_inventory {
+            known.extend(records.inventory_before_attempt()?.unwrap_or_default());
+        }
+        Ok(known)
+    }
+
+    /// Returns whether a work tree that was read is in this state. What git cannot store, and was there before, stays.
+    pub fn is_state_of(&self, site: Site<'_>, reading: &Reading) -> Result<bool, ProtectError> {
+        if reading.tree != self.tree || reading.unstorable.is_empty() {
+            return Ok(reading.tree == self.tree);
+        }
+        let mut known = self.known_before(site)?;
+        known.extend(Records::of(site).inventory_before_attempt()?.unwrap_or_default());
+        let left = known.sort_out(&site.repo.top, &reading.unstorable)?;
+        Ok(left.new.is_empty() && left.beside.is_empty())
+    }
+
+    /// Moves files that an agent left for its own use in the top directory to the trash, found by their prefix; known
+    /// files stay, and so do ignored ones: they harm nothing, and may be the user's. Returns whether anything was
+    /// moved.
+    pub async fn clear_agent_files(
+        &self,
+        site: Site<'_>,
+        prefix: &str,
+        trash: &Path,
+    ) -> Result<bool, ProtectError> {
+        let (repo, top) = (site.repo, &site.repo.top);
+        let tracked = tracked_paths(repo, &self.index(site))?;
+        let known = self.known_before(site)?;
+        let is_new = |name: &[u8]| {
+            let inside = [name, b"/"].concat();
+            name.starts_with(prefix.as_bytes())
+                && !known.touches(name)
+                && !tracked.contains(name)
+                && !tracked.iter().any(|path| path.starts_with(&inside))
+        };
+        let mut names: Vec<Vec<u8>> = entries_of(top)?
+            .into_iter()
+            .map(|entry| entry.file_name().into_encoded_bytes())
+            .collect();
+        names.retain(|name| is_new(name));
+        let ignored = repo.ignored_among(&repo.index(), &names).await?;
+        names.retain(|name| !ignored.contains(name));
+        for name in &names {
+            put_away(site, &self.nested, name, trash)?;
+        }
+        Ok(!names.is_empty())
+    }
+
+    /// Moves untracked paths below the top that were not there before to the trash. `index` describes the work tree;
+    /// `undone` are the paths that came with the undone work.
+    pub(super) async fn clear_leftovers(
+        &self,
+        site: Site<'_>,
+        untracked: &[Vec<u8>],
+        index: &Path,
+        undone: &[Vec<u8>],
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        if untracked.is_empty() {
+            return Ok(());
+        }
+        let records = Records::of(site);
+        let mut known = self.known_before(site)?;
+        let mut going = Inventory::default();
+        if !self.has_own_inventory || records.inventory_before_attempt()?.is_none() {
+            // Ignored files may be anybody's, except in a directory that goes.
+            let made = if self.has_own_inventory {
+                BTreeSet::new()
+            } else {
+                made_with(site.repo, index, undone)?
+            };
+            let mut now = Inventory::take(site.repo, index).await?;
+            going = now.clone();
+            let goes = |path: &[u8]| made.iter().any(|dir| path.starts_with(dir));
+            now.retain(|path, kind| kind.is_ignored() && !goes(path));
+            going.retain(|path, kind| kind.is_ignored() && goes(path) && known.kind_of(path).is_none());
+            known.extend(now);
+        }
+        let mut away = new_among(site.repo, index, &known, untracked).await?;
+        if records.inventory_of_start()?.is_none() {
+            // It is no longer known which empty directories are the user's.
+            away.retain(|path| !holds_no_file(&path_below(&site.repo.top, path)));
+        }
+        let mut went = BTreeSet::new();
+        for path in &away {
+            put_away(site, &self.nested, path, trash)?;
+            if going.touches(path) {
+                went.insert(path.clone());
+            }
+        }
+        if !went.is_empty() {
+            notices.tell(format!(
+                "what git ignores in {} went with it to {}",
+                first_few(&went).join(" and "),
+                trash.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
+    /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
+    /// work tree and the savepoint.
+    pub(super) fn clear_the_way(
+        &self,
+        site: Site<'_>,
+        changes: &[(u8, Vec<u8>)],
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let goes = |path: &[u8]| {
+            changes
+                .iter()
+                .any(|(status, gone)| *status == b'A' && gone == path)
+        };
+        for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
+            if let Some(in_the_way) = site.repo.first_in_the_way(path)?
+                && !goes(&in_the_way)
+            {
+                self.clear_out_of_the_way(site, &in_the_way, trash, notices)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves paths that are in the way of restored ones to the trash, and reports those that the attempt did not
+    /// create.
+    fn clear_out_of_the_way(
+        &self,
+        site: Site<'_>,
+        path: &[u8],
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let is_known = !self.has_own_inventory || self.known_before(site)?.touches(path);
+        put_away(site, &self.nested, path, trash)?;
+        if is_known {
+            notices.tell(format!(
+                "{} was in the way, and is in {}",
+                shown(path),
+                trash.display()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the directories, with a final `/`, that came with the undone files.
+fn made_with(repo: &Repo, index: &Path, undone: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    let stay: BTreeSet<Vec<u8>> = tracked_directories(repo, index)?.into_iter().collect();
+    let mut undone: Vec<&[u8]> = undone.iter().map(Vec::as_slice).collect();
+    undone.sort_unstable();
+    let made = directories(undone.into_iter());
+    let made = made.into_iter().filter(|dir| !stay.contains(*dir));
+    Ok(made.map(|dir| [dir, b"/"].concat()).collect())
+}
+
+/// Selects the new ones of the paths that git calls untracked beside `index`, and those new ones beside known paths
+/// that are not ignored.
+async fn new_among(
+    repo: &Repo,
+    index: &Path,
+    known: &Inventory,
+    untracked: &[Vec<u8>],
+) -> Result<Vec<Vec<u8>>, GitError> {
+    let left = known.sort_out(&repo.top, untracked)?;
+    let ignored = repo.ignored_among(index, &left.beside).await?;
+    let ignored: BTreeSet<Vec<u8>> = ignored.into_iter().collect();
+    let mut new = left.new;
+    new.extend(left.beside.into_iter().filter(|path| !ignored.contains(path)));
+    Ok(new)
+}
+
+/// Returns the untracked paths beside `index` in a repository without an inventory of its own; all ignored paths count
+/// as known.
+pub(super) async fn untracked_beside_ignored(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+    let untracked = repo.differences(index).await?.untracked;
+    if untracked.is_empty() {
+        return Ok(untracked);
+    }
+    let mut known = Inventory::take(repo, index).await?;
+    known.retain(|_, kind| kind.is_ignored());
+    new_among(repo, index, &known, &untracked).await
+}

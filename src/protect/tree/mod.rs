@@ -1,0 +1,64 @@
+//! What one work tree has: what an attempt can do to it, and how it comes back.
+//!
+//! - `savepoint`: the states that it can be restored to; `moment`: which of them a record describes.
+//! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it, and so does
+//!   `renamed`.
+//! - `ignored_files` (by `small_ignored`), `new_rules` (of ignored files), `hidden_files` (by new exclude rules),
+//!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
+//!   git-ralph that was killed).
+//! - `file_modes`, `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
+//!   `stat_changes`, `fresh_times`, `pipes` (that git would wait for), `scan`.
+//! - `repo_link` and `own_position` lead from it to its repository.
+//! - `submodules`, `foreign_filters` (of submodules), `inner_git_files` (of repositories inside), `inner_repositories`,
+//!   `inner_work_trees` (linked ones that an attempt left inside), `left_work_tree` (that is left for good).
+//! - `story_backup`, `story_list`.
+
+mod attribute_sources;
+mod exact_bytes;
+mod file_modes;
+pub(super) mod foreign_filters;
+mod fresh_times;
+mod gate_files;
+mod half_written;
+pub(super) mod hidden_files;
+pub(super) mod ignored_files;
+pub(super) mod index_flags;
+pub(super) mod inner_git_files;
+mod inner_repositories;
+mod inner_work_trees;
+pub(super) mod inventory;
+mod left_work_tree;
+mod leftovers;
+pub(super) mod moment;
+mod new_rules;
+pub(super) mod own_position;
+pub(super) mod pipes;
+mod renamed;
+mod repo_link;
+pub(super) mod savepoint;
+mod scan;
+mod small_ignored;
+pub(super) mod stat_changes;
+pub(crate) mod story_backup;
+mod story_list;
+pub(super) mod submodules;
+#[cfg(test)]
+mod tests;
+mod unlisted_files;
+pub(crate) mod users_index;
+
+pub(crate) use exact_bytes::{keep_before_removal, keep_before_switch, restore_from_trash};
+pub(crate) use file_modes::tell_links_as_files;
+pub(crate) use foreign_filters::switched_off as switched_off_filters;
+pub(crate) use gate_files::{put_away as put_gate_files_away, restore as restore_gate_files};
+pub(crate) use half_written::put_half_written_away;
+pub(crate) use index_flags::hide_again;
+pub(crate) use inner_git_files::InnerGitFiles;
+pub(crate) use inner_work_trees::take_out as take_out_work_trees;
+pub(crate) use left_work_tree::put_unkept_away;
+pub(crate) use moment::Moment;
+pub(crate) use new_rules::{hidden_by_new, record_excludes};
+pub(crate) use own_position::OwnPosition;
+pub(crate) use repo_link::RepoLink;
+pub(crate) use savepoint::{Return, Savepoint};
+pub(crate) use story_list::{LeftList, StoryList};

@@ -1,0 +1,124 @@
+//! HEAD, its branch and the loop's tip as files: if one is damaged, git finds no repository or no branch, and git-ralph writes
+//! it again from the loop's state.
+
+use std::path::{Path, PathBuf};
+
+use crate::events::Notices;
+use crate::fs::{is_there, may_exist};
+use crate::git::{Head, RefFile, Repo, last_logged};
+use crate::names::{Oid, short_branch};
+use crate::protect::trash::{free_name, move_away};
+use crate::protect::{ProtectError, Site};
+
+/// The proper position of HEAD and the tip of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnPosition<'a> {
+    /// HEAD.
+    pub head: &'a Head,
+    /// The full name of the ref on which the checkpoints hang; it may be the branch of HEAD.
+    pub tip: &'a str,
+    /// The last checkpoint.
+    pub checkpoint: &'a Oid,
+    /// True during an attempt: HEAD then returns to its place, wherever it was.
+    pub in_attempt: bool,
+}
+
+impl OwnPosition<'_> {
+    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
+    /// returns whether one was. A HEAD that was at another commit, according to its reflog, stays damaged: the files may not be
+    /// those of the loop. The damaged files go to the directory `trash`.
+    pub async fn repair(
+        self,
+        site: Site<'_>,
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let repo = site.repo;
+        // Refs in tables have no such files.
+        if may_exist(&repo.common_dir.join("reftable")) {
+            return Ok(false);
+        }
+        let branch = self.head.branch.as_deref();
+        let logged = |name: &str| last_logged(&repo.common_dir.join("logs").join(name));
+        let head_file = repo.git_dir.join("HEAD");
+        let mut repaired = false;
+        let is_damaged = match RefFile::read(&head_file) {
+            RefFile::Missing | RefFile::Damaged => true,
+            RefFile::Oid(oid) if Some(&oid) != self.head.oid.as_ref() => names_nothing(repo, &oid).await,
+            RefFile::Oid(_) | RefFile::Symbolic(_) | RefFile::Unseen => false,
+        };
+        if is_damaged {
+            let layout = repo.layout();
+            let at = branch.and_then(|branch| layout.loose(branch).or_else(|| logged(branch)));
+            let was = last_logged(&repo.git_dir.join("logs/HEAD"));
+            let was_here = was.is_some() && (was == at || was == self.head.oid);
+            let Some(place) = self.place().filter(|_| self.in_attempt || was_here) else {
+                return Ok(false);
+            };
+            set_aside(site, &head_file, trash)?;
+            place.write(&site.door(&head_file), &head_file, repo.sharing.file_mode())?;
+            notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
+            repaired = true;
+        }
+        let tip = (self.tip, Some(self.checkpoint));
+        let of_head = branch.filter(|branch| *branch != self.tip);
+        let of_head = of_head.map(|branch| (branch, self.head.oid.as_ref()));
+        for (name, at) in [Some(tip), of_head].into_iter().flatten() {
+            let file = repo.common_dir.join(name);
+            let Some(at) = at else { continue };
+            let is_damaged = match RefFile::read(&file) {
+                RefFile::Damaged | RefFile::Symbolic(_) => true,
+                RefFile::Oid(oid) if oid != *at => names_nothing(repo, &oid).await,
+                RefFile::Oid(_) | RefFile::Missing | RefFile::Unseen => false,
+            };
+            if !is_damaged {
+                continue;
+            }
+            let mut at = at.clone();
+            if let Some(logged) = logged(name)
+                && matches!(repo.git.is_ancestor(&at, &logged).await, Ok(true))
+            {
+                at = logged;
+            }
+            set_aside(site, &file, trash)?;
+            notices.tell(format!(
+                "the branch {} was damaged; it is put back to {}",
+                short_branch(name),
+                at.short()
+            ));
+            RefFile::Oid(at).write(&site.door(&file), &file, repo.sharing.file_mode())?;
+            repaired = true;
+        }
+        Ok(repaired)
+    }
+
+    fn place(&self) -> Option<RefFile> {
+        match (&self.head.branch, &self.head.oid) {
+            (Some(branch), _) => Some(RefFile::Symbolic(branch.clone())),
+            (None, oid) => oid.clone().map(RefFile::Oid),
+        }
+    }
+
+    fn shown(&self) -> &str {
+        match (&self.head.branch, &self.head.oid) {
+            (Some(branch), _) => short_branch(branch),
+            (None, oid) => oid.as_ref().map_or("nothing", Oid::short),
+        }
+    }
+}
+
+/// Returns whether an object certainly does not exist: git may not run before other files are repaired.
+async fn names_nothing(repo: &Repo, oid: &Oid) -> bool {
+    repo.missing(&[oid])
+        .await
+        .is_ok_and(|missing| !missing.is_empty())
+}
+
+/// Moves an existing file to the trash.
+pub(in crate::protect) fn set_aside(site: Site<'_>, file: &Path, trash: &Path) -> Result<(), ProtectError> {
+    if !is_there(file)? {
+        return Ok(());
+    }
+    let name = file.file_name().map(PathBuf::from).unwrap_or_default();
+    Ok(move_away(site, file, &free_name(&trash.join(name))?)?)
+}

@@ -1,0 +1,168 @@
+//! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
+//! repository above, and use its work tree as this one.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::pipes;
+use crate::events::Notices;
+use crate::fs::{Below, Durability, FileError, is_there, kind_of, link_of, read, target_of, umask_now};
+use crate::git::Repo;
+use crate::protect::repository::own_directory;
+use crate::protect::{ProtectError, Site, permissions, trash};
+
+/// The directories of a repository and the link to them, as they are at one moment.
+pub(crate) struct RepoLink {
+    /// The git directories.
+    dirs: [GitDir; 2],
+    link: Link,
+    /// The directory of its objects, without which git finds no repository; `None` if it is not the usual one.
+    objects: Option<PathBuf>,
+    since: SystemTime,
+}
+
+/// A git directory, which stays known wherever it is moved.
+struct GitDir {
+    path: PathBuf,
+    /// Device and inode.
+    identity: Option<(u64, u64)>,
+    open: Option<File>,
+}
+
+impl GitDir {
+    fn at(path: &Path) -> Result<Self, FileError> {
+        Ok(Self {
+            path: path.to_owned(),
+            identity: identity(path)?,
+            open: File::open(path).ok(),
+        })
+    }
+
+    /// Returns the place to which it was moved, if the system knows one.
+    fn place(&self) -> Option<PathBuf> {
+        let open = self.open.as_ref()?.as_raw_fd();
+        let place = link_of(Path::new(&format!("/proc/self/fd/{open}"))).ok()?;
+        (identity(&place).ok()? == self.identity).then_some(place)
+    }
+
+    /// Moves it back if it is not in its place; what is there instead goes to its own trash.
+    fn put_back(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+        if identity(&self.path)? == self.identity {
+            return Ok(());
+        }
+        let gone = || ProtectError::RepositoryGone(self.path.clone());
+        let moved = self.place().ok_or_else(gone)?;
+        let above = |path: &Path| Below::new(path.parent().unwrap_or(path));
+        if is_there(&self.path)? {
+            let own = site.trash();
+            let own = own.strip_prefix(&self.path).map_err(|_| gone())?;
+            let place = trash::free_name(&moved.join(own).join("dot-git"))?;
+            let door = Below::new(&moved);
+            above(&self.path)
+                .rename(&self.path, &door, &place)
+                .map_err(|_| gone())?;
+        }
+        above(&moved)
+            .rename(&moved, &above(&self.path), &self.path)
+            .map_err(|_| gone())?;
+        notices.tell(format!(
+            "{} was moved to {}; it is moved back",
+            self.path.display(),
+            moved.display()
+        ));
+        Ok(())
+    }
+}
+
+/// The kind of `.git` in the top directory, unless it is a directory.
+#[derive(PartialEq, Eq)]
+pub(super) enum Link {
+    /// Nothing that could be created again.
+    None,
+    /// A file that names the git directory (gitrepository-layout(5)).
+    File(Vec<u8>),
+    /// A symbolic link.
+    Symbolic(PathBuf),
+}
+
+impl RepoLink {
+    /// Records the link before one of the agent's processes runs.
+    pub fn of(repo: &Repo) -> Result<Self, FileError> {
+        let objects = repo.common_dir.join("objects");
+        Ok(Self {
+            objects: is_there(&objects)?.then_some(objects),
+            dirs: [GitDir::at(&repo.common_dir)?, GitDir::at(&repo.git_dir)?],
+            link: Link::at(&repo.top.join(".git"))?,
+            since: SystemTime::now(),
+        })
+    }
+
+    /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be called first after the agent's
+    /// processes have ended.
+    ///
+    /// # Errors
+    /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
+    pub fn restore(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+        self.restore_link(site, notices)?;
+        pipes::clear(site, self.since, notices)
+    }
+
+    fn restore_link(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+        // Nothing can be seen behind a directory without permissions.
+        permissions::take_back(site, notices);
+        for dir in &self.dirs {
+            dir.put_back(site, notices)?;
+        }
+        if let Some(objects) = &self.objects
+            && !is_there(objects)?
+        {
+            return Err(ProtectError::RepositoryGone(objects.clone()));
+        }
+        own_directory::restore(site, notices)?;
+        let top = &site.repo.top;
+        let path = top.join(".git");
+        if self.link == Link::None || Link::at(&path)? == self.link {
+            return Ok(());
+        }
+        let door = Below::new(top);
+        door.make_dir(top, 0o777)?;
+        if is_there(&path)? {
+            let place = trash::free_name(&site.trash().join("dot-git"))?;
+            trash::move_away(site, &path, &place)?;
+        }
+        self.link.make(&door, &path)?;
+        notices.tell(format!(
+            "{} no longer led to the repository; it is put back",
+            path.display()
+        ));
+        Ok(())
+    }
+}
+
+impl Link {
+    /// Returns what is at this path.
+    pub fn at(path: &Path) -> Result<Self, FileError> {
+        match kind_of(path)? {
+            Some(found) if found.is_file() => read(path).map(Self::File),
+            Some(found) if found.is_symlink() => link_of(path).map(Self::Symbolic),
+            _ => Ok(Self::None),
+        }
+    }
+
+    /// Makes it again at this path below a directory.
+    pub fn make(&self, door: &Below, path: &Path) -> Result<(), FileError> {
+        match self {
+            Self::None => Ok(()),
+            Self::File(content) => door.write(path, content, 0o666 & !umask_now(), Durability::Atomic),
+            Self::Symbolic(target) => door.link(target, path),
+        }
+    }
+}
+
+/// Returns the device and the inode of a path; `None` if nothing is there.
+pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, FileError> {
+    Ok(target_of(path)?.map(|found| (found.dev(), found.ino())))
+}

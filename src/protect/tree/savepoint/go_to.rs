@@ -1,0 +1,294 @@
+//! Goes back to a savepoint. Only differing paths are touched; files that git does not store go to the trash.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::Savepoint;
+use crate::events::Notices;
+use crate::fs::{Below, is_there, path_below};
+use crate::git::GitError;
+use crate::git::worktree::{Count, Reading};
+use crate::names::Oid;
+use crate::paths::first_few;
+use crate::protect::records::Records;
+use crate::protect::trash::put_away;
+use crate::protect::tree::exact_bytes::{self, ExactBytes};
+use crate::protect::tree::fresh_times::Times;
+use crate::protect::tree::ignored_files::Gone;
+use crate::protect::tree::moment::Moment;
+use crate::protect::tree::stat_changes::{touched_between, touched_in_same_second, tracked_directories};
+use crate::protect::tree::{index_flags, inner_repositories, unlisted_files};
+use crate::protect::{ProtectError, Site, permissions};
+
+/// Differing paths, with git's status letters.
+type Changes = Vec<(u8, Vec<u8>)>;
+
+/// Number of times that the work tree may change while it is being restored.
+const TURNS: usize = 4;
+
+/// The result of going back to a savepoint.
+#[derive(Debug)]
+pub(crate) struct Return {
+    /// The paths that were touched since that state, or on the way back.
+    pub touched: Vec<Vec<u8>>,
+    /// Untracked paths that could not be restored.
+    pub lost: Vec<Vec<u8>>,
+}
+
+impl Savepoint {
+    /// Goes back to this state: submodules, files, index, and what git does not store. `now` is the work tree if the
+    /// working index was just read from it. Removed files go to the directory `trash`; the content of submodules is
+    /// kept under the ref `kept`. Paths that could not be restored are reported.
+    pub async fn go_to(
+        &self,
+        site: Site<'_>,
+        now: Option<Reading>,
+        trash: &Path,
+        kept: &str,
+        notices: &dyn Notices,
+    ) -> Result<Return, ProtectError> {
+        // A failed attempt is kept, and so read, before it is undone.
+        let is_unread = self.moment == Moment::Start || now.is_none();
+        let is_other = is_unread && self.rename_back(site, notices)?;
+        let now = if self.put_back_submodules(site, kept, trash, notices).await? || is_other {
+            None
+        } else {
+            now
+        };
+        let unstorable = now.as_ref().map(|now| now.unstorable.clone());
+        let mut times = Times::default();
+        let mut touched = self.converge(site, now, trash, &mut times, notices).await?;
+        Self::install_working_index(site).await?;
+        let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
+        let lost = gone.tell(trash, notices);
+        tell_unstorable(site, &unstorable.unwrap_or_default(), trash, notices);
+        touched.extend(gone.all);
+        touched.extend(inner_repositories::clear(site, self.moment, trash, notices)?);
+        Records::of(site).forget_just_hidden()?;
+        Ok(Return { touched, lost })
+    }
+
+    /// Restores what git does not store. Called with the savepoint's index in place.
+    async fn put_back_unversioned(
+        &self,
+        site: Site<'_>,
+        touched: &[Vec<u8>],
+        times: Times,
+        notices: &dyn Notices,
+    ) -> Result<Gone, ProtectError> {
+        let repo = site.repo;
+        let records = Records::of(site);
+        let gone = records.put_back_ignored(self.moment)?;
+        records.put_back_directories()?;
+        let exact = ExactBytes::of(site, self.moment);
+        let mut written = exact.restore(&repo.top, touched)?;
+        let index = repo.read_index_if_there(&repo.index())?;
+        written.extend(records.restore_links(self.moment, &index, touched, true)?);
+        // Without the record it is unknown which files had other bytes than git would write.
+        if records.knows_modes(self.moment) {
+            match exact.restore_as_git_writes(site, &repo.index(), touched).await {
+                Err(ProtectError::Git(error)) => notices.tell(format!(
+                    "a filter of git failed, so changes that only the filter would undo are kept: {error}"
+                )),
+                others => written.extend(others?),
+            }
+        }
+        let distinct = times.make_distinct(&repo.top);
+        if !written.is_empty() || !distinct.is_empty() {
+            let work = site.work_index();
+            repo.copy_index(&repo.index(), &work)?;
+            if !written.is_empty() || !repo.note_times(&work, &distinct)? {
+                // Git takes a file of another size for changed until it has read it again.
+                written.extend(distinct);
+                repo.update_index(&work, &["--add"], &written).await?;
+            }
+            Self::install_working_index(site).await?;
+        }
+        let tracked = tracked_directories(repo, &repo.index())?;
+        let empty = records.empty_directories()?;
+        let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
+        records.restore_modes(self.moment, touched, &dirs)?;
+        // On the way back to the beginning of the loop, the user's own index is installed later.
+        if self.moment == Moment::Checkpoint {
+            self.remember_index(site)?;
+        }
+        Ok(gone)
+    }
+
+    /// Restores the files to this state, touching only what differs, until nothing changes any more.
+    pub(super) async fn converge(
+        &self,
+        site: Site<'_>,
+        mut now: Option<Reading>,
+        trash: &Path,
+        times: &mut Times,
+        notices: &dyn Notices,
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
+        let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
+        let mut refused = None;
+        for turn in 0..TURNS {
+            let mut now = match now.take() {
+                Some(now) => now,
+                None => self.read(site, Count::Nothing, notices).await?,
+            };
+            let was = self.read_index(site)?;
+            touched.extend(touched_between(&was, &*repo.read_index_or_none(&work)?));
+            touched.extend(touched_in_same_second(repo, &was, self.since));
+            if turn == 0 {
+                exact_bytes::keep_in_trash(site, &work, &touched, trash, notices).await?;
+            }
+            let changes = match now.changes.take() {
+                Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
+                _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
+            };
+            times.note(
+                &repo.top,
+                touched.iter().chain(changes.iter().map(|(_, path)| path)),
+            );
+            let came = changes.iter().filter(|(status, _)| *status == b'A');
+            added.extend(came.map(|(_, path)| path.clone()));
+            let seen = changes.clone();
+            // If a file changed meanwhile, none is changed; the next turn sees it.
+            let done = match self.restore_rules(site, &changes).await? {
+                Some(tree) => {
+                    let changes = repo.git.diff_trees(&self.tree, &tree).await?;
+                    self.clear_the_way(site, &changes, trash, notices)?;
+                    repo.switch_work_tree(&work, &tree, &self.tree)
+                        .await
+                        .map(|()| true)
+                }
+                None => {
+                    let (tree, changes) = self.leave_ignored(site, now, changes).await?;
+                    self.clear_the_way(site, &changes, trash, notices)?;
+                    if turn == 0 && repo.held_tree(&known).as_ref() == Some(&self.tree) {
+                        let restored = repo.restore_changes(&work, &known, &changes);
+                        restored.await
+                    } else {
+                        repo.switch_work_tree(&work, &tree, &self.tree)
+                            .await
+                            .map(|()| true)
+                    }
+                }
+            };
+            if !matches!(done, Ok(true)) {
+                let is_of_changed_files = done.as_ref().err().is_none_or(GitError::is_of_changed_files);
+                refused = done.err().map(|error| error.to_string());
+                // A file that git had begun to write when it failed is no change of another process.
+                changed = if is_of_changed_files {
+                    repo.not_as_read(&work, &seen).unwrap_or_default()
+                } else {
+                    Vec::new()
+                };
+                permissions::open_directories(site, &known);
+                Below::new(&repo.top).make_accessible(&repo.top);
+                continue;
+            }
+            changed = if self.moment == Moment::Judged {
+                self.clear_new(site, trash).await?
+            } else {
+                self.clear_unlisted(site, &added, trash, notices).await?
+            };
+            if changed.is_empty() {
+                index_flags::narrow_sparse(site, self.moment, &work).await?;
+                return Ok(touched);
+            }
+        }
+        Err(match refused {
+            // Nothing was written meanwhile: the system refuses.
+            Some(words) if changed.is_empty() => ProtectError::Blocked(words),
+            _ => ProtectError::Restless(first_few(&changed)),
+        })
+    }
+
+    /// Moves what came with the undone work and is in no tree to the trash: `added` are the paths that came. Returns the
+    /// tracked paths that still differ.
+    async fn clear_unlisted(
+        &self,
+        site: Site<'_>,
+        added: &[Vec<u8>],
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let work = site.work_index();
+        let before = self.known_before(site)?;
+        let since = SystemTime::from(self.since);
+        for path in unlisted_files::made_since(site, &work, &before, since)? {
+            put_away(site, &self.nested, &path, trash)?;
+        }
+        let left = site.repo.differences(&work).await?;
+        self.clear_leftovers(site, &left.untracked, &work, added, trash, notices)
+            .await?;
+        Ok(left.changed)
+    }
+
+    /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files belong to whom,
+    /// and a file's content. The working index is then the savepoint's, and paths that it lacks are left for the trash.
+    /// Returns the tree of the tracked files.
+    async fn restore_rules(&self, site: Site<'_>, changes: &Changes) -> Result<Option<Oid>, ProtectError> {
+        let (repo, work) = (site.repo, site.work_index());
+        let mut rules = changes.clone();
+        rules.retain(|(_, path)| is_rules(path));
+        if rules.is_empty() {
+            return Ok(None);
+        }
+        repo.restore_files(&site.file("rules.index"), &self.tree, &rules)
+            .await?;
+        repo.private_index(&self.index(site), &work, Some(&self.commit))
+            .await?;
+        Ok(Some(repo.read_tracked(&work).await?))
+    }
+
+    /// Removes paths from the working index that the savepoint's ignore rules match, or that were untracked then, and
+    /// that the savepoint lacks: an agent may have force-added the user's files.
+    async fn leave_ignored(
+        &self,
+        site: Site<'_>,
+        now: Reading,
+        mut changes: Changes,
+    ) -> Result<(Oid, Changes), ProtectError> {
+        let (repo, work) = (site.repo, site.work_index());
+        let added = changes.iter().filter(|(status, _)| *status == b'A');
+        let added: Vec<Vec<u8>> = added.map(|(_, path)| path.clone()).collect();
+        let known = self.known_before(site)?;
+        // The attempt removed the rule that hid the path.
+        let (was_there, mut added): (Vec<_>, Vec<_>) =
+            added.into_iter().partition(|path| known.holds_back(path));
+        if now.nested.is_empty() && !added.is_empty() {
+            // git-ralph added all paths that the attempt's own index lacks, and it leaves ignored files out.
+            let file = repo.read_index_or_none(&repo.index())?;
+            if let Some(its) = file.index() {
+                added.retain(|path| its.find(path).is_some());
+            }
+        }
+        let mut ignored = repo.ignored_among(&work, &added).await?;
+        ignored.extend(was_there);
+        if ignored.is_empty() {
+            return Ok((now.tree, changes));
+        }
+        repo.update_index(&work, &["--force-remove"], &ignored).await?;
+        let ignored: HashSet<Vec<u8>> = ignored.into_iter().collect();
+        changes.retain(|(_, path)| !ignored.contains(path));
+        Ok((repo.git.write_tree(&work).await?, changes))
+    }
+}
+
+fn is_rules(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    name == b".gitignore" || name == b".gitattributes"
+}
+
+/// Reports what is in the trash and in no commit.
+fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &dyn Notices) {
+    let is_in = |dir: &Path, path: &[u8]| is_there(&path_below(dir, path)).unwrap_or(false);
+    let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
+    let moved = first_few(unstorable.iter().filter(is_moved));
+    if !moved.is_empty() {
+        notices.tell(format!(
+            "no commit has what git cannot store; it is in {}: {}",
+            trash.display(),
+            moved.join(", ")
+        ));
+    }
+}

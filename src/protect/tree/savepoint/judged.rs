@@ -1,0 +1,192 @@
+//! The work of an attempt while gates run with the tests of the last checkpoint in its place: keeps what git does not
+//! store of it, changes the files, and puts all of it back. What git ignores is not touched.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use super::Savepoint;
+use crate::events::Notices;
+use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below};
+use crate::git::GitError;
+use crate::names::Oid;
+use crate::protect::records::Records;
+use crate::protect::trash::put_away;
+use crate::protect::tree::exact_bytes::ExactBytes;
+use crate::protect::tree::fresh_times::Times;
+use crate::protect::tree::moment::Moment;
+use crate::protect::tree::scan;
+use crate::protect::tree::stat_changes::tracked_directories;
+use crate::protect::{ProtectError, Site};
+
+/// Name of the record of what git can list but not store, such as nested repositories.
+const UNTRACKED: &str = "untracked";
+/// Name of the record of empty directories.
+const EMPTY: &str = "empty-directories";
+
+/// The copy of the index, byte for byte.
+fn real_index(site: Site<'_>) -> PathBuf {
+    site.file("judged.real.index")
+}
+
+impl Savepoint {
+    /// Records what git does not store of the work tree that the working index was just read from: the index itself,
+    /// permissions, and bytes that a filter changes. One `lstat` for each file.
+    pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
+        let (repo, work) = (site.repo, site.work_index());
+        repo.copy_index(&work, &site.file("judged.index"))?;
+        repo.copy_index(&repo.index(), &real_index(site))?;
+        let records = Records::of(site);
+        let inventory = records.take_inventory(site, &work).await?;
+        let found = scan::found(site, &inventory).await?;
+        records.save_modes(Moment::Judged, &found.modes)?;
+        records.save_paths(&Moment::Judged.name(EMPTY), &found.empty)?;
+        records.save_paths(&Moment::Judged.name(UNTRACKED), &inventory.added())?;
+        ExactBytes::of(site, Moment::Judged).record_all(site, &work).await
+    }
+
+    /// Changes the work tree, which the working index was just read from, from the tree `judged` to `held`. The files
+    /// `put_back` get the bytes and permissions that they had at this savepoint. Returns git's words if something that it
+    /// does not know is in the way: then nothing has changed.
+    pub async fn hold(
+        &self,
+        site: Site<'_>,
+        [judged, held]: [&Oid; 2],
+        put_back: &[Vec<u8>],
+    ) -> Result<Option<String>, ProtectError> {
+        let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+        let mut times = Times::default();
+        times.note(top, put_back.iter());
+        match repo.switch_work_tree(&work, judged, held).await {
+            Err(GitError::Failed { words, .. }) => {
+                repo.discard_index(&work)?;
+                return Ok(Some(words.trim().to_owned()));
+            }
+            switched => switched?,
+        }
+        self.restore_unstored(site, put_back)?;
+        times.make_distinct(top);
+        repo.discard_index(&work)?;
+        Ok(None)
+    }
+
+    /// Restores what git does not store of these files, which it has just written.
+    fn restore_unstored(&self, site: Site<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+        let (repo, records) = (site.repo, Records::of(site));
+        ExactBytes::of(site, self.moment).restore(&repo.top, paths)?;
+        let index = repo.read_index_if_there(&site.work_index())?;
+        records.restore_links(self.moment, &index, paths, false)?;
+        Ok(records.restore_modes_of(self.moment, paths)?)
+    }
+
+    /// Brings files of this state back that are missing in the tree `now`, which the working index was just read into:
+    /// `missing` are the differences, as [`Git::diff_trees`](crate::git::Git::diff_trees) lists them. A file that is in its
+    /// place, and that a rule hides, keeps its content. What stands in the place of another goes to the directory `trash`.
+    /// Returns the tree with these files.
+    pub async fn bring_back(
+        &self,
+        site: Site<'_>,
+        now: &Oid,
+        missing: &[(u8, Vec<u8>)],
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<Oid, ProtectError> {
+        let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
+        let (mut hidden, mut gone) = (Vec::new(), Vec::new());
+        for (status, path) in missing {
+            let is_there = is_file_or_link(&path_below(&repo.top, path))?;
+            if *status == b'D' && is_there && records.has_only_directories_above(path)? {
+                hidden.push(path.clone());
+            } else {
+                gone.push((*status, path.clone()));
+            }
+        }
+        repo.update_index(&work, &["--add"], &hidden).await?;
+        let tree = if hidden.is_empty() {
+            now.clone()
+        } else {
+            repo.git.write_tree(&work).await?
+        };
+        if gone.is_empty() {
+            return Ok(tree);
+        }
+        self.clear_the_way(site, &gone, trash, notices)?;
+        let paths: Vec<Vec<u8>> = gone.into_iter().map(|(_, path)| path).collect();
+        let mut entries = repo.git.staged_between(&tree, &self.tree).await?;
+        entries.retain(|entry| paths.contains(&entry.path));
+        let wanted = repo
+            .tree_with(&site.file("back.index"), &tree, &entries, &[])
+            .await?;
+        repo.switch_work_tree(&work, &tree, &wanted).await?;
+        self.restore_unstored(site, &paths)?;
+        Ok(wanted)
+    }
+
+    /// Puts this state back exactly. What is in the way goes into the directory `trash`.
+    pub async fn put_back_judged(&self, site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
+        let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+        // Before the files: it decides which of them are tracked.
+        let real = real_index(site);
+        if leads_to_file(&real)? {
+            repo.install_index(&real).await?;
+        }
+        let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
+        let mut touched = self.converge(site, None, trash, &mut times, &untold).await?;
+        let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
+        touched.extend(exact.restore_all(top)?);
+        let index = repo.read_index_if_there(&work)?;
+        let links = records.restore_links(self.moment, &index, &touched, true)?;
+        touched.extend(links);
+        if records.knows_modes(self.moment) {
+            match exact.restore_as_git_writes(site, &work, &touched).await {
+                // A filter that fails gives no answer; what it should have written is what the attempt had, if it was kept.
+                Ok(_) | Err(ProtectError::Git(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        times.make_distinct(top);
+        for path in records.paths(&self.moment.name(EMPTY))? {
+            let dir = path_below(top, &path);
+            if !is_there(&dir)? && records.has_only_directories_above(&path)? {
+                Below::new(top).make_dir(&dir, 0o777)?;
+            }
+        }
+        let dirs = tracked_directories(repo, &work)?;
+        let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
+        records.restore_modes(self.moment, &touched, &dirs)?;
+        Ok(repo.discard_index(&work)?)
+    }
+
+    /// Moves files that came since to the trash: rules may have hidden them. Returns the tracked paths that still differ;
+    /// submodules stay as they are.
+    pub(super) async fn clear_new(&self, site: Site<'_>, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
+        let name = self.moment.name(UNTRACKED);
+        if records.knows(&name) {
+            let known = records.paths(&name)?;
+            let mut new = repo.outside(&work).await?.untracked;
+            new.retain(|path| !known.contains(path) && !self.gate_files.contains_key(path));
+            for path in &new {
+                put_away(site, &self.nested, path, trash)?;
+                if !path.ends_with(b"/") {
+                    // Directories that are empty now came with it.
+                    repo.remove_file(path)?;
+                }
+            }
+        }
+        let mut changed = repo.differences(&work).await?.changed;
+        let links = repo.index_entries(&work).await?.submodules;
+        changed.retain(|path| !links.contains(path));
+        Ok(changed)
+    }
+
+    /// Forgets what was recorded of the work that was judged.
+    pub fn forget_judged(site: Site<'_>) -> Result<(), ProtectError> {
+        site.repo.discard_index(&site.file("judged.index"))?;
+        site.repo.discard_index(&real_index(site))?;
+        let records = Records::of(site);
+        records.forget_modes(Moment::Judged)?;
+        records.forget_paths(&Moment::Judged.name(UNTRACKED))?;
+        records.forget_paths(&Moment::Judged.name(EMPTY))?;
+        ExactBytes::of(site, Moment::Judged).forget()
+    }
+}

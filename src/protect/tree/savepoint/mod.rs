@@ -1,0 +1,64 @@
+//! A state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
+//!
+//! `record` records what git does not store of it, `read` compares the work tree with it, `go_to` goes back to it. `judged`
+//! is another one: the work of an attempt, while gates run with the tests of the checkpoint.
+
+mod go_to;
+mod judged;
+mod read;
+mod record;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::git::index_file::IndexFile;
+use crate::git::{GitError, StagedEntry};
+use crate::names::Oid;
+use crate::protect::tree::moment::Moment;
+use crate::protect::{ProtectError, Site};
+
+pub(crate) use go_to::Return;
+
+/// A state that the work tree can be restored to.
+#[derive(Clone, Debug)]
+pub(crate) struct Savepoint {
+    /// Its tree.
+    pub tree: Oid,
+    /// The commit with that tree.
+    pub commit: Oid,
+    /// Its kind, which names its records.
+    pub moment: Moment,
+    /// The user's nested repositories, which are left alone; relative to the top.
+    pub nested: Vec<Vec<u8>>,
+    /// New files that only gates made, by path: they are left alone while they have that content.
+    pub gate_files: BTreeMap<Vec<u8>, StagedEntry>,
+    /// The beginning of the work that would be undone.
+    pub since: Timestamp,
+    /// True if an inventory was taken before that work: none is taken when the user starts to work.
+    pub has_own_inventory: bool,
+}
+
+impl Savepoint {
+    /// Returns the index that describes it.
+    pub fn index(&self, site: Site<'_>) -> PathBuf {
+        site.file(match self.moment {
+            Moment::Start => "start.index",
+            Moment::Checkpoint => "checkpoint.index",
+            Moment::Judged => "judged.index",
+        })
+    }
+
+    /// Reads the copy of the index; it is empty if there is none.
+    fn read_index(&self, site: Site<'_>) -> Result<Arc<IndexFile>, GitError> {
+        site.repo.read_index_or_none(&self.index(site))
+    }
+
+    /// Keeps a copy of the present index, to find later changes.
+    fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        site.repo.copy_index(&site.repo.index(), &self.index(site))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Records what git does not store of a savepoint.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use super::Savepoint;
+use crate::git::index::Entries;
+use crate::git::index_file::IndexFile;
+use crate::protect::records::Records;
+use crate::protect::tree::exact_bytes::ExactBytes;
+use crate::protect::tree::moment::Moment;
+use crate::protect::tree::stat_changes::{touched_between, touched_in_same_second};
+use crate::protect::tree::{inner_repositories, scan, submodules};
+use crate::protect::{ProtectError, Site};
+
+impl Savepoint {
+    /// Records what git does not store when a loop begins. `index` is the user's, with the flags `entries`; this does
+    /// not wait until the work tree has been read. One scan of the directories and one `lstat` for each file.
+    pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
+        scan::begin(site, index, entries).await?;
+        inner_repositories::record(site, Moment::Start, index)
+    }
+
+    /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
+    pub async fn begin_exact_bytes(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
+        ExactBytes::begin(site, index).await
+    }
+
+    /// Records indexes and submodules when the first checkpoint is made, with its index in place.
+    pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        self.remember_index(site)?;
+        site.repo
+            .copy_index(&site.repo.index(), &site.file("start.index"))?;
+        submodules::record_start(site).await
+    }
+
+    /// Records the paths that a story touched, with the index of its checkpoint in place; `since` is the beginning of
+    /// the loop.
+    pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
+        let repo = site.repo;
+        let index = repo.index();
+        let (was, now) = (self.read_index(site)?, repo.read_index_or_none(&index)?);
+        let mut touched = touched_between(&was, &now);
+        touched.extend(touched_in_same_second(repo, &now, since));
+        if !touched.is_empty() {
+            self.record_touched(site, &index, &now, &touched).await?;
+            let records = Records::of(site);
+            if !records.sparse(Moment::Checkpoint)?.is_empty() {
+                let sparse = repo.index_entries(&index).await?.sparse;
+                records.record_sparse(sparse)?;
+            }
+        }
+        self.remember_index(site)?;
+        submodules::record(site).await
+    }
+
+    /// Records permissions and exact bytes of paths that the user touched since the checkpoint in a way that git does not
+    /// see: an attempt must not take that along. The working index describes the work tree.
+    pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
+        let work = site.work_index();
+        let (known, now) = (self.read_index(site)?, site.repo.read_index_or_none(&work)?);
+        let mut touched = touched_between(&known, &now);
+        touched.extend(touched_in_same_second(site.repo, &known, since));
+        self.record_touched(site, &work, &now, &touched).await
+    }
+
+    async fn record_touched(
+        &self,
+        site: Site<'_>,
+        index: &Path,
+        file: &IndexFile,
+        touched: &[Vec<u8>],
+    ) -> Result<(), ProtectError> {
+        Records::of(site).record_modes(touched)?;
+        ExactBytes::of(site, self.moment)
+            .record(site, index, file, touched)
+            .await
+    }
+}

@@ -1,0 +1,126 @@
+//! The file of the story list as it was before an attempt, in the memory of this process.
+
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use super::story_backup::{clear_place_of, door_to, remove_half_written, without_links};
+use crate::fs::{Below, Durability, FileError, kind_of, lacks, leads_to_file, link_of, seen};
+use crate::names::Oid;
+use crate::protect::{ProtectError, Site, trash};
+use crate::stories::Source;
+
+/// The mode of a list that was not seen before.
+const MODE: u32 = 0o644;
+
+/// A commit with an attempt's version of the list, where something of that was put back.
+#[derive(Clone, Debug)]
+pub(crate) struct LeftList {
+    /// The ref that keeps it until the attempt has its own.
+    pub name: String,
+    /// The commit, with all that the attempt left.
+    pub commit: Oid,
+}
+
+/// A list and its file.
+#[derive(Clone, Debug)]
+pub(crate) struct StoryList {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// Its path, as the source has it.
+    path: String,
+    /// The target, if it is a link.
+    link: Option<PathBuf>,
+    /// Its path without links.
+    place: Option<PathBuf>,
+    mode: u32,
+}
+
+impl StoryList {
+    /// Reads the list as it is now; `None` if there is none that can be marked.
+    pub fn read(site: Site<'_>, source: &Source) -> Result<Option<Self>, FileError> {
+        let Ok(bytes) = source.bytes(&site.repo.top) else {
+            return Ok(None);
+        };
+        let place = source.target(&site.repo.top).ok();
+        let found = place.as_deref().and_then(seen);
+        Ok(Some(Self {
+            mode: found.as_ref().map_or(MODE, mode_of),
+            link: link_at(site, source)?,
+            place,
+            ..Self::with(bytes, source)
+        }))
+    }
+
+    /// Returns a list of which only the content is known.
+    pub fn with(bytes: Vec<u8>, source: &Source) -> Self {
+        Self {
+            bytes,
+            path: source.path.clone(),
+            link: None,
+            place: None,
+            mode: MODE,
+        }
+    }
+
+    /// Reads the list as it is after an attempt, or returns why it is not the file that it was.
+    pub fn bytes_after(&self, site: Site<'_>, source: &Source) -> Result<Result<Vec<u8>, String>, FileError> {
+        let (top, list) = (&site.repo.top, site.repo.top.join(&source.path));
+        // An attempt can take permissions away from the list, or from a directory above it.
+        if list.starts_with(top) && (kind_of(&list).is_err() || lacks(&list, 0o400)) {
+            Below::new(top).make_accessible(top);
+        }
+        if self.is_at(source) && link_at(site, source)? != self.link {
+            return Ok(Err("it was another file".to_owned()));
+        }
+        Ok(source.bytes(&site.repo.top).map_err(|error| error.to_string()))
+    }
+
+    /// Writes the list: of the type and mode that it had if it was replaced as a whole.
+    pub fn write(&self, site: Site<'_>, source: &Source, bytes: &[u8]) -> Result<(), ProtectError> {
+        let top = &site.repo.top;
+        let list = top.join(&source.path);
+        remove_half_written(site, source, &list)?;
+        let has_type = !self.is_at(source) || link_at(site, source)? == self.link;
+        if !(has_type && leads_to_file(&list)? && source.target(top).is_ok()) {
+            clear_place_of(site, &list)?;
+            if let Some(link) = self.link.as_ref().filter(|_| self.is_at(source)) {
+                door_to(site, &list).link(link, &list)?;
+            }
+        }
+        let known = self.place.clone().filter(|_| self.is_at(source));
+        let place = known.or_else(|| source.target(top).ok());
+        let place = place.or_else(|| without_links(&list)).unwrap_or(list);
+        let door = door_to(site, &place);
+        if let Some(above) = place.parent() {
+            door.make_dir(above, 0o777)?;
+        }
+        Ok(door.write(&place, bytes, self.mode, Durability::Whole)?)
+    }
+
+    /// Keeps a version of a list that git does not track; returns where.
+    pub fn put_in_trash(site: Site<'_>, name: &str, bytes: &[u8]) -> Result<PathBuf, ProtectError> {
+        let dir = site.trash().join(name);
+        let (place, door) = (trash::free_name(&dir.join("stories"))?, site.own_door());
+        door.make_dir(&dir, 0o700)?;
+        door.write(&place, bytes, 0o600, Durability::Whole)?;
+        Ok(place)
+    }
+
+    fn is_at(&self, source: &Source) -> bool {
+        self.path == source.path && self.place.is_some()
+    }
+}
+
+fn mode_of(found: &Metadata) -> u32 {
+    found.permissions().mode() & 0o7777
+}
+
+/// Returns what the list leads to, if it is a link.
+fn link_at(site: Site<'_>, source: &Source) -> Result<Option<PathBuf>, FileError> {
+    let list = site.repo.top.join(&source.path);
+    match kind_of(&list)? {
+        Some(found) if found.is_symlink() => link_of(&list).map(Some),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,323 @@
+//! Submodules: an attempt may commit in one, leave it dirty or delete it. The work of a failed attempt is kept in the
+//! submodule's own refs and undone. Repositories without submodules pay nothing.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::foreign_filters;
+use super::leftovers::untracked_beside_ignored;
+use super::moment::Moment;
+use super::savepoint::Savepoint;
+use super::stat_changes::touched_in_same_second;
+use crate::events::Notices;
+use crate::fs::{
+    Below, Durability, FileError, Links, file_error, is_there, path_below, read_if_there, read_regular_text,
+    umask_now,
+};
+use crate::git::index_file::compare;
+use crate::git::worktree::{Count, Whose};
+use crate::git::{GitError, Head, Repo, autostashes, clear_operations, discover, git_directories, locks};
+use crate::names::{Oid, short_branch};
+use crate::paths::{is_of_work_tree, percent_decode, percent_encode, shown};
+use crate::protect::permissions::look_with_permissions;
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site};
+use crate::refs::{KeptRef, Update};
+
+/// Submodules at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Submodules {
+    #[serde(default)]
+    submodule: Vec<Submodule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Submodule {
+    /// The path, relative to the top, percent-encoded.
+    path: String,
+    /// The full name of its branch; `None` if detached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<String>,
+    /// Its HEAD commit.
+    oid: Oid,
+    /// The content of its `.git` if that is a file, which names its repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    git_file: Option<String>,
+}
+
+/// Records the submodules when the loop begins.
+pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
+    let now = read(site).await?;
+    foreign_filters::record_start(site).await?;
+    save(site, Moment::Start, &now)?;
+    save(site, Moment::Checkpoint, &now)
+}
+
+/// The records, as this process holds them during an attempt, which can write them.
+pub(in crate::protect) struct Files([Submodules; 2]);
+
+const MOMENTS: [Moment; 2] = [Moment::Start, Moment::Checkpoint];
+
+impl Files {
+    /// Reads them before an attempt.
+    pub fn read(site: Site<'_>) -> Result<Self, FileError> {
+        let [start, checkpoint] = MOMENTS.map(|moment| load(site, moment));
+        Ok(Self([start?, checkpoint?]))
+    }
+
+    /// Writes them again after an attempt.
+    pub fn write(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        let moments = MOMENTS.into_iter().zip(&self.0);
+        moments
+            .into_iter()
+            .try_for_each(|(moment, submodules)| save(site, moment, submodules))
+    }
+}
+
+/// Forgets which repositories belong to the submodules: an attempt could have written that, and git would run what it
+/// has put there.
+pub(in crate::protect) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
+    let mut files = Files::read(site)?;
+    for submodule in files.0.iter_mut().flat_map(|all| &mut all.submodule) {
+        submodule.git_file = None;
+    }
+    files.write(site)
+}
+
+/// Records the submodules at a checkpoint.
+pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
+    save(site, Moment::Checkpoint, &read(site).await?)
+}
+
+/// Returns whether the last checkpoint has a submodule.
+pub(super) fn is_any(site: Site<'_>) -> Result<bool, FileError> {
+    Ok(!load(site, Moment::Checkpoint)?.submodule.is_empty())
+}
+
+impl Savepoint {
+    /// Restores the submodules; returns whether any was different. Their content is kept in their own repositories
+    /// under the ref `kept`.
+    pub(super) async fn put_back_submodules(
+        &self,
+        site: Site<'_>,
+        kept: &str,
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let mut changed = false;
+        for was in load(site, self.moment)?.submodule {
+            if let Some(notice) = self.put_back(site, &was, kept, trash).await? {
+                notices.tell(notice);
+                changed = true;
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Restores a submodule; returns a report if it had changed.
+    async fn put_back(
+        &self,
+        site: Site<'_>,
+        was: &Submodule,
+        kept: &str,
+        trash: &Path,
+    ) -> Result<Option<String>, ProtectError> {
+        let path = percent_decode(&was.path);
+        let shown = shown(&path);
+        let Some((repo, head)) = self.open(site, was, &path, trash).await? else {
+            return Ok(Some(format!(
+                "the submodule {shown} is gone, and where its repository is is not known for certain; to check it out \
+                 again: git submodule update --init {shown}"
+            )));
+        };
+        let mut stale = locks::of_git(&repo);
+        stale.extend(
+            was.branch
+                .iter()
+                .map(|name| repo.common_dir.join(format!("{name}.lock"))),
+        );
+        locks::remove_stale(&repo, &stale).await?;
+        let git = &repo.git;
+        let work = site.file("submodule.index");
+        let base = head.oid.clone().unwrap_or_else(|| was.oid.clone());
+        let made = repo.private_index(&repo.index(), &work, Some(&base)).await?;
+        let known = repo.read_index(&work)?;
+        let unseen = touched_in_same_second(&repo, &known, self.since);
+        if !unseen.is_empty() {
+            repo.forget_times(&work, &unseen)?;
+        }
+        repo.show_paths(&work, &made.entries.hidden()).await?;
+        let target = git.tree_of(&was.oid).await?;
+        let whose = Whose::Loops { nested: &[] };
+        let now = repo
+            .read_work_tree(&work, &target, None, whose, Count::Nothing)
+            .await?;
+        let stands = Head {
+            branch: was.branch.clone(),
+            oid: Some(was.oid.clone()),
+        };
+        if head == stands && now.tree == target && is_indexed(&repo, &work)? {
+            return Ok(None);
+        }
+        let why = format!("ralph: {kept}");
+        let commit = repo.commit_tree(&now.tree, &[&base], &why).await?;
+        let mut to_keep = vec![KeptRef {
+            name: kept.to_owned(),
+            oid: commit,
+        }];
+        let aside = autostashes(&repo).await?;
+        to_keep.extend(aside.iter().map(|oid| KeptRef::beside(kept, oid)));
+        let mut updates = Vec::new();
+        if let Some(branch) = &was.branch {
+            let found = git.refs(&[branch]).await?;
+            let tip = found.into_iter().find(|found| found.name == *branch);
+            let tip = tip.map(|found| found.oid).filter(|tip| *tip != was.oid);
+            if let Some(tip) = tip {
+                to_keep.push(KeptRef::beside(kept, &tip));
+                updates.push(Update::Move {
+                    name: branch.clone(),
+                    new: was.oid.clone(),
+                    old: Some(tip),
+                });
+            }
+        }
+        git.keep(&to_keep, &why).await?;
+        git.update_refs(&updates, &why).await?;
+        clear_operations(&repo).await?;
+        repo.switch_work_tree(&work, &now.tree, &target).await?;
+        repo.install_index(&work).await?;
+        repo.set_head(&stands, &why).await?;
+        for left in untracked_beside_ignored(&repo, &work).await? {
+            put_away(site, &self.nested, &[&path[..], b"/", &left].concat(), trash)?;
+        }
+        site.repo.discard_index(&work)?;
+        let at = was.branch.as_deref().map_or(was.oid.short(), short_branch);
+        Ok(Some(format!(
+            "the submodule {shown} was changed; it is back at {at}, and what was there is in its {kept}"
+        )))
+    }
+
+    /// Opens the repository of a submodule; its directory is made again if only the repository is left. Returns `None`
+    /// if that is gone too.
+    async fn open(
+        &self,
+        site: Site<'_>,
+        was: &Submodule,
+        path: &[u8],
+        trash: &Path,
+    ) -> Result<Option<(Repo, Head)>, ProtectError> {
+        let dir = path_below(&site.repo.top, path);
+        if !look_with_permissions(&site.repo.top, &dir.join(".git"), is_there)? {
+            let Some(text) = &was.git_file else {
+                return Ok(None);
+            };
+            if is_there(&dir)? {
+                put_away(site, &self.nested, path, trash)?;
+            }
+            let door = Below::new(&site.repo.top);
+            door.make_dir(&dir, 0o777)?;
+            let mode = 0o666 & !umask_now();
+            door.write(&dir.join(".git"), text.as_bytes(), mode, Durability::Atomic)?;
+        }
+        lead_back(site, &dir).await?;
+        let Ok((mut repo, head)) = discover(&dir).await else {
+            return Ok(None);
+        };
+        if repo.top.canonicalize().ok() != dir.canonicalize().ok() {
+            return Ok(None);
+        }
+        let settings = site.repo.git.settings();
+        repo.git = repo.git.with_own_identity(true).with_settings(settings);
+        Ok(Some((repo, head)))
+    }
+}
+
+/// Returns whether the index of a repository has the same content as this one.
+fn is_indexed(repo: &Repo, work: &Path) -> Result<bool, GitError> {
+    let (was, is) = (repo.read_index_or_none(&repo.index())?, repo.read_index(work)?);
+    let mut same = true;
+    compare(&was, &is, |was, is| {
+        same &= was.map(|was| (was.mode, was.oid)) == is.map(|is| (is.mode, is.oid));
+    });
+    Ok(same)
+}
+
+/// Has the repository of the submodule in this directory work here again: with another place, or one that is gone, git can
+/// do nothing there, and nothing in the repository around it. Only repositories that git keeps in its own directory are
+/// changed.
+pub(super) async fn lead_back(site: Site<'_>, dir: &Path) -> Result<(), ProtectError> {
+    let whole = |path: &Path| path.canonicalize().ok();
+    let found = || {
+        let (top, layout) = git_directories(dir)?;
+        let (dir, git_dir) = (whole(dir)?, whole(&layout.git_dir)?);
+        let keeping = [&site.repo.common_dir, &site.repo.git_dir].map(|kept| whole(kept));
+        let mut keeping = keeping.into_iter().flatten();
+        let is_kept_by_git = keeping.any(|kept| git_dir.starts_with(kept.join("modules")));
+        (top == dir && is_kept_by_git).then_some((git_dir, dir))
+    };
+    if let Some((git_dir, dir)) = found() {
+        site.repo.git.set_place(&git_dir, &dir).await?;
+    }
+    Ok(())
+}
+
+/// Returns what the `.git` of a directory says, if it is a file.
+fn git_file(dir: &Path) -> Option<String> {
+    read_regular_text(&dir.join(".git"), Links::Refused, 1 << 16).ok()
+}
+
+/// Reads the submodules that are checked out now.
+async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
+    let repo = site.repo;
+    let mut found = Submodules::default();
+    // Without this file no submodule is registered, and no index has to be read.
+    if !is_there(&repo.top.join(".gitmodules"))? {
+        return Ok(found);
+    }
+    let entries = repo.index_entries(&repo.index()).await?;
+    for path in entries.submodules {
+        let dir = path_below(&repo.top, &path);
+        if !is_there(&dir.join(".git"))? {
+            continue;
+        }
+        let (_, head) = discover(&dir).await?;
+        if let Some(oid) = head.oid {
+            found.submodule.push(Submodule {
+                path: percent_encode(&path),
+                branch: head.branch,
+                oid,
+                git_file: git_file(&dir),
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), ProtectError> {
+    let path = record_file(site, moment);
+    if submodules.submodule.is_empty() {
+        return Ok(site.own_door().remove_file(&path)?);
+    }
+    if load(site, moment)? == *submodules {
+        return Ok(());
+    }
+    let text = toml::to_string(submodules).map_err(io::Error::other);
+    let text = text.map_err(|error| file_error("write", &path, error))?;
+    Ok(site.own_door().write_private(&path, &text)?)
+}
+
+fn load(site: Site<'_>, moment: Moment) -> Result<Submodules, FileError> {
+    // A loop whose directory was deleted knows less.
+    let text = read_if_there(&record_file(site, moment))?.unwrap_or_default();
+    let mut found: Submodules = toml::from_slice(&text).unwrap_or_default();
+    found
+        .submodule
+        .retain(|submodule| is_of_work_tree(&percent_decode(&submodule.path)));
+    Ok(found)
+}
+
+fn record_file(site: Site<'_>, moment: Moment) -> PathBuf {
+    site.file(&format!("{}.toml", moment.name("submodules")))
+}
