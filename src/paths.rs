@@ -1,5 +1,7 @@
-//! Paths of any bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
+//! Paths of any bytes: the directories above them, and their text, in which what is not UTF-8, and `%`, becomes percent
+//! escapes.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -63,6 +65,29 @@ pub fn is_of_work_tree(path: &[u8]) -> bool {
         .get(..4)
         .is_some_and(|first| first.eq_ignore_ascii_case(b".git") && matches!(path.get(4), None | Some(b'/')))
         && parts.all(is_name)
+}
+
+/// Returns every directory above these paths; fast if they are in order.
+pub fn directories<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<&'p [u8]> {
+    let mut dirs = BTreeSet::new();
+    let mut last: &[u8] = b"";
+    for path in paths {
+        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let dir = path.get(..end).unwrap_or_default();
+        if dir != last {
+            dirs.extend(parents(path));
+            last = dir;
+        }
+    }
+    dirs
+}
+
+/// Returns the directories above a path, without a final `/`.
+pub fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'/')
+        .filter_map(|(at, _)| path.get(..at))
 }
 
 /// Returns a path as text on one line, for a message: a name with a newline cannot look like a line of git-ralph's.

@@ -3,15 +3,14 @@
 
 use std::path::PathBuf;
 
-use super::permissions;
 use super::records::Records;
 use super::repository::{
-    ControlFiles, UserRefs, control_files, linked_work_trees, locks, stash_list, user_refs,
+    ControlFiles, UserRefs, access, linked_work_trees, locks, pipes as gits_pipes, stash_list, user_refs,
 };
 use super::tree::inner_git_files::{InnerGitFiles, PutBackIn};
 use super::tree::{
-    OwnPosition, Savepoint, foreign_filters, ignored_files, index_flags, inner_git_files, pipes,
-    story_backup, submodules, users_index,
+    OwnPosition, Savepoint, damaged_index, foreign_filters, hidden_files, ignored_files, index_flags,
+    inner_git_files, pipes, story_backup, submodules, users_index,
 };
 use super::{ProtectError, Site};
 use crate::events::Notices;
@@ -86,7 +85,7 @@ impl AttemptRecord<'_> {
     /// index. Returns whether control files had changed: values read from them before may have been the attempt's. `held`
     /// is missing if another process took the record.
     pub async fn repair(&self, held: Option<Held>, notices: &dyn Notices) -> Result<bool, ProtectError> {
-        permissions::take_back(self.site, notices);
+        access::take_back(self.site, notices);
         let top = &self.site.repo.top;
         if !may_exist(top) {
             Below::new(top).make_dir(top, 0o777)?;
@@ -97,7 +96,7 @@ impl AttemptRecord<'_> {
         if changed {
             self.repair_index(notices).await?;
         } else {
-            control_files::mend_index(self.site, &self.checkpoint, notices).await?;
+            damaged_index::replace(self.site, &self.checkpoint, notices).await?;
         }
         users_index::put_back(self.site).await?;
         if removed > 0 {
@@ -126,7 +125,8 @@ impl AttemptRecord<'_> {
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
     /// had changed.
     pub async fn repair_after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
-        permissions::take_back(self.site, notices);
+        access::take_back(self.site, notices);
+        gits_pipes::clear(self.site, notices)?;
         pipes::clear(self.site, self.checkpoint.since.into(), notices)?;
         let changed = self.repair_gits_files(None, notices).await?;
         // The attempt could write it. The user's work by hand is no attempt of an agent.
@@ -135,7 +135,7 @@ impl AttemptRecord<'_> {
             submodules::forget_links(self.site)?;
         }
         locks::remove_stale(self.site, self.change).await?;
-        control_files::mend_index(self.site, &self.checkpoint, notices).await?;
+        damaged_index::replace(self.site, &self.checkpoint, notices).await?;
         if self.checkpoint.has_own_inventory {
             inner_git_files::tell_unproven(self.site, notices).await?;
         }
@@ -191,9 +191,16 @@ impl AttemptRecord<'_> {
             .put_back(self.site, who, &self.control_trash(), notices)
             .await?;
         self.repair_position(notices).await?;
-        let known = self.is_alone.then_some(known);
-        before.settle(self.site, known, &differed, who, notices).await?;
-        Ok(!differed.is_empty())
+        let changed = !differed.is_empty();
+        let rules = ControlFiles::settle(self.site, differed, notices).await?;
+        // What the rules hid stays out of every reading. Where another loop runs, they may be its own, and hide nothing.
+        if self.is_alone
+            && let Some(rules) = rules
+        {
+            hidden_files::leave_out(self.site, known, &rules, notices).await?;
+        }
+        before.show_whole_history(self.site, who, notices).await?;
+        Ok(changed)
     }
 
     /// Restores git's own files, then HEAD and the loop's branch, before any git runs that reads the attempt's
@@ -230,7 +237,7 @@ impl AttemptRecord<'_> {
 
     /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.
     pub async fn repair_index(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        control_files::mend_index(self.site, &self.checkpoint, notices).await?;
+        damaged_index::replace(self.site, &self.checkpoint, notices).await?;
         index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
     }
 

@@ -3,6 +3,7 @@
 //! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it; `Savepoint` is a
 //!   state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
 //! - `repository` has a file for each thing that the repository has once, `tree` one for each that every work tree has.
+//!   Only `tree` uses the other one.
 //! - `records` keeps lists of paths in the slot; `trash` holds what git cannot store; nothing is deleted.
 //!
 //! All of it takes the repository, a slot and a receiver of notices. It knows neither the engine nor

@@ -28,6 +28,15 @@ pub(super) fn move_away(site: Site<'_>, from: &Path, to: &Path) -> Result<(), Fi
         .map_err(|error| file_error("move to the trash", from, error))
 }
 
+/// Moves a file to the directory `trash`, if it is there.
+pub(super) fn set_aside(site: Site<'_>, file: &Path, trash: &Path) -> Result<(), FileError> {
+    if !is_there(file)? {
+        return Ok(());
+    }
+    let name = file.file_name().map(PathBuf::from).unwrap_or_default();
+    move_away(site, file, &free_name(&trash.join(name))?)
+}
+
 /// Moves a path of the work tree to the directory `trash`; `nested` are the user's nested repositories, which stay.
 pub(super) fn put_away(
     site: Site<'_>,

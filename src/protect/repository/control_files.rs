@@ -1,15 +1,13 @@
 //! Git's own files that an agent can use to hide work or to change what git does: configuration, exclude and attribute
 //! rules, hooks, the list of a shallow repository. They are restored after an attempt, and their replacements go to the
-//! trash. A damaged index is replaced.
+//! trash.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::events::Notices;
-use crate::fs::{is_there, leads_to_file, may_exist};
+use crate::fs::{leads_to_file, may_exist};
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 use crate::protect::trash::free_name;
-use crate::protect::tree::own_position::set_aside;
-use crate::protect::tree::{Savepoint, hidden_files};
 use crate::protect::{ProtectError, Site};
 
 /// Name of the copy of git's own files in the slot.
@@ -104,38 +102,43 @@ impl ControlFiles {
         ))
     }
 
-    /// Keeps what is harmless of the replaced files, and restores the history that git shows. What their ignore rules hid
-    /// stays out of every reading, unless `checkpoint` has it; without a `checkpoint` they hide nothing.
+    /// Keeps what is harmless of a replaced configuration. Returns the replaced exclude rules, if there were any.
     pub async fn settle(
-        &self,
         site: Site<'_>,
-        checkpoint: Option<&Savepoint>,
-        differed: &[PutBack],
-        who: &str,
+        differed: Vec<PutBack>,
         notices: &dyn Notices,
-    ) -> Result<(), ProtectError> {
+    ) -> Result<Option<PathBuf>, ProtectError> {
         let repo = site.repo;
         let (config, rules) = (
             repo.common_dir.join("config"),
             repo.common_dir.join("info/exclude"),
         );
+        let mut replaced = None;
         for PutBack { path, instead } in differed {
             let Some(instead) = instead else { continue };
-            if !leads_to_file(instead)? {
+            if !leads_to_file(&instead)? {
                 continue;
             }
-            if *path == config {
-                let kept = repo.git.keep_harmless_settings(instead, path).await?;
+            if path == config {
+                let kept = repo.git.keep_harmless_settings(&instead, &path).await?;
                 if !kept.is_empty() {
                     notices.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
                 }
-            } else if *path == rules
-                && let Some(checkpoint) = checkpoint
-            {
-                hidden_files::leave_out(site, checkpoint, instead, notices).await?;
+            } else if path == rules {
+                replaced = Some(instead);
             }
         }
-        let whole = repo.restore_history(&self.shallow).await?;
+        Ok(replaced)
+    }
+
+    /// Restores the history that git shows, if `who` cut it off.
+    pub async fn show_whole_history(
+        &self,
+        site: Site<'_>,
+        who: &str,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let whole = site.repo.restore_history(&self.shallow).await?;
         if whole > 0 {
             notices.tell(format!(
                 "history was cut off at {whole} commits during {who} (git fetch --depth); git shows all of it again"
@@ -158,27 +161,4 @@ impl ControlFiles {
         }
         Ok(unproven)
     }
-}
-
-/// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
-pub(in crate::protect) async fn mend_index(
-    site: Site<'_>,
-    checkpoint: &Savepoint,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
-    let (real, saved) = (site.repo.index(), checkpoint.index(site));
-    let is_file = leads_to_file(&real)?;
-    if !is_there(&real)? || (is_file && site.repo.is_intact(&real)?) {
-        return Ok(());
-    }
-    if !is_file {
-        set_aside(site, &real, &site.trash().join("damaged"))?;
-    }
-    if site.repo.is_intact(&saved)? {
-        site.repo.install_index(&saved).await?;
-        notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
-        return Ok(());
-    }
-    // If there is no index, one is made from the checkpoint.
-    Ok(site.door(&real).remove_file(&real)?)
 }

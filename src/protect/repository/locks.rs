@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fs::{kind_of, may_be_there, seen_in};
 use crate::git::{RefFile, index, locks};
 use crate::names::Change;
-use crate::protect::tree::own_position::set_aside;
+use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 /// Removes the locks that could stop a step and that no process holds; returns their number.

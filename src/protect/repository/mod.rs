@@ -1,13 +1,16 @@
 //! What the repository has once, whatever the number of its work trees.
 //!
-//! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory among them.
+//! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory.
 //! - `user_refs`: all refs but the loop's branch; `stash_list`: the entries of the stash.
 //! - `linked_work_trees`: the other work trees; `locks`: git's locks.
+//! - `access` and `pipes` let git read and write all of it.
 
+pub(super) mod access;
 pub(super) mod control_files;
 pub(super) mod linked_work_trees;
 pub(super) mod locks;
 pub(super) mod own_directory;
+pub(super) mod pipes;
 pub(super) mod stash_list;
 pub(crate) mod user_refs;
 

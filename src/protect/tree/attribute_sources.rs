@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::stat_changes::directories;
 use crate::fs::{FileError, may_exist, path_below};
 use crate::git::index_file::IndexFile;
+use crate::paths::directories;
 use crate::paths::of_user;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};

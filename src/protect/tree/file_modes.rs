@@ -8,15 +8,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::moment::Moment;
-use super::stat_changes::directories;
 use crate::events::Notices;
 use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
+use crate::paths::directories;
 use crate::paths::{first_few, is_of_work_tree};
 use crate::protect::permissions::look_with_permissions;
-use crate::protect::records::{IGNORES_LINKS, IGNORES_MODES, MODES, Records};
+use crate::protect::records::Records;
 use crate::protect::{ProtectError, Site};
+
+/// Name of a file that exists if git ignored executable bits at the start: then each one that is set is recorded.
+pub(super) const IGNORES_MODES: &str = "ignores-modes";
+
+/// Name of a file that exists if git wrote links as files at the start: then each link is recorded.
+pub(super) const IGNORES_LINKS: &str = "ignores-links";
+
+/// Name of the record of unusual permissions.
+const MODES: &str = "modes";
 
 /// Permissions by path; for files including the set-id and sticky bits. A link has [`LINK`].
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
@@ -25,6 +34,11 @@ pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 const LINK: u32 = 0o12_0000;
 
 impl Records {
+    /// Returns whether the permissions of that moment are recorded.
+    pub(super) fn knows_modes(&self, moment: Moment) -> bool {
+        self.knows(&moment.name(MODES))
+    }
+
     /// Records the permissions of paths touched since the last checkpoint.
     pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), FileError> {
         // If the record was lost, a new one would claim that all other files have the usual permissions.

@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::stat_changes::parents;
 use crate::fs::{FileError, Links, entries_of, kind_of, path_below, read_regular, seen, seen_itself};
 use crate::git::{GitError, Repo};
 use crate::paths::is_of_work_tree;
+use crate::paths::parents;
 use crate::protect::permissions::look_with_permissions;
 
 /// The kind of an untracked path.

@@ -1,19 +1,20 @@
 //! What one work tree has: what an attempt can do to it, and how it comes back.
 //!
 //! - `savepoint`: the states that it can be restored to; `moment`: which of them a record describes.
-//! - `inventory` knows every path that git does not track, each with exactly one kind; `leftovers` uses it, and so does
-//!   `renamed`.
+//! - `inventory` knows every path that git does not track, each with exactly one kind; `inventories` are those of
+//!   moments; `leftovers` and `renamed` use them.
 //! - `ignored_files` (by `small_ignored`), `new_rules` (of ignored files), `hidden_files` (by new exclude rules),
 //!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
 //!   git-ralph that was killed).
 //! - `file_modes`, `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
-//!   `stat_changes`, `fresh_times`, `pipes` (that git would wait for), `scan`.
+//!   `stat_changes`, `fresh_times`, `damaged_index`, `pipes` (that git would wait for), `scan`.
 //! - `repo_link` and `own_position` lead from it to its repository.
 //! - `submodules`, `foreign_filters` (of submodules), `inner_git_files` (of repositories inside), `inner_repositories`,
 //!   `inner_work_trees` (linked ones that an attempt left inside), `left_work_tree` (that is left for good).
 //! - `story_backup`, `story_list`.
 
 mod attribute_sources;
+pub(super) mod damaged_index;
 mod exact_bytes;
 mod file_modes;
 pub(super) mod foreign_filters;
@@ -26,6 +27,7 @@ pub(super) mod index_flags;
 pub(super) mod inner_git_files;
 mod inner_repositories;
 mod inner_work_trees;
+mod inventories;
 pub(super) mod inventory;
 mod left_work_tree;
 mod leftovers;

@@ -1,13 +1,13 @@
 //! HEAD, its branch and the loop's tip as files: if one is damaged, git finds no repository or no branch, and git-ralph writes
 //! it again from the loop's state.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::events::Notices;
-use crate::fs::{is_there, may_exist};
+use crate::fs::may_exist;
 use crate::git::{Head, RefFile, Repo, last_logged};
 use crate::names::{Oid, short_branch};
-use crate::protect::trash::{free_name, move_away};
+use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 /// The proper position of HEAD and the tip of a loop.
@@ -112,13 +112,4 @@ async fn names_nothing(repo: &Repo, oid: &Oid) -> bool {
     repo.missing(&[oid])
         .await
         .is_ok_and(|missing| !missing.is_empty())
-}
-
-/// Moves an existing file to the trash.
-pub(in crate::protect) fn set_aside(site: Site<'_>, file: &Path, trash: &Path) -> Result<(), ProtectError> {
-    if !is_there(file)? {
-        return Ok(());
-    }
-    let name = file.file_name().map(PathBuf::from).unwrap_or_default();
-    Ok(move_away(site, file, &free_name(&trash.join(name))?)?)
 }

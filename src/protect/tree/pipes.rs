@@ -1,57 +1,34 @@
-//! Pipes and the like, and links to them, in the place of files that git opens: it would wait for them. They are moved away before any git
-//! runs after an attempt, in git's own directory and among the rules of the work tree.
+//! Pipes and the like in the place of the rules in the work tree, which git opens: it would wait for them. They are moved
+//! away before any git runs after an attempt, once there are none in its own directories.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::own_position::set_aside;
 use super::stat_changes::tracked_directories;
 use crate::events::Notices;
-use crate::fs::{path_below, seen, seen_in, seen_itself};
+use crate::fs::{path_below, seen_itself};
 use crate::git::RULES;
 use crate::paths::shown;
 use crate::protect::records::Records;
+use crate::protect::repository::pipes::entries;
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
 
 /// File systems use the clock of the last tick for timestamps: a change may look slightly older than it is.
 const CLOCK_LAG: Duration = Duration::from_millis(100);
 
-/// Moves what git would wait for to the trash, if it is in git's directory, or in a directory of the work tree that has
-/// changed since then.
+/// Moves what git would wait for to the trash, if it is in a directory of the work tree that has changed since then.
 pub(in crate::protect) fn clear(
     site: Site<'_>,
     since: SystemTime,
     notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
-    let repo = site.repo;
-    let mut found = Vec::new();
-    let mut open = vec![repo.common_dir.clone()];
-    if !repo.git_dir.starts_with(&repo.common_dir) {
-        open.push(repo.git_dir.clone());
-    }
-    let own = repo.common_dir.join("ralph");
-    while let Some(dir) = open.pop() {
-        for (path, is_dir) in entries(&dir, leads_to_pipe) {
-            if !is_dir {
-                found.push(path);
-            } else if path != own {
-                open.push(path);
-            }
-        }
-    }
-    for path in found {
-        set_aside(site, &path, &site.trash().join("damaged"))?;
-        let path = shown(path.as_os_str().as_bytes());
-        notices.tell(format!("{path} was no file; it is moved away"));
-    }
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
-        let from = path_below(&repo.top, &path);
+        let from = path_below(&site.repo.top, &path);
         move_away(site, &from, &place)?;
         notices.tell(format!(
             "{} was no file; it is moved to {}",
@@ -60,26 +37,6 @@ pub(in crate::protect) fn clear(
         ));
     }
     Ok(())
-}
-
-/// Lists the directories in a directory, and what is neither a file nor a directory, without reading any. Of the links,
-/// those that count are chosen by `is_bad_link`.
-fn entries(dir: &Path, is_bad_link: fn(&Path) -> bool) -> impl Iterator<Item = (PathBuf, bool)> {
-    seen_in(dir).filter_map(move |entry| {
-        let kind = entry.file_type().ok()?;
-        let is_good = kind.is_file() || kind.is_symlink() && !is_bad_link(&entry.path());
-        (!is_good).then(|| (entry.path(), kind.is_dir()))
-    })
-}
-
-/// Returns whether a link leads to a pipe, a device or the like. Nothing stands in the null device, so it is no obstacle,
-/// and people use it to switch off a hook.
-fn leads_to_pipe(link: &Path) -> bool {
-    let is_other = seen(link).is_some_and(|target| !target.is_file() && !target.is_dir());
-    is_other
-        && link
-            .canonicalize()
-            .is_ok_and(|target| target != Path::new("/dev/null"))
 }
 
 /// Finds pipes in the place of git's rules. Only directories are looked at that have changed, and those that are new and

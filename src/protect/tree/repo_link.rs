@@ -11,8 +11,8 @@ use super::pipes;
 use crate::events::Notices;
 use crate::fs::{Below, Durability, FileError, is_there, kind_of, link_of, read, target_of, umask_now};
 use crate::git::Repo;
-use crate::protect::repository::own_directory;
-use crate::protect::{ProtectError, Site, permissions, trash};
+use crate::protect::repository::{access, own_directory, pipes as gits_pipes};
+use crate::protect::{ProtectError, Site, trash};
 
 /// The directories of a repository and the link to them, as they are at one moment.
 pub(crate) struct RepoLink {
@@ -107,12 +107,13 @@ impl RepoLink {
     /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
     pub fn restore(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
         self.restore_link(site, notices)?;
+        gits_pipes::clear(site, notices)?;
         pipes::clear(site, self.since, notices)
     }
 
     fn restore_link(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
         // Nothing can be seen behind a directory without permissions.
-        permissions::take_back(site, notices);
+        access::take_back(site, notices);
         for dir in &self.dirs {
             dir.put_back(site, notices)?;
         }

@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::attribute_sources;
-use super::file_modes::{Modes, Usual};
+use super::file_modes::{IGNORES_LINKS, IGNORES_MODES, Modes, Usual};
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use crate::fs::{FileError, entries_of, file_error, path_below, seen_itself};
 use crate::git::index::Entries;
-use crate::protect::records::{IGNORES_LINKS, IGNORES_MODES, Paths, Records};
+use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
 /// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual

@@ -10,6 +10,7 @@ use crate::fs::{kind_of, path_below, seen_itself};
 use crate::git::index_file::{Entry, GITLINK, IndexFile, compare, touched};
 use crate::git::{GitError, Repo};
 use crate::names::Oid;
+use crate::paths::directories;
 
 /// Returns the paths whose files were touched between two indexes, so that they differ or may differ.
 pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
@@ -61,29 +62,6 @@ pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool 
 pub(crate) fn tracked_paths(repo: &Repo, index: &Path) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let file = repo.read_index_or_none(index)?;
     Ok(file.entries().map(|entry| entry.path.to_vec()).collect())
-}
-
-/// Returns every directory above these paths; fast if they are in order.
-pub(crate) fn directories<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<&'p [u8]> {
-    let mut dirs = BTreeSet::new();
-    let mut last: &[u8] = b"";
-    for path in paths {
-        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-        let dir = path.get(..end).unwrap_or_default();
-        if dir != last {
-            dirs.extend(parents(path));
-            last = dir;
-        }
-    }
-    dirs
-}
-
-/// Returns the directories above a path, without a final `/`.
-pub(crate) fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'/')
-        .filter_map(|(at, _)| path.get(..at))
 }
 
 /// Returns every directory above the files of an index.

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::inventory::Inventory;
-use super::stat_changes::directories;
 use crate::fs::{path_below, seen, seen_in};
 use crate::git::GitError;
+use crate::paths::directories;
 use crate::protect::Site;
 
 /// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.

@@ -1,7 +1,7 @@
 //! The index of the work tree in a loop that works with an index of its own: recorded before an attempt, and put back
 //! after it.
 
-use super::own_position::set_aside;
+use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 use crate::fs::{leads_to_file, read, read_if_there};

@@ -313,6 +313,17 @@ fn what_judges_an_attempt_changes_no_loop_and_takes_no_step() {
     }
 }
 
+#[test]
+fn what_a_repository_has_once_knows_no_work_tree() {
+    let once = source().join("src/protect/repository");
+    for (_, file) in files().into_iter().filter(|(_, file)| file.starts_with(&once)) {
+        let code = code_of(&fs::read_to_string(&file).unwrap());
+        for word in ["protect::tree", "super::tree"] {
+            assert!(!code.contains(word), "{}: {word}", file.display());
+        }
+    }
+}
+
 /// Returns the rows of the table: the rooms that each room may use.
 fn rooms_of_table(text: &str) -> Rooms {
     let rows = text.lines().filter(|line| line.starts_with("| `"));

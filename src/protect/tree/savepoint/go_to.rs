@@ -19,7 +19,7 @@ use crate::protect::tree::ignored_files::Gone;
 use crate::protect::tree::moment::Moment;
 use crate::protect::tree::stat_changes::{touched_between, touched_in_same_second, tracked_directories};
 use crate::protect::tree::{index_flags, inner_repositories, unlisted_files};
-use crate::protect::{ProtectError, Site, permissions};
+use crate::protect::{ProtectError, Site};
 
 /// Differing paths, with git's status letters.
 type Changes = Vec<(u8, Vec<u8>)>;
@@ -181,7 +181,7 @@ impl Savepoint {
                 } else {
                     Vec::new()
                 };
-                permissions::open_directories(site, &known);
+                open_directories(site, &known);
                 Below::new(&repo.top).make_accessible(&repo.top);
                 continue;
             }
@@ -290,5 +290,16 @@ fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices
             trash.display(),
             moved.join(", ")
         ));
+    }
+}
+
+/// Makes every directory of the files that `index` tracks writable; their permissions are restored with the savepoint.
+fn open_directories(site: Site<'_>, index: &Path) {
+    let below = Below::new(&site.repo.top);
+    for dir in tracked_directories(site.repo, index).unwrap_or_default() {
+        let path = path_below(&site.repo.top, &dir);
+        if below.is_dir(&path) {
+            below.give(&path, 0o700);
+        }
     }
 }

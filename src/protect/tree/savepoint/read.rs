@@ -8,10 +8,9 @@ use crate::fs::is_there;
 use crate::git::worktree::{Count, Reading, Whose};
 use crate::paths::shown;
 use crate::protect::records::Records;
-use crate::protect::repository::control_files;
 use crate::protect::tree::moment::Moment;
 use crate::protect::tree::stat_changes::{is_untouched_since, touched_in_same_second};
-use crate::protect::tree::{gate_files, ignored_files, submodules};
+use crate::protect::tree::{damaged_index, gate_files, ignored_files, submodules};
 use crate::protect::{ProtectError, Site};
 
 impl Savepoint {
@@ -34,7 +33,7 @@ impl Savepoint {
         notices: &dyn Notices,
     ) -> Result<PathBuf, ProtectError> {
         let (work, repo) = (site.work_index(), site.repo);
-        control_files::mend_index(site, self, notices).await?;
+        damaged_index::replace(site, self, notices).await?;
         let made = repo
             .private_index(&repo.index(), &work, Some(&self.commit))
             .await?;

@@ -1,0 +1,60 @@
+//! Pipes and the like, and links to them, in the place of git's own files: git would wait for them. They are moved away
+//! before any git runs after an attempt.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::events::Notices;
+use crate::fs::{seen, seen_in};
+use crate::paths::shown;
+use crate::protect::trash::set_aside;
+use crate::protect::{ProtectError, Site};
+
+/// Moves what git would wait for in its directories to the trash.
+pub(in crate::protect) fn clear(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+    let repo = site.repo;
+    let mut found = Vec::new();
+    let mut open = vec![repo.common_dir.clone()];
+    if !repo.git_dir.starts_with(&repo.common_dir) {
+        open.push(repo.git_dir.clone());
+    }
+    let own = repo.common_dir.join("ralph");
+    while let Some(dir) = open.pop() {
+        for (path, is_dir) in entries(&dir, leads_to_pipe) {
+            if !is_dir {
+                found.push(path);
+            } else if path != own {
+                open.push(path);
+            }
+        }
+    }
+    for path in found {
+        set_aside(site, &path, &site.trash().join("damaged"))?;
+        let path = shown(path.as_os_str().as_bytes());
+        notices.tell(format!("{path} was no file; it is moved away"));
+    }
+    Ok(())
+}
+
+/// Lists the directories in a directory, and what is neither a file nor a directory, without reading any. Of the links,
+/// those that count are chosen by `is_bad_link`.
+pub(in crate::protect) fn entries(
+    dir: &Path,
+    is_bad_link: fn(&Path) -> bool,
+) -> impl Iterator<Item = (PathBuf, bool)> {
+    seen_in(dir).filter_map(move |entry| {
+        let kind = entry.file_type().ok()?;
+        let is_good = kind.is_file() || kind.is_symlink() && !is_bad_link(&entry.path());
+        (!is_good).then(|| (entry.path(), kind.is_dir()))
+    })
+}
+
+/// Returns whether a link leads to a pipe, a device or the like. Nothing stands in the null device, so it is no obstacle,
+/// and people use it to switch off a hook.
+fn leads_to_pipe(link: &Path) -> bool {
+    let is_other = seen(link).is_some_and(|target| !target.is_file() && !target.is_dir());
+    is_other
+        && link
+            .canonicalize()
+            .is_ok_and(|target| target != Path::new("/dev/null"))
+}

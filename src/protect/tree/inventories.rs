@@ -1,0 +1,83 @@
+//! The inventories among the records, and whether a path that they have is still there.
+
+use std::path::Path;
+
+use super::inventory::{Inventory, Kind};
+use super::moment::Moment;
+use crate::fs::{Below, FileError, is_there, kind_of, may_be_there, path_below};
+use crate::git::GitError;
+use crate::paths::parents;
+use crate::protect::Site;
+use crate::protect::permissions::look_with_permissions;
+use crate::protect::records::Records;
+
+/// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
+const INVENTORY: &str = "inventory";
+
+impl Records {
+    /// Returns whether a path no longer exists.
+    pub(super) fn is_gone(&self, path: &[u8]) -> bool {
+        !may_be_there(&path_below(&self.top, path))
+    }
+
+    /// Returns whether all components above a path are directories: nothing is written through a symlink.
+    pub(super) fn has_only_directories_above(&self, path: &[u8]) -> Result<bool, FileError> {
+        for dir in parents(path) {
+            let dir = path_below(&self.top, dir);
+            let found = look_with_permissions(&self.top, &dir, kind_of)?;
+            if found.is_some_and(|found| !found.is_dir()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Creates the missing empty directories again.
+    pub(super) fn put_back_directories(&self) -> Result<(), FileError> {
+        for path in self.empty_directories()? {
+            let dir = path_below(&self.top, &path);
+            if !is_there(&dir)? && self.has_only_directories_above(&path)? {
+                Below::new(&self.top).make_dir(&dir, 0o777)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the directories that were empty when the loop began, without a final `/`.
+    pub(super) fn empty_directories(&self) -> Result<Vec<Vec<u8>>, FileError> {
+        let inventory = self.inventory_of_start()?.unwrap_or_default();
+        let empty = inventory
+            .iter()
+            .filter(|(_, item)| item.kind == Kind::EmptyDirectory);
+        Ok(empty.map(|(path, _)| path.clone()).collect())
+    }
+
+    /// Takes the inventory of the present work tree. One scan.
+    pub(super) async fn take_inventory(&self, site: Site<'_>, index: &Path) -> Result<Inventory, GitError> {
+        Inventory::take(site.repo, index).await
+    }
+
+    /// Returns the untracked paths of the beginning of the loop, except those in its snapshot; `None` if the record is
+    /// lost.
+    pub(super) fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
+        let name = Moment::Start.name(INVENTORY);
+        self.inventory(&name)
+    }
+
+    /// Returns the untracked paths from before the last attempt; `None` if there is no record.
+    pub(super) fn inventory_before_attempt(&self) -> Result<Option<Inventory>, FileError> {
+        self.inventory(INVENTORY)
+    }
+
+    fn inventory(&self, name: &str) -> Result<Option<Inventory>, FileError> {
+        if !self.knows(name) {
+            return Ok(None);
+        }
+        Ok(Some(Inventory::from_bytes(&self.read(name)?)))
+    }
+
+    /// Saves an inventory of that moment; the checkpoint's is the one before the last attempt.
+    pub(super) fn save_inventory(&self, moment: Moment, inventory: &Inventory) -> Result<(), FileError> {
+        self.write(&moment.name(INVENTORY), &inventory.to_bytes())
+    }
+}
