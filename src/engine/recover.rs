@@ -218,7 +218,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
 async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), Error> {
     let mut record = open.attempt_record();
     record.checkpoint.has_own_inventory &= is_attempt;
-    if record.repair_after_crash(open).await? {
+    if record.after_crash(open).await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks.replace(None);
     }

@@ -1,7 +1,8 @@
 //! Protects what an attempt can touch: records it before, repairs and judges it after, and restores it after a failure.
 //!
-//! - `AttemptRecord` is taken before an attempt and repairs what would stop git from running after it; `Savepoint` is a
-//!   state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
+//! - `stages` names what is done before, after and because of an attempt, in order. `AttemptRecord` is taken before an
+//!   attempt and repairs what would stop git from running after it; `Savepoint` is a state that the work tree can be
+//!   restored to: the last checkpoint, or the beginning of the loop.
 //! - `repository` has a file for each thing that the repository has once, `tree` one for each that every work tree has.
 //!   Only `tree` uses the other one.
 //! - `records` keeps lists of paths in the slot; `trash` holds what git cannot store; nothing is deleted.
@@ -9,10 +10,10 @@
 //! All of it takes the repository, a slot and a receiver of notices. It knows neither the engine nor
 //! the state of a loop.
 
-mod attempt_record;
 mod permissions;
 mod records;
 mod repository;
+mod stages;
 mod trash;
 mod tree;
 
@@ -27,10 +28,10 @@ use crate::git::{GitError, Repo};
 use crate::names::typed_path;
 use crate::slot::Slot;
 
-pub(crate) use attempt_record::{AttemptRecord, Held};
 pub(crate) use repository::{
     ControlFiles, RefChange, StashList, UserRefs, is_locked, linked_work_trees, remove_stale_locks, user_refs,
 };
+pub(crate) use stages::{AttemptRecord, Held};
 pub(crate) use tree::{
     InnerGitFiles, LeftList, Moment, OwnPosition, RepoLink, Return, Savepoint, StoryList, hidden_by_new,
     hide_again, keep_before_removal, keep_before_switch, put_gate_files_away, put_half_written_away,

@@ -16,7 +16,7 @@ const NAME: &str = "linked-work-trees";
 const MOST: u64 = 1 << 16;
 
 /// Records the existing ones before an attempt.
-pub(in crate::protect) fn record(site: Site<'_>) -> Result<(), FileError> {
+pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
     let (records, found) = (Records::of(site), find(&site.repo.common_dir)?);
     let known = records.knows(NAME);
     if (known && records.paths(NAME)? == found) || (!known && found.is_empty()) {
@@ -26,7 +26,7 @@ pub(in crate::protect) fn record(site: Site<'_>) -> Result<(), FileError> {
 }
 
 /// Reports those that are gone since.
-pub(in crate::protect) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Result<(), FileError> {
+pub(super) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Result<(), FileError> {
     let records = Records::of(site);
     if !records.knows(NAME) {
         return Ok(());

@@ -3,19 +3,22 @@
 //! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory.
 //! - `user_refs`: all refs but the loop's branch; `stash_list`: the entries of the stash.
 //! - `linked_work_trees`: the other work trees; `locks`: git's locks.
+//! - `record` takes the record before an attempt, and repairs by it.
 //! - `access` and `pipes` let git read and write all of it.
 
 pub(super) mod access;
-pub(super) mod control_files;
+mod control_files;
 pub(super) mod linked_work_trees;
-pub(super) mod locks;
+mod locks;
 pub(super) mod own_directory;
 pub(super) mod pipes;
-pub(super) mod stash_list;
+mod record;
+mod stash_list;
 pub(crate) mod user_refs;
 
 pub(crate) use control_files::ControlFiles;
 pub(crate) use linked_work_trees::linked_work_trees;
 pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
+pub(super) use record::RepositoryRecord;
 pub(crate) use stash_list::StashList;
 pub(crate) use user_refs::{RefChange, UserRefs};

@@ -67,7 +67,7 @@ impl StashList {
 }
 
 /// Forgets the record.
-pub(in crate::protect) fn forget(slot: &Slot) -> Result<(), FileError> {
+pub(super) fn forget(slot: &Slot) -> Result<(), FileError> {
     slot.door().remove_file(&slot.file(RECORD))
 }
 

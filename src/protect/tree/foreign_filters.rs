@@ -33,17 +33,17 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 /// The filters that are known to be the user's; none in a loop without submodules.
-pub(in crate::protect) struct Known(Option<Paths>);
+pub(super) struct Known(Option<Paths>);
 
 /// Reads the record before an attempt, which can write it.
-pub(in crate::protect) fn known(site: Site<'_>) -> Result<Known, ProtectError> {
+pub(super) fn known(site: Site<'_>) -> Result<Known, ProtectError> {
     let records = Records::of(site);
     let known = records.knows(FILTERS).then(|| records.paths(FILTERS));
     Ok(Known(known.transpose()?))
 }
 
 /// Writes the record again after an attempt.
-pub(in crate::protect) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
+pub(super) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
     match &known.0 {
         Some(known) => Ok(Records::of(site).save_paths(FILTERS, known)?),
         None => forget(site),
@@ -51,7 +51,7 @@ pub(in crate::protect) fn write(site: Site<'_>, known: &Known) -> Result<(), Pro
 }
 
 /// Forgets the record: from now on, every filter in the configuration of a submodule is unknown.
-pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site
         .own_door()
         .remove_file(&Records::of(site).dir.join(FILTERS))?)

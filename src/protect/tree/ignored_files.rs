@@ -337,7 +337,7 @@ impl Gone {
 }
 
 /// Takes the inventory before an attempt, and copies its small files. One scan of the work tree.
-pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
+pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     inner_repositories::record(site, Moment::Checkpoint, &site.repo.index())?;
     let records = Records::of(site);
     let now = records.take_inventory(site, &site.repo.index()).await?;
@@ -346,7 +346,7 @@ pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectErro
 
 /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
 /// build makes again are left out.
-pub(in crate::protect) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(super) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let Some(before) = records.inventory_before_attempt()? else {
         return Ok(());

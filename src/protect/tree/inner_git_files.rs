@@ -33,7 +33,6 @@ struct Inner {
 }
 
 /// Files that were put back.
-#[derive(Default)]
 pub(crate) struct PutBackIn(Vec<PutBack>);
 
 impl InnerGitFiles {
@@ -253,10 +252,7 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
 /// their places are right again.
-pub(in crate::protect) async fn tell_unproven(
-    site: Site<'_>,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
+pub(super) async fn tell_unproven(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let paths = known(site).await?;
     for path in &paths {
         let dir = path_below(&site.repo.top, path);

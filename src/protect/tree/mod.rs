@@ -1,5 +1,6 @@
 //! What one work tree has: what an attempt can do to it, and how it comes back.
 //!
+//! - `record` takes the record before an attempt, and repairs by it.
 //! - `savepoint`: the states that it can be restored to; `moment`: which of them a record describes.
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `inventories` are those of
 //!   moments; `leftovers` and `renamed` use them.
@@ -14,36 +15,37 @@
 //! - `story_backup`, `story_list`.
 
 mod attribute_sources;
-pub(super) mod damaged_index;
+mod damaged_index;
 mod exact_bytes;
 mod file_modes;
-pub(super) mod foreign_filters;
+mod foreign_filters;
 mod fresh_times;
 mod gate_files;
 mod half_written;
-pub(super) mod hidden_files;
-pub(super) mod ignored_files;
-pub(super) mod index_flags;
-pub(super) mod inner_git_files;
+mod hidden_files;
+mod ignored_files;
+mod index_flags;
+mod inner_git_files;
 mod inner_repositories;
 mod inner_work_trees;
 mod inventories;
-pub(super) mod inventory;
+mod inventory;
 mod left_work_tree;
 mod leftovers;
-pub(super) mod moment;
+mod moment;
 mod new_rules;
-pub(super) mod own_position;
-pub(super) mod pipes;
+mod own_position;
+mod pipes;
+mod record;
 mod renamed;
 mod repo_link;
-pub(super) mod savepoint;
+mod savepoint;
 mod scan;
 mod small_ignored;
-pub(super) mod stat_changes;
+mod stat_changes;
 pub(crate) mod story_backup;
 mod story_list;
-pub(super) mod submodules;
+mod submodules;
 #[cfg(test)]
 mod tests;
 mod unlisted_files;
@@ -61,6 +63,7 @@ pub(crate) use left_work_tree::put_unkept_away;
 pub(crate) use moment::Moment;
 pub(crate) use new_rules::{hidden_by_new, record_excludes};
 pub(crate) use own_position::OwnPosition;
+pub(super) use record::{HeldOfTree, TreeRecord};
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Return, Savepoint};
 pub(crate) use story_list::{LeftList, StoryList};

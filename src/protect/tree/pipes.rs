@@ -21,11 +21,7 @@ use crate::protect::{ProtectError, Site};
 const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Moves what git would wait for to the trash, if it is in a directory of the work tree that has changed since then.
-pub(in crate::protect) fn clear(
-    site: Site<'_>,
-    since: SystemTime,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
+pub(super) fn clear(site: Site<'_>, since: SystemTime, notices: &dyn Notices) -> Result<(), ProtectError> {
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
         let from = path_below(&site.repo.top, &path);

@@ -56,7 +56,7 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 /// The records, as this process holds them during an attempt, which can write them.
-pub(in crate::protect) struct Files([Submodules; 2]);
+pub(super) struct Files([Submodules; 2]);
 
 const MOMENTS: [Moment; 2] = [Moment::Start, Moment::Checkpoint];
 
@@ -78,7 +78,7 @@ impl Files {
 
 /// Forgets which repositories belong to the submodules: an attempt could have written that, and git would run what it
 /// has put there.
-pub(in crate::protect) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
+pub(super) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
     let mut files = Files::read(site)?;
     for submodule in files.0.iter_mut().flat_map(|all| &mut all.submodule) {
         submodule.git_file = None;

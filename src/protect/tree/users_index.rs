@@ -10,7 +10,7 @@ use crate::fs::{leads_to_file, read, read_if_there};
 const COPY: &str = "users.index";
 
 /// Records the index before an attempt.
-pub(in crate::protect) fn take(site: Site<'_>) -> Result<(), ProtectError> {
+pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
     if site.repo.git.own_index().is_some() {
         forget(site)?;
         site.repo

@@ -40,7 +40,7 @@ pub(crate) async fn take_record(
     open.view.note_at_checkpoint(false);
     let known = open.view.refs();
     let record = open.attempt_record();
-    let (held, refs) = record.take(known).await?;
+    let (held, refs) = record.before_attempt(known).await?;
     open.view.note_refs(refs.clone());
     Ok(Facts {
         held: Some(held),

@@ -184,7 +184,7 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &Loop<'_>, held: Option<Held>) -> Result<(), Error> {
     let record = open.attempt_record();
-    if record.repair(held, open).await? {
+    if record.after_attempt(held, open).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks.replace(None);
     }

@@ -1,21 +1,16 @@
-//! Records the state before an attempt, and uses the record once no process of the attempt is alive: repairs what would
-//! stop git from running, and restores what was moved.
+//! What is done before, after and because of an attempt: each stage names all kinds in order, those that the repository
+//! has once and those of the work tree.
+//!
+//! The record of the state before an attempt is used once no process of the attempt is alive: to repair what would stop
+//! git from running, and to restore what was moved.
 
 use std::path::PathBuf;
 
-use super::records::Records;
-use super::repository::{
-    ControlFiles, UserRefs, access, linked_work_trees, locks, pipes as gits_pipes, stash_list, user_refs,
-};
-use super::tree::inner_git_files::{InnerGitFiles, PutBackIn};
-use super::tree::{
-    OwnPosition, Savepoint, damaged_index, foreign_filters, hidden_files, ignored_files, index_flags,
-    inner_git_files, pipes, story_backup, submodules, users_index,
-};
+use super::repository::{ControlFiles, RepositoryRecord, UserRefs};
+use super::tree::{HeldOfTree, Savepoint, TreeRecord};
 use super::{ProtectError, Site};
 use crate::events::Notices;
-use crate::fs::{Below, may_exist};
-use crate::git::{GitError, Head};
+use crate::git::Head;
 use crate::names::Change;
 use crate::stories::Source;
 
@@ -26,9 +21,7 @@ const ATTEMPT: &str = "the attempt";
 /// directory, the attempt can write.
 pub(crate) struct Held {
     control: ControlFiles,
-    filters: foreign_filters::Known,
-    inner: InnerGitFiles,
-    submodules: submodules::Files,
+    tree: HeldOfTree,
 }
 
 /// The record of an attempt, in its slot.
@@ -54,93 +47,84 @@ pub(crate) struct AttemptRecord<'a> {
 impl AttemptRecord<'_> {
     /// Takes the record, and returns what has to be held of it, and the user's refs in it: those that are known, else
     /// git is asked for them during the one scan of the work tree.
-    pub async fn take(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
-        story_backup::take(self.site, self.source)?;
-        let read_refs = async {
-            match known {
-                Some(known) => Ok(known),
-                None => Ok(UserRefs::read(self.site.repo, self.change, self.has_branch()).await?),
-            }
-        };
-        let ((), refs) = tokio::try_join!(ignored_files::record(self.site), read_refs)?;
-        Records::of(self.site).settle_hidden()?;
-        linked_work_trees::record(self.site)?;
+    pub async fn before_attempt(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
+        let (repository, tree) = (self.repository(), self.tree());
+        tree.copy_story_list()?;
+        let ((), refs) = tokio::try_join!(tree.record_ignored(), repository.refs(known))?;
+        tree.settle_hidden()?;
         let held = Held {
-            control: ControlFiles::save(self.site)?,
-            filters: foreign_filters::known(self.site)?,
-            inner: InnerGitFiles::read(self.site).await?,
-            submodules: submodules::Files::read(self.site)?,
+            control: repository.take()?,
+            tree: tree.take().await?,
         };
-        users_index::take(self.site)?;
         refs.record(self.site.slot)?;
         Ok((held, refs))
     }
 
-    /// Tells if the checkpoints hang on the loop's own branch.
-    fn has_branch(&self) -> bool {
-        self.tip == self.change.branch_ref()
+    /// Returns the part of the record that all work trees share.
+    fn repository(&self) -> RepositoryRecord<'_> {
+        RepositoryRecord {
+            site: self.site,
+            change: self.change,
+            has_branch: self.tip == self.change.branch_ref(),
+        }
+    }
+
+    /// Returns the part of the record that this work tree has.
+    fn tree(&self) -> TreeRecord<'_> {
+        TreeRecord {
+            site: self.site,
+            head: &self.head,
+            tip: &self.tip,
+            checkpoint: &self.checkpoint,
+            source: self.source,
+        }
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
     /// index. Returns whether control files had changed: values read from them before may have been the attempt's. `held`
     /// is missing if another process took the record.
-    pub async fn repair(&self, held: Option<Held>, notices: &dyn Notices) -> Result<bool, ProtectError> {
-        access::take_back(self.site, notices);
-        let top = &self.site.repo.top;
-        if !may_exist(top) {
-            Below::new(top).make_dir(top, 0o777)?;
-            notices.tell("the work tree was deleted; its directory is recreated".to_owned());
-        }
+    pub async fn after_attempt(
+        &self,
+        held: Option<Held>,
+        notices: &dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let (repository, tree) = (self.repository(), self.tree());
+        repository.give_access(notices);
+        tree.make_top(notices)?;
         let changed = self.repair_gits_files(held, notices).await?;
-        let removed = locks::remove_stale(self.site, self.change).await?;
+        let removed = repository.remove_stale_locks().await?;
         if changed {
-            self.repair_index(notices).await?;
+            tree.repair_index(notices).await?;
         } else {
-            damaged_index::replace(self.site, &self.checkpoint, notices).await?;
+            tree.replace_damaged_index(notices).await?;
         }
-        users_index::put_back(self.site).await?;
+        tree.put_users_index_back().await?;
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
         }
-        linked_work_trees::tell_gone(self.site, notices)?;
+        repository.tell_gone(notices)?;
+        Ok(changed)
+    }
+
+    /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
+    /// had changed.
+    pub async fn after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
+        let (repository, tree) = (self.repository(), self.tree());
+        repository.give_access(notices);
+        repository.clear_pipes(notices)?;
+        tree.clear_pipes(notices)?;
+        let changed = self.repair_gits_files(None, notices).await?;
+        tree.forget_unproven()?;
+        repository.remove_stale_locks().await?;
+        tree.replace_damaged_index(notices).await?;
+        tree.tell_unproven(notices).await?;
+        tree.put_users_index_back().await?;
         Ok(changed)
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.
     pub fn tell_deleted(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        ignored_files::tell_deleted(self.site, notices)
-    }
-
-    /// Restores HEAD and the loop's branch if git cannot read them.
-    async fn repair_position(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
-        let own = OwnPosition {
-            head: &self.head,
-            tip: &self.tip,
-            checkpoint: &self.checkpoint.commit,
-            in_attempt: true,
-        };
-        own.repair(self.site, &self.control_trash(), notices).await
-    }
-
-    /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
-    /// had changed.
-    pub async fn repair_after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
-        access::take_back(self.site, notices);
-        gits_pipes::clear(self.site, notices)?;
-        pipes::clear(self.site, self.checkpoint.since.into(), notices)?;
-        let changed = self.repair_gits_files(None, notices).await?;
-        // The attempt could write it. The user's work by hand is no attempt of an agent.
-        if self.checkpoint.has_own_inventory {
-            foreign_filters::forget(self.site)?;
-            submodules::forget_links(self.site)?;
-        }
-        locks::remove_stale(self.site, self.change).await?;
-        damaged_index::replace(self.site, &self.checkpoint, notices).await?;
-        if self.checkpoint.has_own_inventory {
-            inner_git_files::tell_unproven(self.site, notices).await?;
-        }
-        users_index::put_back(self.site).await?;
-        Ok(changed)
+        self.tree().tell_deleted(notices)
     }
 
     /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
@@ -167,14 +151,7 @@ impl AttemptRecord<'_> {
         notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let changed = self.put_files_back(before, known, who, notices).await?;
-        match locks::remove_stale(self.site, self.change).await {
-            // What needs a lock that is held says so.
-            Ok(0) | Err(ProtectError::Git(GitError::Locked(_))) => {}
-            Ok(_) => notices.tell(format!(
-                "locks were left in the repository during {who}; they are removed"
-            )),
-            Err(error) => return Err(error),
-        }
+        self.repository().remove_stale_locks_of(who, notices).await?;
         Ok(changed)
     }
 
@@ -190,14 +167,16 @@ impl AttemptRecord<'_> {
         let differed = before
             .put_back(self.site, who, &self.control_trash(), notices)
             .await?;
-        self.repair_position(notices).await?;
+        self.tree()
+            .repair_position(&self.control_trash(), notices)
+            .await?;
         let changed = !differed.is_empty();
         let rules = ControlFiles::settle(self.site, differed, notices).await?;
         // What the rules hid stays out of every reading. Where another loop runs, they may be its own, and hide nothing.
         if self.is_alone
             && let Some(rules) = rules
         {
-            hidden_files::leave_out(self.site, known, &rules, notices).await?;
+            self.tree().leave_hidden_out(known, &rules, notices).await?;
         }
         before.show_whole_history(self.site, who, notices).await?;
         Ok(changed)
@@ -214,31 +193,31 @@ impl AttemptRecord<'_> {
         let (site, trash) = (self.site, self.control_trash());
         let (before, inner) = match held {
             Some(held) => {
-                foreign_filters::write(site, &held.filters)?;
-                held.submodules.write(site)?;
-                (
-                    Some(held.control),
-                    held.inner.put_back(site, ATTEMPT, &trash, notices)?,
-                )
+                let inner = held.tree.put_back(site, ATTEMPT, &trash, notices)?;
+                (Some(held.control), Some(inner))
             }
-            None => (ControlFiles::load(site)?, PutBackIn::default()),
+            None => (ControlFiles::load(site)?, None),
         };
         let Some(before) = before else {
-            self.repair_position(notices).await?;
+            self.tree()
+                .repair_position(&self.control_trash(), notices)
+                .await?;
             return Ok(false);
         };
         let changed = self
             .put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
             .await?;
-        inner.settle(site).await?;
+        if let Some(inner) = inner {
+            inner.settle(site).await?;
+        }
         ControlFiles::forget(site)?;
         Ok(changed)
     }
 
-    /// Brings back files that an attempt excluded by a sparse checkout of its own, and repairs the index.
+    /// Replaces the index if it is damaged, and brings back files that the attempt excluded by a sparse checkout of its
+    /// own.
     pub async fn repair_index(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        damaged_index::replace(self.site, &self.checkpoint, notices).await?;
-        index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
+        self.tree().repair_index(notices).await
     }
 
     /// Returns the directory for files found in place of git's own files.
@@ -248,11 +227,11 @@ impl AttemptRecord<'_> {
 
     /// Forgets the record: the user's work is not compared with it.
     pub fn forget(&self) -> Result<(), ProtectError> {
-        user_refs::forget(self.site.slot);
-        stash_list::forget(self.site.slot)?;
-        Records::of(self.site).settle_hidden()?;
-        users_index::forget(self.site)?;
+        let (repository, tree) = (self.repository(), self.tree());
+        repository.forget_refs()?;
+        tree.settle_hidden()?;
+        tree.forget_users_index()?;
         ControlFiles::forget(self.site)?;
-        story_backup::forget(self.site)
+        tree.forget_story_list()
     }
 }

@@ -1,0 +1,73 @@
+//! The record of a repository that is taken before an attempt, for all of its work trees.
+
+use super::{ControlFiles, UserRefs, access, linked_work_trees, locks, pipes, stash_list, user_refs};
+use crate::events::Notices;
+use crate::git::GitError;
+use crate::names::Change;
+use crate::protect::{ProtectError, Site};
+
+/// The record of the repository in which an attempt runs.
+#[derive(Clone, Copy)]
+pub(in crate::protect) struct RepositoryRecord<'a> {
+    /// The repository and the slot.
+    pub site: Site<'a>,
+    /// The change.
+    pub change: &'a Change,
+    /// True if the checkpoints hang on the loop's own branch.
+    pub has_branch: bool,
+}
+
+impl RepositoryRecord<'_> {
+    /// Returns the user's refs: those that are known, else git is asked for them.
+    pub async fn refs(&self, known: Option<UserRefs>) -> Result<UserRefs, ProtectError> {
+        match known {
+            Some(known) => Ok(known),
+            None => Ok(UserRefs::read(self.site.repo, self.change, self.has_branch).await?),
+        }
+    }
+
+    /// Records the other work trees and git's own files; returns the files, for this process to hold.
+    pub fn take(&self) -> Result<ControlFiles, ProtectError> {
+        linked_work_trees::record(self.site)?;
+        ControlFiles::save(self.site)
+    }
+
+    /// Removes the locks that no process holds; returns their number.
+    pub async fn remove_stale_locks(&self) -> Result<usize, ProtectError> {
+        locks::remove_stale(self.site, self.change).await
+    }
+
+    /// Removes the locks that no process holds after `who`, and reports it.
+    pub async fn remove_stale_locks_of(&self, who: &str, notices: &dyn Notices) -> Result<(), ProtectError> {
+        match self.remove_stale_locks().await {
+            // What needs a lock that is held says so.
+            Ok(0) | Err(ProtectError::Git(GitError::Locked(_))) => {}
+            Ok(_) => notices.tell(format!(
+                "locks were left in the repository during {who}; they are removed"
+            )),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Gives git the access again that the attempt took away.
+    pub fn give_access(&self, notices: &dyn Notices) {
+        access::take_back(self.site, notices);
+    }
+
+    /// Moves what git would wait for away from its own directories.
+    pub fn clear_pipes(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
+        pipes::clear(self.site, notices)
+    }
+
+    /// Reports the other work trees that are gone.
+    pub fn tell_gone(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
+        Ok(linked_work_trees::tell_gone(self.site, notices)?)
+    }
+
+    /// Forgets the refs and the stash list.
+    pub fn forget_refs(&self) -> Result<(), ProtectError> {
+        user_refs::forget(self.site.slot);
+        Ok(stash_list::forget(self.site.slot)?)
+    }
+}
