@@ -77,6 +77,9 @@ impl Update {
     }
 }
 
+/// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
+pub type OwnMove = (String, Oid);
+
 /// Finds names for what is to be kept: the wanted one or, where another object already has that name, the
 /// next free one. `at` tells where a ref is. Returns what is to be made, and the names under which everything
 /// is kept then.

@@ -5,8 +5,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail, SeenMove};
 use crate::names::Oid;
-use crate::protect::StashList;
-use crate::protect::user_refs::OwnMove;
+use crate::refs::OwnMove;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
 const MAX_EVENTS: usize = 500;
@@ -30,11 +29,7 @@ pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool) -> GitSettings {
 async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
     let refs = open.user_refs().await?;
     let repo = &open.context.repo;
-    let stashes: Vec<Oid> = if refs.has_stash() {
-        StashList::read(repo).await?.oids().cloned().collect()
-    } else {
-        Vec::new()
-    };
+    let stashes: Vec<Oid> = refs.stash_list(repo).await?.oids().cloned().collect();
     let branches: Vec<&str> = refs.branches().collect();
     let users_hooks = {
         let hooks = open.context.configuration.hooks.borrow();

@@ -31,7 +31,6 @@ use crate::fs::{
 use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
-use crate::protect::linked_work_trees;
 use crate::settings::{Settings, to_std};
 use crate::state::{Linked, State, Store};
 
@@ -84,7 +83,10 @@ fn is_locked(top: &Path, reason: &str) -> bool {
 /// Returns the error for a loop whose work tree is not in its place, if it is in another one.
 fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let of_loop = reason(&state.change);
-    let to = linked_work_trees(&repo.common_dir)?.find(|top| is_locked(top, &of_loop));
+    let to = repo
+        .layout()
+        .linked_work_trees()?
+        .find(|top| is_locked(top, &of_loop));
     Ok(to.map(|to| OpenRefusal::WorkTreeMoved {
         change: state.change.to_string(),
         path: state.work_tree().to_owned(),
@@ -96,7 +98,7 @@ fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
 fn is_cut_off(repo: &Repo, top: &Path) -> Result<bool, FileError> {
     Ok(is_regular(&top.join(".git"))?
         && RepoLayout::of_work_tree(top).is_none()
-        && linked_work_trees(&repo.common_dir)?.any(|linked| linked == top))
+        && repo.layout().linked_work_trees()?.any(|linked| linked == top))
 }
 
 /// Notes that a work tree is complete, in a file with these permissions.

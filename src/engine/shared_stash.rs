@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::fs::FileError;
 use crate::git::StashEntry;
 use crate::names::{Oid, typed};
-use crate::protect::{StashList, UserRefs};
+use crate::protect::StashList;
 use crate::refs::{KeptRef, Update, free_names};
 
 /// The message of an entry that a loop has made for itself contains this.
@@ -20,11 +20,7 @@ const OF_LOOP: &str = ": ralph:";
 /// Records the entries before an attempt, and has a ref keep those that none keeps yet; returns them.
 pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
     let refs = open.user_refs().await?;
-    let list = if refs.has_stash() {
-        StashList::read(&open.context.repo).await?
-    } else {
-        StashList::default()
-    };
+    let list = refs.stash_list(&open.context.repo).await?;
     let name = open.change().ralph_ref("stash");
     let repo = &open.context.repo;
     if list.has_entries() {
@@ -65,7 +61,7 @@ pub(crate) async fn hidden_work(open: &Loop<'_>, facts: &Facts) -> Result<Option
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>, facts: &Facts) -> Result<Option<Vec<StashEntry>>, Error> {
     let in_memory = facts.refs.is_some() && open.state.is_running();
-    if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
+    if !in_memory && open.site().recorded_refs()?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);
     }

@@ -7,9 +7,12 @@ use super::{Loop, shared_stash};
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::error::Error;
 use crate::names::short_branch;
-use crate::protect::RefChange;
+use crate::protect::RefChanges;
 use crate::refs::{KeptRef, Update};
 use crate::state::State;
+
+/// The stash, whose entries are the reflog of this ref (git-stash(1)).
+const STASH: &str = "refs/stash";
 
 /// Accepts the commits that the user has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
 /// is on another branch stays there.
@@ -104,23 +107,18 @@ pub(crate) async fn put_back(
 
 /// Leaves out the changes of an attempt that are undone, whatever its outcome: to the branch of HEAD, and to the stash, if
 /// nothing was added to it.
-pub(crate) async fn leave_out(
-    open: &Loop<'_>,
-    facts: &Facts,
-    changes: &mut Vec<RefChange>,
-) -> Result<(), Error> {
+pub(crate) async fn leave_out(open: &Loop<'_>, facts: &Facts, changes: &mut RefChanges) -> Result<(), Error> {
     if open.state.has_branch() {
         return Ok(());
     }
     let own = open.state.loop_head().branch;
-    changes.retain(|change| own.as_deref() != Some(change.name()));
-    let is_stash = |change: &RefChange| change.name() == "refs/stash";
-    if changes.iter().any(is_stash)
+    changes.leave_refs_out(|name| own.as_deref() == Some(name));
+    if changes.has_ref(STASH)
         && shared_stash::new_entries(open, facts)
             .await?
             .is_some_and(|new| new.is_empty())
     {
-        changes.retain(|change| !is_stash(change));
+        changes.leave_refs_out(|name| name == STASH);
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::git::index_file::GITLINK;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::{ControlFiles, InnerGitFiles, RepoLink, UserRefs, user_refs};
+use crate::protect::{ControlFiles, InnerGitFiles, RefChanges, RepoLink, UserRefs};
 use crate::refs::free_names;
 
 /// The origin of the processes.
@@ -150,13 +150,13 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     let now = open.user_refs().await?;
     let mut changes = now.checked_changes(&open.context.repo, &refs).await?;
     // A push moves the remote-tracking refs.
-    changes.retain(|change| !who.may_push() || !change.name().starts_with("refs/remotes/"));
+    changes.leave_refs_out(|name| who.may_push() && name.starts_with("refs/remotes/"));
     put_own_refs_back(open, &changes, None, who.time()).await?;
     if who == Who::Reviewer {
-        changes.retain(|change| !change.is_put_back());
+        changes.leave_own_out();
         return put_others_back(open, changes, name, who.time()).await;
     }
-    user_refs::report_ref_changes(&changes, &[], who.time(), open);
+    changes.report_others(&[], who.time(), open);
     Ok(())
 }
 
@@ -187,15 +187,11 @@ async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) 
 }
 
 /// Puts back refs that do not keep the loop's work, and keeps their values.
-async fn put_others_back(
-    open: &Loop<'_>,
-    changes: Vec<user_refs::RefChange>,
-    name: &str,
-    who: &str,
-) -> Result<(), Error> {
+async fn put_others_back(open: &Loop<'_>, changes: RefChanges, name: &str, who: &str) -> Result<(), Error> {
     let mut kept = Vec::new();
     let site = open.site();
-    let moves = user_refs::put_back(site, changes, &[], name, who, &mut kept, open).await?;
+    let moves = changes.undo_users(site, &[], name, who, &mut kept, open);
+    let moves = moves.await?;
     if moves.is_empty() {
         return Ok(());
     }
@@ -211,19 +207,17 @@ async fn put_others_back(
 /// use a ref; values of replacements are kept under names that begin with `attempt`.
 pub(crate) async fn put_own_refs_back(
     open: &Loop<'_>,
-    changes: &[user_refs::RefChange],
+    changes: &RefChanges,
     attempt: Option<&str>,
     who: &str,
 ) -> Result<(), Error> {
-    if changes.is_empty() {
+    if !changes.has_changes() {
         return Ok(());
     }
     open.view.drop_users_refs();
     let site = open.site();
-    for change in changes {
-        change.clear_damaged(site.repo)?;
-    }
-    let updates = user_refs::own_refs_back(changes, attempt, who, open);
+    changes.clear_damaged(site.repo)?;
+    let updates = changes.undo_own(attempt, who, open);
     if !updates.is_empty() {
         let why = "ralph: what keeps the work of loops is put back";
         site.repo.git.update_refs(&updates, why).await?;

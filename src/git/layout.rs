@@ -2,9 +2,9 @@
 //! often and that must not start a process. An unusual layout is left to git.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use nix::unistd::geteuid;
 use super::ref_file::is_own;
 use super::{Git, loose};
 use crate::fs::{
-    Links, entries_of, is_seen_as_file, may_be_there, may_exist, read_regular, read_regular_text, seen,
-    seen_itself,
+    FileError, Links, entries_of, is_seen_as_file, may_be_there, may_exist, read_regular, read_regular_text,
+    seen, seen_itself,
 };
 use crate::names::Oid;
 use crate::paths::from_environment;
@@ -27,6 +27,9 @@ const MOST: u64 = 1 << 20;
 const LIMIT: Duration = Duration::from_secs(2);
 /// Maximum length of all packed refs, in bytes.
 const MOST_REFS: u64 = 1 << 30;
+
+/// Maximum length of the path of a work tree in its file, in bytes.
+const MOST_OF_A_PATH: u64 = 1 << 16;
 
 /// The directories of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,6 +224,18 @@ impl RepoLayout {
     pub fn is_only_work_tree(&self) -> bool {
         let others = entries_of(&self.common_dir.join("worktrees"));
         self.git_dir == self.common_dir && others.is_ok_and(|others| others.is_empty())
+    }
+
+    /// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
+    pub fn linked_work_trees(&self) -> Result<impl Iterator<Item = PathBuf> + use<>, FileError> {
+        let entries = entries_of(&self.common_dir.join("worktrees"))?.into_iter();
+        let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST_OF_A_PATH).ok();
+        let links = entries.filter_map(move |entry| link(entry.path()));
+        let dirs = links.filter_map(|link| {
+            let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
+            path.parent().map(Path::to_owned)
+        });
+        Ok(dirs.filter(|dir| may_exist(dir)))
     }
 
     /// Returns the path of the stash's reflog; the path is empty if the stash has no file of its own.

@@ -28,15 +28,13 @@ use crate::git::{GitError, Repo};
 use crate::names::typed_path;
 use crate::slot::Slot;
 
-pub(crate) use repository::{
-    ControlFiles, RefChange, StashList, UserRefs, is_locked, linked_work_trees, remove_stale_locks, user_refs,
-};
+pub(crate) use repository::{ControlFiles, RefChanges, StashList, UserRefs, is_locked, remove_stale_locks};
 pub(crate) use stages::{AttemptRecord, Held};
 pub(crate) use tree::{
-    InnerGitFiles, LeftList, Moment, OwnPosition, RepoLink, Return, Savepoint, StoryList, hidden_by_new,
-    hide_again, keep_before_removal, keep_before_switch, put_gate_files_away, put_half_written_away,
-    put_unkept_away, record_excludes, restore_from_trash, restore_gate_files, story_backup,
-    switched_off_filters, take_out_work_trees, tell_links_as_files, users_index,
+    InnerGitFiles, Moment, OwnPosition, RepoLink, Return, Savepoint, StoryList, hidden_by_new, hide_again,
+    keep_before_removal, keep_before_switch, put_gate_files_away, put_half_written_away, put_unkept_away,
+    record_excludes, restore_from_trash, restore_gate_files, story_backup, switched_off_filters,
+    take_out_work_trees, tell_links_as_files, users_index,
 };
 
 /// A repository, and the slot of a loop in it.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::attempt::list;
-use crate::engine::attempt::facts::Facts;
+use crate::engine::attempt::facts::{ATTEMPT, Facts};
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
@@ -14,7 +14,7 @@ use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
 use crate::paths::first_few;
-use crate::protect::{RefChange, UserRefs, user_refs};
+use crate::protect::RefChanges;
 use crate::refs::KeptRef;
 use crate::state::{Intent, RevertPlan, Verdict};
 use crate::stories::Story;
@@ -67,8 +67,8 @@ pub(crate) async fn undo(
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
     let site = open.site();
-    let mut put_back =
-        user_refs::put_back(site, changes, &own, &name, user_refs::ATTEMPT, &mut kept, open).await?;
+    let put_back = changes.undo_users(site, &own, &name, ATTEMPT, &mut kept, open);
+    let mut put_back = put_back.await?;
     put_back.extend(of_head);
     put_back.extend(of_list);
     let plan = RevertPlan {
@@ -138,32 +138,29 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
 }
 
 /// Returns the current attempt's changes to the user's refs, except for the refs that keep the attempt itself.
-pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<Vec<RefChange>, Error> {
+pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefChanges, Error> {
     let before = facts.refs.clone().filter(|_| open.state.is_running());
     let before = match before {
         Some(before) => Some(before),
-        None => UserRefs::recorded(open.site().slot)?,
+        None => open.site().recorded_refs()?,
     };
     // The user's work is not compared with anything.
     let Some(before) = before else {
-        return Ok(Vec::new());
+        return Ok(RefChanges::default());
     };
     let refs = open.user_refs().await?;
     let mut changes = refs.checked_changes(&open.context.repo, &before).await?;
     let kept = open.state.attempt_ref().map(|name| format!("{name}-"));
-    changes.retain(|change| !kept.as_ref().is_some_and(|kept| change.name().starts_with(kept)));
+    changes.leave_refs_out(|name| kept.as_ref().is_some_and(|kept| name.starts_with(kept)));
     let judged = judged::ref_name(open);
     let gate_files = open.change().ralph_ref("gate-files");
-    changes.retain(|change| change.name() != judged && change.name() != gate_files);
+    changes.leave_refs_out(|name| name == judged || name == gate_files);
     // What earlier subagents did stays.
     let subagents = open.state.current().map(|story| {
         let of_it = open.change().subagents_ref(&story.id, story.attempt);
         format!("{of_it}/")
     });
-    changes.retain(|change| {
-        let mut of_it = subagents.iter();
-        of_it.all(|of_it| !change.name().starts_with(of_it))
-    });
+    changes.leave_refs_out(|name| subagents.as_ref().is_some_and(|of_it| name.starts_with(of_it)));
     users_head::leave_out(open, facts, &mut changes).await?;
     Ok(changes)
 }

@@ -12,7 +12,7 @@ use crate::paths::first_few;
 use crate::protect::story_backup::{self, Origin};
 use crate::protect::{
     Moment, Return, Savepoint, keep_before_switch, restore_from_trash, restore_gate_files,
-    tell_links_as_files, user_refs, users_index,
+    tell_links_as_files, users_index,
 };
 use crate::refs::KeptRef;
 
@@ -97,7 +97,7 @@ async fn before_attempt(
     let Return { touched, lost } = went.await?;
     restore_gate_files(site, &checkpoint, &trash, open).await?;
     story_backup::put_back(site, &checkpoint, state.source(), origin, open)?;
-    user_refs::forget(site.slot);
+    site.forget_refs();
     users_index::put_back(site).await?;
     users_index::forget(site)?;
     let moved = at.tip.as_ref() != Some(&checkpoint.commit) || at.head.oid != state.loop_head().oid;

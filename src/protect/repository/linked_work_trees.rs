@@ -6,18 +6,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::events::Notices;
-use crate::fs::{FileError, Links, entries_of, may_exist, read_regular};
+use crate::fs::{FileError, may_exist};
 use crate::protect::Site;
 use crate::protect::records::{Paths, Records};
 
 /// Name of the record of those that were there before the attempt.
 const NAME: &str = "linked-work-trees";
-/// Maximum length of the path of one, in bytes.
-const MOST: u64 = 1 << 16;
 
 /// Records the existing ones before an attempt.
 pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
-    let (records, found) = (Records::of(site), find(&site.repo.common_dir)?);
+    let (records, found) = (Records::of(site), find(site)?);
     let known = records.knows(NAME);
     if (known && records.paths(NAME)? == found) || (!known && found.is_empty()) {
         return Ok(());
@@ -49,19 +47,7 @@ pub(in crate::protect) fn was_there(site: Site<'_>, top: &Path) -> Result<bool, 
     Ok(records.knows(NAME) && records.paths(NAME)?.contains(top.as_os_str().as_bytes()))
 }
 
-/// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
-pub(crate) fn linked_work_trees(common_dir: &Path) -> Result<impl Iterator<Item = PathBuf>, FileError> {
-    let entries = entries_of(&common_dir.join("worktrees"))?.into_iter();
-    let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST).ok();
-    let links = entries.filter_map(move |entry| link(entry.path()));
-    let dirs = links.filter_map(|link| {
-        let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
-        path.parent().map(Path::to_owned)
-    });
-    Ok(dirs.filter(|dir| may_exist(dir)))
-}
-
-fn find(common_dir: &Path) -> Result<Paths, FileError> {
-    let dirs = linked_work_trees(common_dir)?;
+fn find(site: Site<'_>) -> Result<Paths, FileError> {
+    let dirs = site.repo.layout().linked_work_trees()?;
     Ok(dirs.map(|dir| dir.into_os_string().into_vec()).collect())
 }

@@ -14,11 +14,10 @@ pub(super) mod own_directory;
 pub(super) mod pipes;
 mod record;
 mod stash_list;
-pub(crate) mod user_refs;
+mod user_refs;
 
 pub(crate) use control_files::ControlFiles;
-pub(crate) use linked_work_trees::linked_work_trees;
 pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
 pub(super) use record::RepositoryRecord;
 pub(crate) use stash_list::StashList;
-pub(crate) use user_refs::{RefChange, UserRefs};
+pub(crate) use user_refs::{RefChanges, UserRefs};

@@ -1,6 +1,6 @@
 //! The record of a repository that is taken before an attempt, for all of its work trees.
 
-use super::{ControlFiles, UserRefs, access, linked_work_trees, locks, pipes, stash_list, user_refs};
+use super::{ControlFiles, UserRefs, access, linked_work_trees, locks, pipes, stash_list};
 use crate::events::Notices;
 use crate::git::GitError;
 use crate::names::Change;
@@ -67,7 +67,7 @@ impl RepositoryRecord<'_> {
 
     /// Forgets the refs and the stash list.
     pub fn forget_refs(&self) -> Result<(), ProtectError> {
-        user_refs::forget(self.site.slot);
+        self.site.forget_refs();
         Ok(stash_list::forget(self.site.slot)?)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::user_refs::UserRefs;
 use crate::fs::{FileError, Links, regular_text_if_there};
 use crate::git::{GitError, Repo, StashEntry};
 use crate::names::Oid;
@@ -15,6 +16,17 @@ const RECORD: &str = "stash-before";
 /// The list at one moment, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StashList(Vec<StashEntry>);
+
+impl UserRefs {
+    /// Reads the present stash list; no process if these refs have no stash.
+    pub async fn stash_list(&self, repo: &Repo) -> Result<StashList, GitError> {
+        if self.has_stash() {
+            StashList::read(repo).await
+        } else {
+            Ok(StashList::default())
+        }
+    }
+}
 
 impl StashList {
     /// Reads the present list.

@@ -10,7 +10,7 @@ use crate::fs::{FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValues, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::protect::{ProtectError, Site};
-use crate::refs::{KeptRef, Update};
+use crate::refs::{KeptRef, OwnMove, Update};
 use crate::slot::Slot;
 
 /// Prefix of the refs that keep the work of loops; those of other loops belong to those loops.
@@ -23,8 +23,6 @@ const REMOTES: &str = "refs/remotes/";
 const REPLACEMENTS: &str = "refs/replace/";
 /// The stash, whose entries are the reflog of this ref (git-stash(1)).
 const STASH: &str = "refs/stash";
-/// The name of an attempt as the subject of a message.
-pub(crate) const ATTEMPT: &str = "the attempt";
 /// Name of the record of the refs before an attempt, in the slot; it exists only during an attempt.
 const RECORD: &str = "refs-before.toml";
 
@@ -34,7 +32,7 @@ pub(crate) struct UserRefs(RefValues);
 
 /// A change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RefChange {
+struct RefChange {
     name: String,
     was: Option<Oid>,
     is: Option<Oid>,
@@ -90,7 +88,7 @@ impl UserRefs {
 
     /// Returns the changes since an earlier state of the refs, and which of them git cannot use: a program that writes a ref's
     /// file can write anything.
-    pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<Vec<RefChange>, GitError> {
+    pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<RefChanges, GitError> {
         let mut changes = self.changes_since(before);
         let new: Vec<&Oid> = changes.iter().filter_map(|change| change.is.as_ref()).collect();
         let missing = repo.missing(&new).await?;
@@ -100,7 +98,7 @@ impl UserRefs {
                 None => RefFile::read(&repo.common_dir.join(&change.name)) == RefFile::Damaged,
             };
         }
-        Ok(changes)
+        Ok(RefChanges(changes))
     }
 
     /// Returns the changes since an earlier state of the refs.
@@ -131,105 +129,141 @@ impl UserRefs {
     }
 }
 
-/// Forgets the record once the attempt is judged.
-pub(crate) fn forget(slot: &Slot) {
+impl Site<'_> {
+    /// Reads the record of the refs from the attempt's beginning, if there is one.
+    pub fn recorded_refs(self) -> Result<Option<UserRefs>, FileError> {
+        UserRefs::recorded(self.slot)
+    }
+
+    /// Forgets the record of the refs once the attempt is judged.
+    pub fn forget_refs(self) {
+        forget(self.slot);
+    }
+}
+
+fn forget(slot: &Slot) {
     // A record that remains is overwritten by the next attempt.
     let _ = slot.door().remove_file(&slot.file(RECORD));
 }
 
-/// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
-/// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of
-/// replacements are kept under names that begin with `attempt`.
-pub(crate) fn own_refs_back(
-    changes: &[RefChange],
-    attempt: Option<&str>,
-    who: &str,
-    notices: &dyn Notices,
-) -> Vec<Update> {
-    let mut updates = Vec::new();
-    for change in changes.iter().filter(|change| change.is_put_back()) {
-        if let (Some(attempt), Some(is)) = (attempt, &change.is)
-            && change.is_replacement()
-            && !change.is_broken
-        {
-            let keep = Update::Set {
-                name: format!("{attempt}-{}", is.short()),
-                new: is.clone(),
-            };
-            // One object may replace many.
-            if !updates.contains(&keep) {
-                updates.push(keep);
+/// Changes of refs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RefChanges(Vec<RefChange>);
+
+impl RefChanges {
+    /// Returns whether there are any.
+    pub fn has_changes(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Returns whether this ref was changed.
+    pub fn has_ref(&self, name: &str) -> bool {
+        self.0.iter().any(|change| change.name == name)
+    }
+
+    /// Leaves out the changes of refs with such a name.
+    pub fn leave_refs_out(&mut self, is_out: impl Fn(&str) -> bool) {
+        self.0.retain(|change| !is_out(&change.name));
+    }
+
+    /// Leaves out the changes that [`RefChanges::undo_own`] undoes.
+    pub fn leave_own_out(&mut self) {
+        self.0.retain(|change| !change.is_put_back());
+    }
+
+    /// Removes the files of refs that git cannot use: it would refuse to write them, or keep the object that does not exist
+    /// in their reflog.
+    pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
+        self.0.iter().try_for_each(|change| change.clear_damaged(repo))
+    }
+
+    /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
+    /// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of
+    /// replacements are kept under names that begin with `attempt`.
+    pub fn undo_own(&self, attempt: Option<&str>, who: &str, notices: &dyn Notices) -> Vec<Update> {
+        let mut updates = Vec::new();
+        for change in self.0.iter().filter(|change| change.is_put_back()) {
+            if let (Some(attempt), Some(is)) = (attempt, &change.is)
+                && change.is_replacement()
+                && !change.is_broken
+            {
+                let keep = Update::Set {
+                    name: format!("{attempt}-{}", is.short()),
+                    new: is.clone(),
+                };
+                // One object may replace many.
+                if !updates.contains(&keep) {
+                    updates.push(keep);
+                }
             }
+            notices.tell(match &change.was {
+                Some(was) => format!("{}; it is put back to {}", change.message(who), was.short()),
+                None => format!("{}; it is taken away", change.message(who)),
+            });
+            updates.extend(change.undone());
         }
-        notices.tell(match &change.was {
-            Some(was) => format!("{}; it is put back to {}", change.message(who), was.short()),
-            None => format!("{}; it is taken away", change.message(who)),
-        });
-        updates.extend(change.undone());
+        updates
     }
-    updates
-}
 
-/// Reports the changes by `who` to refs that are not restored.
-pub(crate) fn report_ref_changes(changes: &[RefChange], own: &[OwnMove], who: &str, notices: &dyn Notices) {
-    let others = changes.iter().filter(|change| !change.is_put_back());
-    for change in others.filter(|change| !change.is_of_other_loop(own)) {
-        notices.tell(change.message(who));
-    }
-}
-
-/// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
-pub(crate) type OwnMove = (String, Oid);
-
-/// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look: branches and tags that are gone, or moved to a commit
-/// that this HEAD was at, get their old value. New refs, stash entries,
-/// and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after `name`.
-pub(crate) async fn put_back(
-    site: Site<'_>,
-    changes: Vec<RefChange>,
-    own: &[OwnMove],
-    name: &str,
-    who: &str,
-    kept: &mut Vec<KeptRef>,
-    notices: &dyn Notices,
-) -> Result<Vec<Update>, ProtectError> {
-    let mut updates = Vec::new();
-    if changes.is_empty() {
-        return Ok(updates);
-    }
-    let git = &site.repo.git;
-    let visited = git.head_history().await?;
-    let checked_out = git.checked_out_refs(&site.repo.top).await?;
-    for change in changes {
-        // A branch at a commit that this HEAD never visited may belong to another work tree.
-        // What the guard saw chooses words alone: other processes can write its log.
-        let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
-        let ours = ours && !checked_out.contains(&change.name);
-        let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
-        // A loop that begins has its branch at the commit where others began, too, for a moment.
-        if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
-            continue;
-        }
-        let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
+    /// Reports the changes by `who` to refs that are not restored.
+    pub fn report_others(&self, own: &[OwnMove], who: &str, notices: &dyn Notices) {
+        let others = self.0.iter().filter(|change| !change.is_put_back());
+        for change in others.filter(|change| !change.is_of_other_loop(own)) {
             notices.tell(change.message(who));
-            continue;
-        };
-        notices.tell(format!(
-            "{}; it is put back to {}",
-            change.message(who),
-            was.short()
-        ));
-        if let Some(is) = &change.is {
-            kept.push(KeptRef::beside(name, is));
         }
-        updates.push(Update::Move {
-            name: change.name,
-            new: was,
-            old: change.is,
-        });
     }
-    kept.dedup();
-    Ok(updates)
+
+    /// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look:
+    /// branches and tags that are gone, or moved to a commit that this HEAD was at, get their old value. New refs, stash
+    /// entries, and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after
+    /// `name`.
+    pub async fn undo_users(
+        self,
+        site: Site<'_>,
+        own: &[OwnMove],
+        name: &str,
+        who: &str,
+        kept: &mut Vec<KeptRef>,
+        notices: &dyn Notices,
+    ) -> Result<Vec<Update>, ProtectError> {
+        let mut updates = Vec::new();
+        if !self.has_changes() {
+            return Ok(updates);
+        }
+        let git = &site.repo.git;
+        let visited = git.head_history().await?;
+        let checked_out = git.checked_out_refs(&site.repo.top).await?;
+        for change in self.0 {
+            // A branch at a commit that this HEAD never visited may belong to another work tree.
+            // What the guard saw chooses words alone: other processes can write its log.
+            let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
+            let ours = ours && !checked_out.contains(&change.name);
+            let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
+            // A loop that begins has its branch at the commit where others began, too, for a moment.
+            if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
+                continue;
+            }
+            let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
+                notices.tell(change.message(who));
+                continue;
+            };
+            notices.tell(format!(
+                "{}; it is put back to {}",
+                change.message(who),
+                was.short()
+            ));
+            if let Some(is) = &change.is {
+                kept.push(KeptRef::beside(name, is));
+            }
+            updates.push(Update::Move {
+                name: change.name,
+                new: was,
+                old: change.is,
+            });
+        }
+        kept.dedup();
+        Ok(updates)
+    }
 }
 
 /// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.
@@ -246,14 +280,8 @@ async fn is_finished(git: &Git, change: &RefChange) -> Result<bool, ProtectError
 }
 
 impl RefChange {
-    /// Returns the full name of the ref.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Removes the file of a ref that git cannot use: it would refuse to write it, or keep the object that does not exist
-    /// in its reflog.
-    pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
+    /// Removes the file of the ref if git cannot use it.
+    fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
         let file = repo.common_dir.join(&self.name);
         let is_same = match (&self.is, RefFile::read(&file)) {
             (None, RefFile::Damaged) => true,
@@ -279,7 +307,7 @@ impl RefChange {
 
     /// Returns whether only this loop may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
     /// used. Of the refs that keep work, only the loop's own are considered.
-    pub fn is_put_back(&self) -> bool {
+    fn is_put_back(&self) -> bool {
         self.is_broken || self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
     }
 
@@ -352,7 +380,7 @@ mod tests {
         let messages: Vec<String> = now
             .changes_since(&before)
             .iter()
-            .map(|change| change.message(ATTEMPT))
+            .map(|change| change.message("the attempt"))
             .collect();
         assert_eq!(
             messages,
@@ -373,15 +401,11 @@ mod tests {
     }
 
     #[test]
-    fn own_refs_back_restores_refs_of_the_loop_and_no_others() {
+    fn undo_own_restores_refs_of_the_loop_and_no_others() {
         let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
         let notices: RefCell<Vec<String>> = RefCell::default();
-        let updates = own_refs_back(
-            &UserRefs::default().changes_since(&before),
-            None,
-            ATTEMPT,
-            &notices,
-        );
+        let changes = RefChanges(UserRefs::default().changes_since(&before));
+        let updates = changes.undo_own(None, "the attempt", &notices);
         let names: Vec<String> = updates.iter().map(Update::line).collect();
         let (zero, one) = ("0".repeat(40), "1".repeat(40));
         assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);

@@ -15,7 +15,6 @@ use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
 use crate::paths::{first_few, shown};
 use crate::protect::records::Records;
-use crate::protect::repository::linked_work_trees::linked_work_trees;
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
 
@@ -231,7 +230,11 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
         .filter(|(_, item)| item.kind == Kind::NestedRepository);
     paths.extend(nested.map(|(path, _)| path.clone()));
     paths.extend(inner_repositories::recorded(site)?);
-    let linked = linked_work_trees(&site.repo.common_dir)?.filter_map(|dir| dir.canonicalize().ok());
+    let linked = site
+        .repo
+        .layout()
+        .linked_work_trees()?
+        .filter_map(|dir| dir.canonicalize().ok());
     let inside = linked.filter_map(|dir| {
         Some(
             dir.strip_prefix(&site.repo.top)

@@ -66,4 +66,4 @@ pub(crate) use own_position::OwnPosition;
 pub(super) use record::{HeldOfTree, TreeRecord};
 pub(crate) use repo_link::RepoLink;
 pub(crate) use savepoint::{Return, Savepoint};
-pub(crate) use story_list::{LeftList, StoryList};
+pub(crate) use story_list::StoryList;

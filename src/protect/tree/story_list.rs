@@ -6,21 +6,11 @@ use std::path::PathBuf;
 
 use super::story_backup::{clear_place_of, door_to, remove_half_written, without_links};
 use crate::fs::{Below, Durability, FileError, kind_of, lacks, leads_to_file, link_of, seen};
-use crate::names::Oid;
 use crate::protect::{ProtectError, Site, trash};
 use crate::stories::Source;
 
 /// The mode of a list that was not seen before.
 const MODE: u32 = 0o644;
-
-/// A commit with an attempt's version of the list, where something of that was put back.
-#[derive(Clone, Debug)]
-pub(crate) struct LeftList {
-    /// The ref that keeps it until the attempt has its own.
-    pub name: String,
-    /// The commit, with all that the attempt left.
-    pub commit: Oid,
-}
 
 /// A list and its file.
 #[derive(Clone, Debug)]

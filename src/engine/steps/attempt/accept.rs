@@ -3,6 +3,7 @@
 
 use super::{list, lost_work, neighbours};
 use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::facts::ATTEMPT;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::proof::{self, Gates};
 use crate::engine::attempt::verdict::Judgement;
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::git::worktree::{Reading, WorkTreeError};
 use crate::git::{StagedEntry, operations_in_progress};
 use crate::names::Oid;
-use crate::protect::{ProtectError, user_refs};
+use crate::protect::ProtectError;
 use crate::settings::{EmptyStory, Settings};
 use crate::state::Verdict;
 
@@ -150,7 +151,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     let changes = revert::ref_changes(open, &begun.facts).await?;
-    user_refs::report_ref_changes(&changes, &begun.facts.made, user_refs::ATTEMPT, open);
+    changes.report_others(&begun.facts.made, ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();
     if let Some(path) = checkpoint.dirty_submodule(site, open).await? {

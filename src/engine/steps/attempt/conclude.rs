@@ -18,7 +18,7 @@ use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, unmarked
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::protect::{Held, user_refs};
+use crate::protect::Held;
 use crate::settings::{RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::Story;
@@ -149,7 +149,7 @@ async fn save(
         stash: begun.facts.stash.take(),
     };
     checkpoint::save(open, new, &position, left).await?;
-    user_refs::forget(open.site().slot);
+    open.site().forget_refs();
     Ok(())
 }
 

@@ -3,13 +3,13 @@
 
 use crate::engine::Loop;
 use crate::engine::attempt::begun::Begun;
-use crate::engine::attempt::facts::Facts;
+use crate::engine::attempt::facts::{Facts, LeftList};
 use crate::engine::stories::{follow_source, list_bytes_before_attempt};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::StagedEntry;
 use crate::names::{Oid, typed, typed_path};
-use crate::protect::{LeftList, StoryList};
+use crate::protect::StoryList;
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::ListEdits;
 use crate::stories::{Additions, Story};

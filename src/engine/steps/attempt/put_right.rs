@@ -1,12 +1,12 @@
 //! Puts the repository right after an attempt, before anything judges or keeps what it left. Its verdict and the death of
 //! git-ralph both come here.
 
-use crate::engine::attempt::facts::Facts;
+use crate::engine::attempt::facts::{ATTEMPT, Facts};
 use crate::engine::steps::revert;
 use crate::engine::{Loop, guard_rail, watch};
 use crate::error::Error;
 use crate::names::ref_component;
-use crate::protect::{self, UserRefs, user_refs};
+use crate::protect::take_out_work_trees as take_out;
 
 /// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's
 /// work. No process of the attempt is alive, and git's own files are repaired. A person keeps their linked work trees.
@@ -29,13 +29,13 @@ pub(crate) async fn put_right(
 async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: &Facts) -> Result<(), Error> {
     let refs = match facts.refs.clone() {
         Some(known) => Some(known),
-        None => UserRefs::recorded(open.site().slot)?,
+        None => open.site().recorded_refs()?,
     };
     let kept = open.change().subagents_ref(story, attempt);
     let site = open.site();
     let name = format!("{}.{attempt}.work-trees", ref_component(story));
     let trash = site.trash().join(name);
-    protect::take_out_work_trees(site, refs.as_ref(), &kept, &trash, open).await?;
+    take_out(site, refs.as_ref(), &kept, &trash, open).await?;
     open.view.drop_refs();
     Ok(())
 }
@@ -44,5 +44,5 @@ async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: 
 async fn revert_own_refs(open: &Loop<'_>, facts: &Facts) -> Result<(), Error> {
     let changes = revert::ref_changes(open, facts).await?;
     let name = open.state.attempt_ref();
-    watch::put_own_refs_back(open, &changes, name.as_deref(), user_refs::ATTEMPT).await
+    watch::put_own_refs_back(open, &changes, name.as_deref(), ATTEMPT).await
 }
