@@ -25,7 +25,6 @@ use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
 use crate::error::Error;
 use crate::events::{What, closings, log};
 use crate::names::{heading, typed};
-use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::{AgentSession, Given, Phase, Verdict};
 use crate::stories::{Listing, Story};
@@ -208,7 +207,7 @@ async fn judge_session(
     call: &HookInput,
 ) -> Result<StepEnd, Error> {
     let (site, state) = (open.site(), &open.state);
-    story_backup::take_judged(site, state.source())?;
+    site.take_judged_list(state.source())?;
     let since = since.unwrap_or_else(Timestamp::now);
     let mut begun = begin_at(open, since, Step::Manual, chosen, None, settings)?;
     let session = agent_session(open, &call.session);

@@ -7,7 +7,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::events::{Event, News, Observer, What};
 use crate::git::{Repo, git_directories};
-use crate::protect::{OwnPosition, Site};
+use crate::protect::Site;
 use crate::state::{self, Phase, State, Store};
 
 /// Restores HEAD and the branch of the only live loop in the work tree around `dir` if they are damaged. `words` is git's
@@ -29,16 +29,11 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
             repo: &repo,
             slot: &slot,
         };
-        let head = state.loop_head();
-        let tip = state.tip_ref();
-        let own = OwnPosition {
-            head: &head,
-            tip: &tip,
-            checkpoint: state.checkpoint(),
-            in_attempt: state.phase() == Phase::Running,
-        };
+        let (head, tip) = (state.loop_head(), state.tip_ref());
+        let in_attempt = state.phase() == Phase::Running;
         let messages: RefCell<Vec<String>> = RefCell::default();
-        let repaired = own.repair(site, &site.trash().join("damaged"), &messages).await?;
+        let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt, &messages);
+        let repaired = repaired.await?;
         for message in messages.take() {
             observer.hear(News::Event(&Event::now(
                 state.change.as_str(),

@@ -23,7 +23,7 @@ use crate::git::{DiffSize, Head, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::prompt::Template;
-use crate::protect::{AttemptRecord, Moment, Savepoint, Site, UserRefs, switched_off_filters};
+use crate::protect::{AttemptRecord, Savepoint, Site, UserRefs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
 use crate::slot::Slot;
@@ -183,16 +183,15 @@ impl<'o> Loop<'o> {
         let gate_files = state.here.gate_files.borrow();
         let gate_files = gate_files.iter().map(GateFile::entry);
         let nested = state.here.before.nested.iter().map(|path| percent_decode(path));
+        let since = running
+            .as_ref()
+            .map_or(state.common.started, |running| running.since);
+        let (tree, commit) = (state.checkpoint_tree().clone(), state.checkpoint().clone());
         Savepoint {
-            tree: state.checkpoint_tree().clone(),
-            commit: state.checkpoint().clone(),
-            moment: Moment::Checkpoint,
             nested: nested.chain(self.own_output.iter().cloned()).collect(),
             gate_files: gate_files.map(|file| (file.path.clone(), file)).collect(),
-            since: running
-                .as_ref()
-                .map_or(state.common.started, |running| running.since),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
+            ..Savepoint::of_checkpoint(tree, commit, since)
         }
     }
 
@@ -221,7 +220,7 @@ impl<'o> Loop<'o> {
 
     /// Prevents git from running filters that were added to the configuration of a submodule since the loop began.
     pub(crate) async fn switch_off_foreign_filters(&self) -> Result<(), Error> {
-        let settings = switched_off_filters(self.site(), self).await?;
+        let settings = self.site().switched_off_filters(self).await?;
         self.context.repo.git.change_settings(settings);
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::events::log::{self, LogEntry};
 use crate::events::{Attempt, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
-use crate::protect::{OwnPosition, Site, is_locked, put_half_written_away, remove_stale_locks, story_backup};
+use crate::protect::Site;
 use crate::state::{Current, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
@@ -79,7 +79,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     }
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
-        let removed = remove_stale_locks(open.site(), &open.state.change).await?;
+        let removed = open.site().remove_stale_locks(&open.state.change).await?;
         if removed > 0 {
             open.tell("a git that was cut off left locks in the repository; they are removed");
         }
@@ -104,15 +104,10 @@ async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
     if !state.is_live() {
         return Ok(());
     }
-    let head = state.loop_head();
-    let tip = state.tip_ref();
-    let own = OwnPosition {
-        head: &head,
-        tip: &tip,
-        checkpoint: state.checkpoint(),
-        in_attempt: state.phase() == Phase::Running,
-    };
-    if own.repair(site, &site.trash().join("damaged"), open).await? {
+    let (head, tip) = (state.loop_head(), state.tip_ref());
+    let in_attempt = state.phase() == Phase::Running;
+    let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt, open);
+    if repaired.await? {
         open.context.head = open.context.repo.head().await?;
     }
     refuse_branch_in_the_way(&open.context.repo, &open.state)
@@ -144,7 +139,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         slot: &slot,
     };
     // A git of the attempt that was cut off is ended first.
-    let waits = || (!state.is_running() || state.intent.is_some()) && is_locked(site, change);
+    let waits = || (!state.is_running() || state.intent.is_some()) && site.is_locked(change);
     if !cut_off || !here || is_held() || waits() {
         return Ok((context, state));
     }
@@ -160,8 +155,8 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     if let Some(intent) = open.state.intent.clone() {
         let (step, effect) = (intent.step(), intent.effect());
         end_orphans(open).await?;
-        remove_stale_locks(open.site(), &open.state.change).await?;
-        put_half_written_away(open.site()).await?;
+        open.site().remove_stale_locks(&open.state.change).await?;
+        open.site().put_half_written_away().await?;
         match transition::edits_since_cut_off(open, &intent).await? {
             Some(edits) if purpose == Purpose::Look => {
                 let message = format!(
@@ -192,7 +187,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     if open.state.phase() == Phase::Running || open.state.is_running() {
         // Of the attempt, of gates that ran before any, of a reviewer that the user asked, or of a hook.
         end_orphans(open).await?;
-        if purpose == Purpose::Look && is_locked(open.site(), &open.state.change) {
+        if purpose == Purpose::Look && open.site().is_locked(&open.state.change) {
             return Ok(false);
         }
     }
@@ -201,7 +196,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     } else if open.state.is_running() {
         repair_git_files(open, false).await?;
         if let Some(record) = judged::record(open).filter(|record| record.goes_back) {
-            put_half_written_away(open.site()).await?;
+            open.site().put_half_written_away().await?;
             judged::put_back(open, record).await?;
         }
         keep_judged(open).await?;
@@ -229,7 +224,7 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
 /// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
 /// by `complete` stays, unless other tests are in it.
 async fn put_judged_back(open: &Loop<'_>) -> Result<(), Error> {
-    put_half_written_away(open.site()).await?;
+    open.site().put_half_written_away().await?;
     let Some(record) = judged::record(open) else {
         return judged::release(open).await;
     };
@@ -384,7 +379,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
         open.emit(What::AttemptEnded(Box::new(ended)));
     }
     let (site, state) = (open.site(), &open.state);
-    story_backup::put_back_cut_off(site, state.source(), open)?;
+    site.put_cut_off_list_back(state.source(), open)?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.end_running();

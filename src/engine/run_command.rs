@@ -15,7 +15,6 @@ use crate::error::Error;
 use crate::events::{News, Observer, Stream};
 use crate::git::REPOSITORY_VARIABLES;
 use crate::guard::GitSettings;
-use crate::protect::RepoLink;
 use crate::signal::Stop;
 
 /// Exit codes with which a shell reports that a command cannot be run, or is missing.
@@ -50,7 +49,7 @@ pub(crate) async fn run_command(
     log: File,
     mut stop: Stop,
 ) -> Result<Passed, Error> {
-    let link = RepoLink::of(&open.context.repo)?;
+    let link = open.site().repo_link()?;
     let mut listener = CommandListener {
         change: open.state.change.to_string(),
         observer: open.context.observer,

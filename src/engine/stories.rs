@@ -12,7 +12,6 @@ use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::git::{Head, Repo};
 use crate::names::Change;
-use crate::protect::story_backup;
 use crate::settings::Mark;
 use crate::state::{Completed, Listed, Phase, State};
 use crate::stories::{Listing, Source, SourceError, Story, not_listed};
@@ -214,7 +213,7 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
     if source.is_by_command() {
         return Ok(None);
     }
-    Ok(match story_backup::before_attempt(open.site())? {
+    Ok(match open.site().list_before_attempt()? {
         Some(bytes) => Some(bytes),
         None if Path::new(&source.path).is_absolute() => None,
         None => {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::git::index_file::GITLINK;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::{ControlFiles, InnerGitFiles, RefChanges, RepoLink, UserRefs};
+use crate::protect::{GitFiles, RefChanges, UserRefs};
 use crate::refs::free_names;
 
 /// The origin of the processes.
@@ -58,9 +58,7 @@ impl Who {
 /// are saved as well: after a kill the next command restores them, as after an attempt. For the others they are not: a user
 /// who kills a hook that hangs may repair the repository before the next command.
 pub(crate) struct Watch {
-    link: RepoLink,
-    files: ControlFiles,
-    inner: InnerGitFiles,
+    files: GitFiles,
     refs: UserRefs,
     /// The gitlinks of the index.
     links: BTreeSet<Vec<u8>>,
@@ -79,10 +77,9 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
         return Ok(None);
     }
     let files = match who {
-        Who::Gates | Who::Reviewer => ControlFiles::save(open.site())?,
-        Who::Hook | Who::Tracker | Who::Closed => ControlFiles::read(open.site())?,
+        Who::Gates | Who::Reviewer => GitFiles::before_gates(open.site()).await?,
+        Who::Hook | Who::Tracker | Who::Closed => GitFiles::before_command(open.site()).await?,
     };
-    let inner = InnerGitFiles::read(open.site()).await?;
     let refs = open.user_refs().await?;
     if who == Who::Tracker {
         let is_wanted = open.context.configuration.settings.guard;
@@ -92,9 +89,7 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
         }
     }
     Ok(Some(Watch {
-        link: RepoLink::of(&open.context.repo)?,
         files,
-        inner,
         refs,
         links: gitlinks(open)?,
         who,
@@ -114,9 +109,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
         return Ok(());
     };
     let Watch {
-        link,
         files,
-        inner,
         refs,
         links,
         who,
@@ -132,18 +125,14 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     open.view.drop_refs();
     let judged = judged::record(open).map(|record| judged::savepoint(open, &record));
     let record = open.attempt_record();
-    link.restore(record.site, open)?;
-    let trash = record.control_trash();
-    let inner = inner.put_back(record.site, who.time(), &trash, open)?;
     // New rules hide nothing of a tree that was judged.
     let known = judged.as_ref().unwrap_or(&record.checkpoint);
-    let repaired = record.repair_after(who.time(), &files, known, open);
-    if repaired.await? {
+    let changed = record.after_command(who.time(), &files, known, open).await;
+    if !matches!(changed, Ok(false)) {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks.replace(None);
     }
-    inner.settle(open.site()).await?;
-    ControlFiles::forget(open.site())?;
+    changed?;
     remove_new_links(open, &links, who).await?;
     open.switch_off_foreign_filters().await?;
     open.position().await?;

@@ -28,14 +28,9 @@ use crate::git::{GitError, Repo};
 use crate::names::typed_path;
 use crate::slot::Slot;
 
-pub(crate) use repository::{ControlFiles, RefChanges, StashList, UserRefs, is_locked, remove_stale_locks};
-pub(crate) use stages::{AttemptRecord, Held};
-pub(crate) use tree::{
-    InnerGitFiles, Moment, OwnPosition, RepoLink, Return, Savepoint, StoryList, hidden_by_new, hide_again,
-    keep_before_removal, keep_before_switch, put_gate_files_away, put_half_written_away, put_unkept_away,
-    record_excludes, restore_from_trash, restore_gate_files, story_backup, switched_off_filters,
-    take_out_work_trees, tell_links_as_files, users_index,
-};
+pub(crate) use repository::{RefChanges, StashList, UserRefs};
+pub(crate) use stages::{AttemptRecord, GitFiles, Held};
+pub(crate) use tree::{Savepoint, StoryList, put_unkept_away};
 
 /// A repository, and the slot of a loop in it.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +41,15 @@ pub(crate) struct Site<'a> {
     pub slot: &'a Slot,
 }
 
-impl Site<'_> {
+impl<'a> Site<'a> {
+    /// Returns this slot with another work tree of the repository.
+    pub fn with_repo<'b>(self, repo: &'b Repo) -> Site<'b>
+    where
+        'a: 'b,
+    {
+        Site { repo, ..self }
+    }
+
     /// Returns a file in the slot.
     pub fn file(self, name: &str) -> PathBuf {
         self.slot.file(name)

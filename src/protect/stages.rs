@@ -4,13 +4,19 @@
 //! The record of the state before an attempt is used once no process of the attempt is alive: to repair what would stop
 //! git from running, and to restore what was moved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
 
 use super::repository::{ControlFiles, RepositoryRecord, UserRefs};
-use super::tree::{HeldOfTree, Savepoint, TreeRecord};
+use super::tree::{
+    HeldOfTree, InnerGitFiles, RepoLink, Return, Savepoint, TreeRecord, gate_files, story_backup,
+};
 use super::{ProtectError, Site};
 use crate::events::Notices;
 use crate::git::Head;
+use crate::git::index::Entries;
+use crate::git::worktree::Reading;
 use crate::names::Change;
 use crate::stories::Source;
 
@@ -22,6 +28,34 @@ const ATTEMPT: &str = "the attempt";
 pub(crate) struct Held {
     control: ControlFiles,
     tree: HeldOfTree,
+}
+
+/// Git's own files of the repository and of those inside the work tree, and the link that leads to it, before others than
+/// an attempt's agent run: gates, reviewers, hooks and trackers.
+pub(crate) struct GitFiles {
+    control: ControlFiles,
+    inner: InnerGitFiles,
+    link: RepoLink,
+}
+
+impl GitFiles {
+    /// Reads them.
+    pub async fn before_command(site: Site<'_>) -> Result<Self, ProtectError> {
+        Self::of(site, ControlFiles::read(site)?).await
+    }
+
+    /// Reads them, and keeps a copy for the case that git-ralph is killed.
+    pub async fn before_gates(site: Site<'_>) -> Result<Self, ProtectError> {
+        Self::of(site, ControlFiles::save(site)?).await
+    }
+
+    async fn of(site: Site<'_>, control: ControlFiles) -> Result<Self, ProtectError> {
+        Ok(Self {
+            control,
+            inner: InnerGitFiles::read(site).await?,
+            link: site.repo_link()?,
+        })
+    }
 }
 
 /// The record of an attempt, in its slot.
@@ -140,18 +174,23 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Restores git's own files after `who`, which ran outside of an attempt's agent; then HEAD and the loop's branch if git
-    /// cannot read them; and removes locks that no process holds. `known` has the files that no new rule hides. Returns
-    /// whether git's own files had changed.
-    pub async fn repair_after(
+    /// Puts back what `who`, which ran outside of an attempt's agent, has done to git's own files and those of
+    /// repositories inside the work tree; then HEAD and the loop's branch if git cannot read them; and removes locks that no
+    /// process holds. `known` has the files that no new rule hides. Returns whether git's own files had changed.
+    pub async fn after_command(
         &self,
         who: &str,
-        before: &ControlFiles,
+        before: &GitFiles,
         known: &Savepoint,
         notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
-        let changed = self.put_files_back(before, known, who, notices).await?;
+        let (site, trash) = (self.site, self.control_trash());
+        before.link.restore(site, notices)?;
+        let inner = before.inner.put_back(site, who, &trash, notices)?;
+        let changed = self.put_files_back(&before.control, known, who, notices).await?;
         self.repository().remove_stale_locks_of(who, notices).await?;
+        inner.settle(site).await?;
+        ControlFiles::forget(site)?;
         Ok(changed)
     }
 
@@ -168,7 +207,7 @@ impl AttemptRecord<'_> {
             .put_back(self.site, who, &self.control_trash(), notices)
             .await?;
         self.tree()
-            .repair_position(&self.control_trash(), notices)
+            .repair_own_position(&self.control_trash(), notices)
             .await?;
         let changed = !differed.is_empty();
         let rules = ControlFiles::settle(self.site, differed, notices).await?;
@@ -200,7 +239,7 @@ impl AttemptRecord<'_> {
         };
         let Some(before) = before else {
             self.tree()
-                .repair_position(&self.control_trash(), notices)
+                .repair_own_position(&self.control_trash(), notices)
                 .await?;
             return Ok(false);
         };
@@ -221,7 +260,7 @@ impl AttemptRecord<'_> {
     }
 
     /// Returns the directory for files found in place of git's own files.
-    pub fn control_trash(&self) -> PathBuf {
+    fn control_trash(&self) -> PathBuf {
         self.site.trash().join(format!("{}.git", self.name))
     }
 
@@ -233,5 +272,68 @@ impl AttemptRecord<'_> {
         tree.forget_users_index()?;
         ControlFiles::forget(self.site)?;
         tree.forget_story_list()
+    }
+}
+
+impl Site<'_> {
+    /// Records what git does not store when a loop begins with the index of `work`, which has the flags `entries`.
+    pub async fn begin_loop(self, work: &Path, entries: &Entries) -> Result<(), ProtectError> {
+        self.begin_records(work, entries).await?;
+        self.begin_exact_bytes(work).await
+    }
+
+    /// Forgets what was recorded of files that the checkpoint of an attempt has: a story list left behind would overwrite
+    /// that of the checkpoint.
+    pub fn forget_attempt(self) -> Result<(), ProtectError> {
+        story_backup::forget(self)?;
+        self.forget_users_index()
+    }
+}
+
+impl Savepoint {
+    /// Installs the working index, and records the work tree, at the first checkpoint of a loop.
+    pub async fn at_first_checkpoint(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        Self::install_working_index(site).await?;
+        self.record_start(site).await
+    }
+
+    /// Installs the working index, and records the work tree, at a later checkpoint; `since` is the beginning of the loop.
+    pub async fn at_checkpoint(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
+        site.put_users_index_back().await?;
+        Self::install_working_index(site).await?;
+        self.record(site, since).await
+    }
+
+    /// Goes back to this checkpoint after an attempt, as [`Savepoint::go_to`] does, and puts back what the attempt changed
+    /// outside of what a savepoint has. `is_known` is true if this process has known the `source` of the stories since
+    /// before the attempt.
+    pub async fn on_return(
+        &self,
+        site: Site<'_>,
+        now: Option<Reading>,
+        (trash, kept): (&Path, &str),
+        (source, is_known): (&Source, bool),
+        notices: &dyn Notices,
+    ) -> Result<Return, ProtectError> {
+        let went = self.go_to(site, now, trash, kept, notices).await?;
+        gate_files::restore(site, self, trash, notices).await?;
+        story_backup::put_back(site, self, (source, is_known), notices)?;
+        site.forget_refs();
+        site.put_users_index_back().await?;
+        site.forget_users_index()?;
+        Ok(went)
+    }
+
+    /// Moves what no commit keeps out of a work tree that is removed: files that git would write differently to the
+    /// directory `bytes`, and those that only gates made to `trash`.
+    pub async fn before_removal(
+        &self,
+        site: Site<'_>,
+        bytes: &Path,
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        site.keep_before_removal(bytes, notices).await?;
+        gate_files::put_away(site, self, trash)
     }
 }

@@ -26,7 +26,6 @@ use crate::fs::Durability;
 use crate::guard::GitSettings;
 use crate::processes;
 use crate::prompt::neutral;
-use crate::protect::RepoLink;
 use crate::settings::to_std;
 
 /// Runs the agent of an attempt to its end; returns the outcome.
@@ -144,7 +143,7 @@ pub(super) async fn run_job(
     decoder: &mut Decoder,
 ) -> Result<(Ended, String), Error> {
     open.view.drop_all();
-    let link = RepoLink::of(&open.context.repo)?;
+    let link = open.site().repo_link()?;
     let (starts, started) = oneshot::channel();
     let agent = AgentProcess {
         change: open.change().to_string(),

@@ -13,7 +13,7 @@ use crate::git::StagedEntry;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, typed};
 use crate::paths::first_few;
-use crate::protect::{Moment, Savepoint};
+use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
 use crate::state::{GateFile, HeldTests};
 
@@ -36,13 +36,8 @@ pub(super) fn record(open: &Loop<'_>) -> Option<HeldTests> {
 
 /// Returns the savepoint of the judged tree.
 pub(super) fn savepoint(open: &Loop<'_>, record: &HeldTests) -> Savepoint {
-    Savepoint {
-        tree: record.tree.clone(),
-        commit: record.commit.clone(),
-        moment: Moment::Judged,
-        since: record.since,
-        ..open.checkpoint()
-    }
+    let (tree, commit) = (record.tree.clone(), record.commit.clone());
+    open.checkpoint().of_judged(tree, commit, record.since)
 }
 
 /// Keeps the tree that the working index was just read into, before gates or a reviewer start. `in_place` is the tree that

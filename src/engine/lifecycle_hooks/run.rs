@@ -17,7 +17,6 @@ use crate::engine::watch::{self, Who};
 use crate::error::Error;
 use crate::events::Event;
 use crate::fs::{FileError, is_there};
-use crate::protect::remove_stale_locks;
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
 
@@ -186,7 +185,7 @@ async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
     let passed = run_command(open, job, log, stop).await?;
     open.context.configuration.hooks.replace(None);
     if !matches!(passed, Passed::Yes) {
-        remove_stale_locks(open.site(), &open.state.change).await?;
+        open.site().remove_stale_locks(&open.state.change).await?;
     }
     Ok(match passed {
         Passed::Yes => Said::Yes,

@@ -12,8 +12,7 @@ use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
 use crate::names::Oid;
 use crate::names::typed;
-use crate::protect::Site;
-use crate::state::{EndPlan, EndStep, Intent, State};
+use crate::state::{EndPlan, EndStep, Intent};
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +143,7 @@ async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Option<O
         _ => (tip.clone(), None),
     };
     let staged = match &original {
-        Some(original) if index => Some(staged_again(open.site(), &open.state, original, &finished).await?),
+        Some(original) if index => Some(staged_again(open, original, &finished).await?),
         _ => None,
     };
     let plan = EndPlan {
@@ -159,7 +158,8 @@ async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Option<O
 
 /// Makes the tree of an index with the content staged before the loop on top of `original`, except for files that the
 /// loop changed.
-async fn staged_again(site: Site<'_>, state: &State, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
+async fn staged_again(open: &Loop<'_>, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
+    let (site, state) = (open.site(), &open.state);
     let git = &site.repo.git;
     let snapshot = &state.here.before.snapshot;
     let was_staged = git.tree_of_name(&format!("{snapshot}^2")).await?;

@@ -16,7 +16,6 @@ use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
-use crate::protect::{keep_before_removal, put_gate_files_away};
 use crate::state::{self, EndPlan, EndStep, Intent, IntoPlan, Store};
 
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
@@ -170,8 +169,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         let site = open.site();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
         if target_of(&top)?.is_some() {
-            keep_before_removal(site, &bytes, open).await?;
-            put_gate_files_away(site, &checkpoint, &trash)?;
+            checkpoint.before_removal(site, &bytes, &trash, open).await?;
         }
         remove_final(&outside, &top, (&site.own_door(), &trash)).await
     };

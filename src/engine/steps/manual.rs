@@ -13,7 +13,6 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::Error;
 use crate::git::GitError;
-use crate::protect::story_backup;
 use crate::settings::Settings;
 use crate::state::Verdict;
 
@@ -23,7 +22,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
     let begun = begin(open, &options.settings).await?;
     let (site, state) = (open.site(), &open.state);
-    story_backup::take_judged(site, state.source())?;
+    site.take_judged_list(state.source())?;
     let outcome = Outcome::by_hand(Judgement::complete());
     conclude_by_hand(open, outcome, begun).await
 }

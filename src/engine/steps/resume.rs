@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::git::{Described, Head, RefInfo, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
-use crate::protect::{Savepoint, Site};
+use crate::protect::Site;
 use crate::settings::Strategy;
 use crate::state::{Before, Common, Completed, Here, Linked, ListNotes, Progress, SavePoint, State, Store};
 use crate::stories;
@@ -196,8 +196,7 @@ async fn rebuild_files(
     let work = slot.file("work.index");
     let made = repo.private_index(&repo.index(), &work, Some(tip)).await?;
     let site = Site { repo, slot: &slot };
-    Savepoint::begin_records(site, &work, &made.entries).await?;
-    Savepoint::begin_exact_bytes(site, &work).await?;
+    site.begin_loop(&work, &made.entries).await?;
     restore_original_index(&repo.git, anchor, store).await?;
     repo.discard_index(&work)?;
     // A missing index of the loop is recreated from the checkpoint.

@@ -23,7 +23,7 @@ use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
-use crate::protect::{Savepoint, Site};
+use crate::protect::Site;
 use crate::state::{Before, Common, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
 
 /// Begins a new loop. `refs` are all refs, if they are known.
@@ -146,7 +146,7 @@ async fn compute(
             own_output::leave_out(repo, &work, reading.await?).await
         },
         staged_commit(context, &staged),
-        Savepoint::begin_records(site, &users_index, &made.entries),
+        site.begin_records(&users_index, &made.entries),
         anchor(context, made.sound, &found.tips),
         staged_changes(repo, &base, &staged_tree),
     );
@@ -157,7 +157,7 @@ async fn compute(
     let both = [&below, &staged];
     let work_tree = (&reading.tree, work.as_path());
     let (recorded, snapshot, checkpoint, unstaged) = tokio::join!(
-        Savepoint::begin_exact_bytes(site, &work),
+        site.begin_exact_bytes(&work),
         repo.commit_tree(&reading.tree, &both, &message),
         repo.commit_tree(&reading.tree, &parents, "initial state"),
         repo.differences_of_trees((&staged_tree, &users_index), work_tree),

@@ -9,11 +9,6 @@ use crate::fs::may_exist;
 use crate::git::{GitError, clear_operations};
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::story_backup::{self, Origin};
-use crate::protect::{
-    Moment, Return, Savepoint, keep_before_switch, restore_from_trash, restore_gate_files,
-    tell_links_as_files, users_index,
-};
 use crate::refs::KeptRef;
 
 /// Name of the directory in the trash for bytes that a merge replaces.
@@ -86,36 +81,23 @@ async fn before_attempt(
     clear_operations(&open.context.repo).await?;
     let checkpoint = open.checkpoint();
     let kept = left.kept.first().map_or(kept, |kept| kept.name.clone());
-    let origin = if open.is_recovering {
-        Origin::Files
-    } else {
-        Origin::Known
-    };
     let (site, state) = (open.site(), &open.state);
     let trash = site.trash().join(trash);
-    let went = checkpoint.go_to(site, known.reading, &trash, &kept, open);
-    let Return { touched, lost } = went.await?;
-    restore_gate_files(site, &checkpoint, &trash, open).await?;
-    story_backup::put_back(site, &checkpoint, state.source(), origin, open)?;
-    site.forget_refs();
-    users_index::put_back(site).await?;
-    users_index::forget(site)?;
+    let source = (state.source(), !open.is_recovering);
+    let went = checkpoint.on_return(site, known.reading, (&trash, &kept), source, open);
+    let went = went.await?;
     let moved = at.tip.as_ref() != Some(&checkpoint.commit) || at.head.oid != state.loop_head().oid;
     left.changed =
-        !known.is_fresh || moved || !touched.is_empty() || left.kept.len() > 1 || may_exist(&trash);
-    left.lost = lost;
+        !known.is_fresh || moved || !went.touched.is_empty() || left.kept.len() > 1 || may_exist(&trash);
+    left.lost = went.lost;
     Ok(())
 }
 
 /// Goes to the savepoint from before the loop.
 async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let initial = open.state.initial().clone();
-    let start = Savepoint {
-        tree: open.context.repo.git.tree_of(&initial).await?,
-        commit: initial,
-        moment: Moment::Start,
-        ..open.checkpoint()
-    };
+    let tree = open.context.repo.git.tree_of(&initial).await?;
+    let start = open.checkpoint().of_start(tree, initial);
     let kept = open.change().ralph_ref("finished");
     let site = open.site();
     let trash = site.trash().join("abort");
@@ -138,14 +120,14 @@ async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitEr
     // Git checks every file before it writes the first.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
-        tell_links_as_files(site, [&now, tree], open).await?;
+        site.tell_links_as_files([&now, tree], open).await?;
     }
     site.repo.discard_index(&work)?;
     if let Err(refused) = switched {
         return Ok(Some(refused));
     }
     if !trash.is_empty() {
-        restore_from_trash(site, &site.trash().join(trash))?;
+        site.restore_from_trash(&site.trash().join(trash))?;
     }
     Ok(None)
 }
@@ -159,6 +141,7 @@ async fn merge(open: &Loop<'_>, merged: &Oid, now: Option<Oid>) -> Result<(), Er
     };
     let site = open.site();
     let (work, trash) = (site.work_index(), site.trash().join(REPLACED));
-    keep_before_switch(site, &work, [&now, merged], &trash, open).await?;
+    site.keep_before_switch(&work, [&now, merged], &trash, open)
+        .await?;
     Ok(site.repo.switch_work_tree(&work, &now, merged).await?)
 }

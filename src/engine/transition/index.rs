@@ -4,7 +4,6 @@ use super::original::{ORIGINAL_INDEX, install_original_index};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::names::Oid;
-use crate::protect::{Savepoint, hide_again, users_index};
 use crate::state::EndPlan;
 
 /// The index that a work tree gets.
@@ -28,15 +27,8 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
     let Some(index) = index else { return Ok(()) };
     let (site, checkpoint, since) = (open.site(), open.checkpoint(), open.state.common.started);
     match index {
-        Index::First => {
-            Savepoint::install_working_index(site).await?;
-            checkpoint.record_start(site).await?;
-        }
-        Index::Next => {
-            users_index::put_back(site).await?;
-            Savepoint::install_working_index(site).await?;
-            checkpoint.record(site, since).await?;
-        }
+        Index::First => checkpoint.at_first_checkpoint(site).await?,
+        Index::Next => checkpoint.at_checkpoint(site, since).await?,
         Index::Brought { is_known: true } => checkpoint.record(site, since).await?,
         Index::Brought { is_known: false } => {
             // The user's index here has nothing to do with the loop.
@@ -46,8 +38,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
                 .repo
                 .private_index(&site.repo.index(), &work, Some(&checkpoint.commit))
                 .await?;
-            Savepoint::begin_records(site, &work, &made.entries).await?;
-            Savepoint::begin_exact_bytes(site, &work).await?;
+            site.begin_loop(&work, &made.entries).await?;
             site.repo.discard_index(&work)?;
             checkpoint.record_start(site).await?;
         }
@@ -100,7 +91,7 @@ async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
         let intended: Vec<Vec<u8>> = intended.map(|entry| entry.path.to_vec()).collect();
         repo.intend_to_add(&work, &intended).await?;
     }
-    hide_again(open.site(), &work).await?;
+    open.site().hide_again(&work).await?;
     repo.install_index(&work).await?;
     Ok(repo.discard_index(&work)?)
 }

@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::fs::{may_exist, target_of};
 use crate::git::{Git, RefFile, RefInfo, Repo, last_logged};
 use crate::names::Oid;
-use crate::protect::users_index;
 use crate::state::{State, Store};
 use std::io::Write;
 
@@ -92,7 +91,7 @@ pub(crate) async fn restore_original_index(
 /// Installs the user's index, byte for byte.
 pub(crate) async fn install_original_index(open: &Loop<'_>) -> Result<(), Error> {
     let copy = open.file(ORIGINAL_INDEX);
-    users_index::forget(open.site())?;
+    open.site().forget_users_index()?;
     let repo = &open.context.repo.with_users_index();
     if target_of(&copy)?.is_none() && open.state.here.before.index {
         restore_original_index(&repo.git, open.state.here.before.anchor.as_ref(), &open.store).await?;

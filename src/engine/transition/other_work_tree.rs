@@ -7,7 +7,6 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe};
 use crate::error::Error;
 use crate::git::{GitError, Repo, discover};
-use crate::protect::{Site, keep_before_switch};
 use crate::state::{IntoPlan, Lock};
 
 /// Opens another work tree of the repository.
@@ -58,8 +57,8 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     if written.is_ok() {
         let trees = [&into.from, &into.merged];
         let site = open.site();
-        let (there, trash) = (Site { repo: target, ..site }, site.trash().join(REPLACED));
-        keep_before_switch(there, &index, trees, &trash, open).await?;
+        let (there, trash) = (site.with_repo(target), site.trash().join(REPLACED));
+        there.keep_before_switch(&index, trees, &trash, open).await?;
         written = target.switch_work_tree(&index, &into.from, &into.merged).await;
     }
     target.discard_index(&index)?;

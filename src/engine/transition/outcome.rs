@@ -11,7 +11,7 @@ use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
-use crate::protect::{StashList, story_backup, users_index};
+use crate::protect::StashList;
 use crate::state::{CheckpointPlan, Intent, RevertPlan, Verdict};
 
 /// Puts the outcome of a step into the state; the caller saves. `position` is where HEAD and the tip were before the step.
@@ -74,8 +74,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     open.state.intent = None;
     if plan.story.is_some() {
         // A backup left behind would overwrite the list of this checkpoint.
-        story_backup::forget(open.site())?;
-        users_index::forget(open.site())?;
+        open.site().forget_attempt()?;
         judged::forget(open).await?;
         open.state.end_running();
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;

@@ -8,22 +8,24 @@ use crate::names::Change;
 use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
-/// Removes the locks that could stop a step and that no process holds; returns their number.
-pub(crate) async fn remove_stale(site: Site<'_>, change: &Change) -> Result<usize, ProtectError> {
-    let found = all(site, change);
-    for lock in &found {
-        // Git never makes such a lock.
-        if kind_of(lock)?.is_some_and(|found| !found.is_file()) {
-            set_aside(site, lock, &site.trash().join("damaged"))?;
+impl Site<'_> {
+    /// Removes the locks that could stop a step and that no process holds; returns their number.
+    pub async fn remove_stale_locks(self, change: &Change) -> Result<usize, ProtectError> {
+        let found = all(self, change);
+        for lock in &found {
+            // Git never makes such a lock.
+            if kind_of(lock)?.is_some_and(|found| !found.is_file()) {
+                set_aside(self, lock, &self.trash().join("damaged"))?;
+            }
         }
+        Ok(locks::remove_stale(self.repo, &found).await?)
     }
-    Ok(locks::remove_stale(site.repo, &found).await?)
-}
 
-/// Returns whether another git process may hold a lock now.
-pub(crate) fn is_locked(site: Site<'_>, change: &Change) -> bool {
-    let found = all(site, change);
-    !found.is_empty() && locks::may_be_held(site.repo, &found) != Some(false)
+    /// Returns whether another git process may hold a lock now.
+    pub fn is_locked(self, change: &Change) -> bool {
+        let found = all(self, change);
+        !found.is_empty() && locks::may_be_held(self.repo, &found) != Some(false)
+    }
 }
 
 /// Lists the existing locks that could stop a step.

@@ -17,7 +17,6 @@ mod stash_list;
 mod user_refs;
 
 pub(crate) use control_files::ControlFiles;
-pub(crate) use locks::{is_locked, remove_stale as remove_stale_locks};
 pub(super) use record::RepositoryRecord;
 pub(crate) use stash_list::StashList;
 pub(crate) use user_refs::{RefChanges, UserRefs};

@@ -1,6 +1,6 @@
 //! The record of a repository that is taken before an attempt, for all of its work trees.
 
-use super::{ControlFiles, UserRefs, access, linked_work_trees, locks, pipes, stash_list};
+use super::{ControlFiles, UserRefs, access, linked_work_trees, pipes, stash_list};
 use crate::events::Notices;
 use crate::git::GitError;
 use crate::names::Change;
@@ -34,7 +34,7 @@ impl RepositoryRecord<'_> {
 
     /// Removes the locks that no process holds; returns their number.
     pub async fn remove_stale_locks(&self) -> Result<usize, ProtectError> {
-        locks::remove_stale(self.site, self.change).await
+        self.site.remove_stale_locks(self.change).await
     }
 
     /// Removes the locks that no process holds after `who`, and reports it.

@@ -253,43 +253,41 @@ pub(super) async fn keep_in_trash(
     Ok(())
 }
 
-/// Copies files to the trash whose bytes git could not give back, before the work tree is switched from the tree `now` to
-/// another one. `work` describes the work tree.
-pub(crate) async fn keep_before_switch(
-    site: Site<'_>,
-    work: &Path,
-    [now, target]: [&Oid; 2],
-    trash: &Path,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
-    let file = site.repo.read_index_if_there(work)?;
-    if now == target || !may_convert(site, work, &file, file.paths()).await? {
-        return Ok(());
+impl Site<'_> {
+    /// Copies files to the trash whose bytes git could not give back, before the work tree is switched from the tree `now`
+    /// to another one. `work` describes the work tree.
+    pub async fn keep_before_switch(
+        self,
+        work: &Path,
+        [now, target]: [&Oid; 2],
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let file = self.repo.read_index_if_there(work)?;
+        if now == target || !may_convert(self, work, &file, file.paths()).await? {
+            return Ok(());
+        }
+        let changes = self.repo.git.diff_trees(now, target).await?;
+        let going = changes.into_iter().filter(|(status, _)| *status != b'A');
+        let going: Vec<Vec<u8>> = going.map(|(_, path)| path).collect();
+        keep_in_trash(self, work, &going, trash, notices).await
     }
-    let changes = site.repo.git.diff_trees(now, target).await?;
-    let going = changes.into_iter().filter(|(status, _)| *status != b'A');
-    let going: Vec<Vec<u8>> = going.map(|(_, path)| path).collect();
-    keep_in_trash(site, work, &going, trash, notices).await
-}
 
-/// Copies files to the trash whose bytes git could not give back, before the whole work tree is removed. Its index
-/// describes it.
-pub(crate) async fn keep_before_removal(
-    site: Site<'_>,
-    trash: &Path,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
-    let index = site.repo.index();
-    let file = site.repo.read_index_if_there(&index)?;
-    if !may_convert(site, &index, &file, file.paths()).await? {
-        return Ok(());
+    /// Copies files to the trash whose bytes git could not give back, before the whole work tree is removed. Its index
+    /// describes it.
+    pub async fn keep_before_removal(self, trash: &Path, notices: &dyn Notices) -> Result<(), ProtectError> {
+        let index = self.repo.index();
+        let file = self.repo.read_index_if_there(&index)?;
+        if !may_convert(self, &index, &file, file.paths()).await? {
+            return Ok(());
+        }
+        let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
+        keep_in_trash(self, &index, &all, trash, notices).await
     }
-    let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
-    keep_in_trash(site, &index, &all, trash, notices).await
-}
 
-/// Restores the bytes that were kept in the trash, after the files themselves.
-pub(crate) fn restore_from_trash(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
-    let kept = ExactBytes::below(site, trash, RAW);
-    kept.restore(&site.repo.top, &kept.paths()?).map(drop)
+    /// Restores the bytes that were kept in the trash, after the files themselves.
+    pub fn restore_from_trash(self, trash: &Path) -> Result<(), ProtectError> {
+        let kept = ExactBytes::below(self, trash, RAW);
+        kept.restore(&self.repo.top, &kept.paths()?).map(drop)
+    }
 }

@@ -195,33 +195,35 @@ impl Records {
     }
 }
 
-/// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
-/// describes the second one.
-pub(crate) async fn tell_links_as_files(
-    site: Site<'_>,
-    [was, now]: [&Oid; 2],
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
-    let repo = site.repo;
-    if !repo.ignores_links {
-        return Ok(());
-    }
-    let index = repo.read_index_if_there(&site.work_index())?;
-    let mut written = Vec::new();
-    for (_, path) in repo.git.diff_trees(was, now).await? {
-        let entry = index.index().and_then(|index| index.find(&path));
-        let is_link = entry.is_some_and(|entry| entry.mode == LINK);
-        if is_link && is_regular(&path_below(&repo.top, &path))? {
-            written.push(path);
+impl Site<'_> {
+    /// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
+    /// describes the second one.
+    pub async fn tell_links_as_files(
+        self,
+        [was, now]: [&Oid; 2],
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        let repo = self.repo;
+        if !repo.ignores_links {
+            return Ok(());
         }
+        let index = repo.read_index_if_there(&self.work_index())?;
+        let mut written = Vec::new();
+        for (_, path) in repo.git.diff_trees(was, now).await? {
+            let entry = index.index().and_then(|index| index.find(&path));
+            let is_link = entry.is_some_and(|entry| entry.mode == LINK);
+            if is_link && is_regular(&path_below(&repo.top, &path))? {
+                written.push(path);
+            }
+        }
+        if !written.is_empty() {
+            notices.tell(format!(
+                "git writes links as files here (core.symlinks is false); each of these holds the target of a link: {}",
+                first_few(&written).join(", ")
+            ));
+        }
+        Ok(())
     }
-    if !written.is_empty() {
-        notices.tell(format!(
-            "git writes links as files here (core.symlinks is false); each of these holds the target of a link: {}",
-            first_few(&written).join(", ")
-        ));
-    }
-    Ok(())
 }
 
 /// Permissions that git gives new files under the present umask.

@@ -57,44 +57,46 @@ pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
         .remove_file(&Records::of(site).dir.join(FILTERS))?)
 }
 
-/// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
-/// repository without submodules.
-pub(crate) async fn switched_off(site: Site<'_>, notices: &dyn Notices) -> Result<Vec<String>, ProtectError> {
-    let repositories = repositories(site).await?;
-    let mut settings = BTreeMap::new();
-    let mut skipped = BTreeSet::new();
-    if repositories.is_empty() {
-        return Ok(Vec::new());
-    }
-    let known = Records::of(site).paths(FILTERS)?;
-    for path in repositories {
-        for (key, value) in filters(site, &path).await? {
-            if known.contains(&line(&key, &value)) {
-                continue;
-            }
-            // If the main repository has a filter of this name, it stays as it is.
-            let plain = site.repo.git.clone().with_settings(Vec::new());
-            let own = plain.cmd("config", ["--get", &key]).any_exit().await?;
-            let own = String::from_utf8_lossy(&own.stdout)
-                .trim_end_matches('\n')
-                .to_owned();
-            let is_new = !site.repo.git.has_setting(&key);
-            if own != value && is_new {
-                skipped.insert(path.clone());
-            }
-            settings.insert(key, own);
+impl Site<'_> {
+    /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
+    /// repository without submodules.
+    pub async fn switched_off_filters(self, notices: &dyn Notices) -> Result<Vec<String>, ProtectError> {
+        let repositories = repositories(self).await?;
+        let mut settings = BTreeMap::new();
+        let mut skipped = BTreeSet::new();
+        if repositories.is_empty() {
+            return Ok(Vec::new());
         }
+        let known = Records::of(self).paths(FILTERS)?;
+        for path in repositories {
+            for (key, value) in filters(self, &path).await? {
+                if known.contains(&line(&key, &value)) {
+                    continue;
+                }
+                // If the main repository has a filter of this name, it stays as it is.
+                let plain = self.repo.git.clone().with_settings(Vec::new());
+                let own = plain.cmd("config", ["--get", &key]).any_exit().await?;
+                let own = String::from_utf8_lossy(&own.stdout)
+                    .trim_end_matches('\n')
+                    .to_owned();
+                let is_new = !self.repo.git.has_setting(&key);
+                if own != value && is_new {
+                    skipped.insert(path.clone());
+                }
+                settings.insert(key, own);
+            }
+        }
+        if !skipped.is_empty() {
+            notices.tell(format!(
+                "filters that are not known to be configured since before the loop are not run in {}",
+                first_few(&skipped).join(", ")
+            ));
+        }
+        Ok(settings
+            .into_iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect())
     }
-    if !skipped.is_empty() {
-        notices.tell(format!(
-            "filters that are not known to be configured since before the loop are not run in {}",
-            first_few(&skipped).join(", ")
-        ));
-    }
-    Ok(settings
-        .into_iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect())
 }
 
 fn line(key: &str, value: &str) -> Vec<u8> {

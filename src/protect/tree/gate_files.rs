@@ -56,7 +56,7 @@ pub(super) async fn leave_out(
 
 /// Gives the files that only gates made the content that they had before an attempt, if it changed or removed them. What is
 /// there instead goes to the directory `trash`.
-pub(crate) async fn restore(
+pub(in crate::protect) async fn restore(
     site: Site<'_>,
     savepoint: &Savepoint,
     trash: &Path,
@@ -94,7 +94,11 @@ pub(crate) async fn restore(
 
 /// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; those that its
 /// index has are work.
-pub(crate) fn put_away(site: Site<'_>, savepoint: &Savepoint, trash: &Path) -> Result<(), ProtectError> {
+pub(in crate::protect) fn put_away(
+    site: Site<'_>,
+    savepoint: &Savepoint,
+    trash: &Path,
+) -> Result<(), ProtectError> {
     if savepoint.gate_files.is_empty() {
         return Ok(());
     }

@@ -5,23 +5,25 @@ use crate::fs::TEMPORARY;
 use crate::protect::trash::put_away;
 use crate::protect::{ProtectError, Site};
 
-/// Moves such files to the trash: they are neither the user's work nor an attempt's. One git process, which lists the files
-/// that git does not track.
-pub(crate) async fn put_half_written_away(site: Site<'_>) -> Result<(), ProtectError> {
-    let names = format!(":(top,glob)**/{TEMPORARY}????????");
-    let listed = site.repo.git.cmd("ls-files", ["-z", "-o", "--", &names]);
-    // Git cannot be asked where an index is damaged: what is left then is kept like any other file.
-    let found = listed.fields().await.unwrap_or_default();
-    let trash = site.trash().join("half-written");
-    let name = |path: &[u8]| {
-        path.rsplit(|byte| *byte == b'/')
-            .next()
-            .is_some_and(is_name_of_half_written)
-    };
-    for path in found.into_iter().filter(|path| name(path)) {
-        put_away(site, &[], &path, &trash)?;
+impl Site<'_> {
+    /// Moves such files to the trash: they are neither the user's work nor an attempt's. One git process, which lists the
+    /// files that git does not track.
+    pub async fn put_half_written_away(self) -> Result<(), ProtectError> {
+        let names = format!(":(top,glob)**/{TEMPORARY}????????");
+        let listed = self.repo.git.cmd("ls-files", ["-z", "-o", "--", &names]);
+        // Git cannot be asked where an index is damaged: what is left then is kept like any other file.
+        let found = listed.fields().await.unwrap_or_default();
+        let trash = self.trash().join("half-written");
+        let name = |path: &[u8]| {
+            path.rsplit(|byte| *byte == b'/')
+                .next()
+                .is_some_and(is_name_of_half_written)
+        };
+        for path in found.into_iter().filter(|path| name(path)) {
+            put_away(self, &[], &path, &trash)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns whether git-ralph writes to files of this name before it puts them in their place.

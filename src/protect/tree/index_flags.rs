@@ -91,18 +91,20 @@ pub(super) async fn widen_sparse(
     Ok(())
 }
 
-/// Hides paths from git again that it ignored before the loop.
-pub(crate) async fn hide_again(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
-    let records = Records::of(site);
-    let (assumed, skipped) = (records.paths(ASSUMED)?, records.paths(SKIPPED)?);
-    if assumed.is_empty() && skipped.is_empty() {
-        return Ok(());
+impl Site<'_> {
+    /// Hides paths from git again that it ignored before the loop.
+    pub async fn hide_again(self, index: &Path) -> Result<(), ProtectError> {
+        let records = Records::of(self);
+        let (assumed, skipped) = (records.paths(ASSUMED)?, records.paths(SKIPPED)?);
+        if assumed.is_empty() && skipped.is_empty() {
+            return Ok(());
+        }
+        let tracked = tracked_paths(self.repo, index)?;
+        let known = |paths: Paths| -> Vec<Vec<u8>> {
+            let paths = paths.into_iter();
+            paths.filter(|path| tracked.contains(path)).collect()
+        };
+        let (assumed, skipped) = (known(assumed), known(skipped));
+        Ok(self.repo.hide_paths(index, &assumed, &skipped).await?)
     }
-    let tracked = tracked_paths(site.repo, index)?;
-    let known = |paths: Paths| -> Vec<Vec<u8>> {
-        let paths = paths.into_iter();
-        paths.filter(|path| tracked.contains(path)).collect()
-    };
-    let (assumed, skipped) = (known(assumed), known(skipped));
-    Ok(site.repo.hide_paths(index, &assumed, &skipped).await?)
 }

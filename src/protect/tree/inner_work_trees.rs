@@ -34,25 +34,27 @@ struct Inner {
     id: OsString,
 }
 
-/// Takes out those that the attempt has made; `refs` are the user's refs before it. Their work is kept below the ref
-/// `kept`, and what is moved goes to the directory `trash`.
-///
-/// # Errors
-/// If one cannot be read, kept or moved; it stays then.
-pub(crate) async fn take_out(
-    site: Site<'_>,
-    refs: Option<&UserRefs>,
-    kept: &str,
-    trash: &Path,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
-    for registration in half_taken(site, trash)? {
-        take_registration(site, &registration, trash)?;
+impl Site<'_> {
+    /// Takes out those that the attempt has made; `refs` are the user's refs before it. Their work is kept below the ref
+    /// `kept`, and what is moved goes to the directory `trash`.
+    ///
+    /// # Errors
+    /// If one cannot be read, kept or moved; it stays then.
+    pub async fn take_out_work_trees(
+        self,
+        refs: Option<&UserRefs>,
+        kept: &str,
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<(), ProtectError> {
+        for registration in half_taken(self, trash)? {
+            take_registration(self, &registration, trash)?;
+        }
+        for inner in find(self)? {
+            inner.take_out(self, refs, kept, trash, notices).await?;
+        }
+        Ok(())
     }
-    for inner in find(site)? {
-        inner.take_out(site, refs, kept, trash, notices).await?;
-    }
-    Ok(())
 }
 
 /// Finds the registrations of those whose directories a git-ralph that was killed has moved to the trash.

@@ -12,7 +12,7 @@ use crate::protect::{ProtectError, Site};
 
 /// The proper position of HEAD and the tip of a loop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnPosition<'a> {
+pub(super) struct OwnPosition<'a> {
     /// HEAD.
     pub head: &'a Head,
     /// The full name of the ref on which the checkpoints hang; it may be the branch of HEAD.
@@ -21,6 +21,27 @@ pub(crate) struct OwnPosition<'a> {
     pub checkpoint: &'a Oid,
     /// True during an attempt: HEAD then returns to its place, wherever it was.
     pub in_attempt: bool,
+}
+
+impl Site<'_> {
+    /// Writes HEAD, its branch and the loop's tip again if git cannot read them; returns whether it could not. The
+    /// arguments are those of [`OwnPosition`].
+    pub async fn repair_position(
+        self,
+        head: &Head,
+        tip: &str,
+        checkpoint: &Oid,
+        in_attempt: bool,
+        notices: &dyn Notices,
+    ) -> Result<bool, ProtectError> {
+        let own = OwnPosition {
+            head,
+            tip,
+            checkpoint,
+            in_attempt,
+        };
+        own.repair(self, &self.trash().join("damaged"), notices).await
+    }
 }
 
 impl OwnPosition<'_> {

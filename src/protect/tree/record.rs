@@ -93,7 +93,11 @@ impl TreeRecord<'_> {
     }
 
     /// Restores HEAD, its branch and the loop's tip if git cannot read them.
-    pub async fn repair_position(&self, trash: &Path, notices: &dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair_own_position(
+        &self,
+        trash: &Path,
+        notices: &dyn Notices,
+    ) -> Result<bool, ProtectError> {
         let own = OwnPosition {
             head: self.head,
             tip: self.tip,
@@ -140,7 +144,7 @@ impl TreeRecord<'_> {
 
     /// Puts the index of a user back who has one beside the loop's.
     pub async fn put_users_index_back(&self) -> Result<(), ProtectError> {
-        users_index::put_back(self.site).await
+        self.site.put_users_index_back().await
     }
 
     /// Reports the ignored files that the attempt deleted.
@@ -160,7 +164,7 @@ impl TreeRecord<'_> {
 
     /// Forgets the index of a user who has one beside the loop's.
     pub fn forget_users_index(&self) -> Result<(), ProtectError> {
-        users_index::forget(self.site)
+        self.site.forget_users_index()
     }
 
     /// Forgets the copy of the story list.

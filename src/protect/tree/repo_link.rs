@@ -88,9 +88,15 @@ pub(super) enum Link {
     Symbolic(PathBuf),
 }
 
-impl RepoLink {
+impl Site<'_> {
     /// Records the link before one of the agent's processes runs.
-    pub fn of(repo: &Repo) -> Result<Self, FileError> {
+    pub fn repo_link(self) -> Result<RepoLink, FileError> {
+        RepoLink::of(self.repo)
+    }
+}
+
+impl RepoLink {
+    fn of(repo: &Repo) -> Result<Self, FileError> {
         let objects = repo.common_dir.join("objects");
         Ok(Self {
             objects: is_there(&objects)?.then_some(objects),

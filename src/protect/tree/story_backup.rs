@@ -32,56 +32,49 @@ pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> 
         .copy(&site.repo.top.join(&source.path), &site.file(BEFORE))?)
 }
 
-/// Reads the copy from before an attempt; returns `None` if there is none.
-pub(crate) fn before_attempt(site: Site<'_>) -> Result<Option<Vec<u8>>, FileError> {
-    let copy = site.file(BEFORE);
-    match read_regular(&copy, Links::Refused, u64::MAX) {
-        Err(error) if is_no_such_file(&error) => Ok(None),
-        read => read.map(Some).map_err(|error| file_error("read", &copy, error)),
+impl Site<'_> {
+    /// Reads the copy from before an attempt; returns `None` if there is none.
+    pub fn list_before_attempt(self) -> Result<Option<Vec<u8>>, FileError> {
+        let copy = self.file(BEFORE);
+        match read_regular(&copy, Links::Refused, u64::MAX) {
+            Err(error) if is_no_such_file(&error) => Ok(None),
+            read => read.map(Some).map_err(|error| file_error("read", &copy, error)),
+        }
     }
-}
 
-/// Copies the list before a declared result of an attempt is checked. A list that is missing, or is no file, has no
-/// copy.
-pub(crate) fn take_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
-    site.own_door().remove_file(&site.file(JUDGED))?;
-    let from = site.repo.top.join(&source.path);
-    if !source.is_by_command() && leads_to_file(&from)? {
-        site.own_door().copy(&from, &site.file(JUDGED))?;
+    /// Copies the list before a declared result of an attempt is checked. A list that is missing, or is no file, has no
+    /// copy.
+    pub fn take_judged_list(self, source: &Source) -> Result<(), ProtectError> {
+        self.own_door().remove_file(&self.file(JUDGED))?;
+        let from = self.repo.top.join(&source.path);
+        if !source.is_by_command() && leads_to_file(&from)? {
+            self.own_door().copy(&from, &self.file(JUDGED))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Forgets the copies, once the attempt's own list has become the checkpoint's.
-pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     site.own_door().remove_file(&site.file(JUDGED))?;
     Ok(site.own_door().remove_file(&site.file(BEFORE))?)
 }
 
-/// The origin of what is known of a list: where it is, and the copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// This process has known it since before the attempt.
-    Known,
-    /// It was read from files that the attempt could write: nothing is written outside the work tree.
-    Files,
-}
-
-/// Restores the list from before an attempt, if the revert has not done so.
-pub(crate) fn put_back(
+/// Restores the list from before an attempt, if the revert has not done so. Unless it `is_known` since before the attempt
+/// what the source is, the attempt could have written that, and nothing is written outside the work tree.
+pub(in crate::protect) fn put_back(
     site: Site<'_>,
     checkpoint: &Savepoint,
-    source: &Source,
-    origin: Origin,
+    (source, is_known): (&Source, bool),
     notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
-    if origin == Origin::Files && !is_of_work_tree(source.path.as_bytes()) {
+    if !is_known && !is_of_work_tree(source.path.as_bytes()) {
         return leave(site, source, notices);
     }
     let list = source.path.as_bytes();
     let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
     if !may_exist(&site.file(BEFORE)) && !tracked()?.contains(list) {
-        put_back_judged(site, source)?;
+        site.put_judged_list_back(source)?;
     }
     put_back_copy(site, source, BEFORE)?;
     Ok(site.own_door().remove_file(&site.file(JUDGED))?)
@@ -106,21 +99,19 @@ fn leave(site: Site<'_>, source: &Source, notices: &dyn Notices) -> Result<(), P
     Ok(())
 }
 
-/// Restores the list from the time when the attempt's result was declared, which was cut off.
-pub(crate) fn put_back_cut_off(
-    site: Site<'_>,
-    source: &Source,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
-    if !is_of_work_tree(source.path.as_bytes()) {
-        return leave(site, source, notices);
+impl Site<'_> {
+    /// Restores the list from the time when the attempt's result was declared, which was cut off.
+    pub fn put_cut_off_list_back(self, source: &Source, notices: &dyn Notices) -> Result<(), ProtectError> {
+        if !is_of_work_tree(source.path.as_bytes()) {
+            return leave(self, source, notices);
+        }
+        self.put_judged_list_back(source)
     }
-    put_back_judged(site, source)
-}
 
-/// Restores the list from the time when a result was declared that this process has refused.
-pub(crate) fn put_back_judged(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
-    put_back_copy(site, source, JUDGED)
+    /// Restores the list from the time when a result was declared that this process has refused.
+    pub fn put_judged_list_back(self, source: &Source) -> Result<(), ProtectError> {
+        put_back_copy(self, source, JUDGED)
+    }
 }
 
 fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), ProtectError> {

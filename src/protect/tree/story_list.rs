@@ -26,9 +26,15 @@ pub(crate) struct StoryList {
     mode: u32,
 }
 
-impl StoryList {
+impl Site<'_> {
     /// Reads the list as it is now; `None` if there is none that can be marked.
-    pub fn read(site: Site<'_>, source: &Source) -> Result<Option<Self>, FileError> {
+    pub fn read_story_list(self, source: &Source) -> Result<Option<StoryList>, FileError> {
+        StoryList::read(self, source)
+    }
+}
+
+impl StoryList {
+    fn read(site: Site<'_>, source: &Source) -> Result<Option<Self>, FileError> {
         let Ok(bytes) = source.bytes(&site.repo.top) else {
             return Ok(None);
         };

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
+use super::moment::Moment;
+use super::savepoint::Savepoint;
 use super::stat_changes::tracked_paths;
-use super::{Moment, Savepoint, submodules};
+use super::submodules;
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Git, Repo, discover};
 use crate::protect::Site;
@@ -71,12 +73,10 @@ impl Place {
             .private_index(&repo.index(), &work, Some(&head))
             .await
             .unwrap();
-        Savepoint::begin_records(site, &repo.index(), &made.entries)
-            .await
-            .unwrap();
+        site.begin_records(&repo.index(), &made.entries).await.unwrap();
         let reading = repo.read_work_tree(&work, &head, None, Whose::Users, Count::Nothing);
         let reading = reading.await.unwrap();
-        Savepoint::begin_exact_bytes(site, &work).await.unwrap();
+        site.begin_exact_bytes(&work).await.unwrap();
         let commit = repo.commit_tree(&reading.tree, &[&head], "start").await.unwrap();
         let args = ["HEAD", commit.as_str()];
         repo.git.cmd("update-ref", args).done().await.unwrap();

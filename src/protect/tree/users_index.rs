@@ -12,28 +12,30 @@ const COPY: &str = "users.index";
 /// Records the index before an attempt.
 pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
     if site.repo.git.own_index().is_some() {
-        forget(site)?;
+        site.forget_users_index()?;
         site.repo
             .copy_index(&site.repo.users_index(), &site.loop_file(COPY))?;
     }
     Ok(())
 }
 
-/// Puts the recorded index back, byte for byte, if it was changed.
-pub(crate) async fn put_back(site: Site<'_>) -> Result<(), ProtectError> {
-    let (copy, real) = (site.loop_file(COPY), site.repo.users_index());
-    let Some(recorded) = read_if_there(&copy)? else {
-        return Ok(());
-    };
-    if !leads_to_file(&real)? {
-        set_aside(site, &real, &site.trash().join("damaged"))?;
-    } else if read(&real)? == recorded {
-        return Ok(());
+impl Site<'_> {
+    /// Puts the recorded index back, byte for byte, if it was changed.
+    pub async fn put_users_index_back(self) -> Result<(), ProtectError> {
+        let (copy, real) = (self.loop_file(COPY), self.repo.users_index());
+        let Some(recorded) = read_if_there(&copy)? else {
+            return Ok(());
+        };
+        if !leads_to_file(&real)? {
+            set_aside(self, &real, &self.trash().join("damaged"))?;
+        } else if read(&real)? == recorded {
+            return Ok(());
+        }
+        Ok(self.repo.with_users_index().install_index(&copy).await?)
     }
-    Ok(site.repo.with_users_index().install_index(&copy).await?)
-}
 
-/// Forgets the record: the index is as the user left it, or restored.
-pub(crate) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
-    Ok(site.repo.discard_index(&site.loop_file(COPY))?)
+    /// Forgets the record: the index is as the user left it, or restored.
+    pub fn forget_users_index(self) -> Result<(), ProtectError> {
+        Ok(self.repo.discard_index(&self.loop_file(COPY))?)
+    }
 }

@@ -8,7 +8,6 @@ use crate::git::GitError;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::protect::hidden_by_new;
 
 /// A work tree together with the new tests that it hides.
 #[derive(Debug)]
@@ -32,7 +31,10 @@ impl Seen {
 pub(crate) async fn see(open: &Loop<'_>, tests: &[String], mut reading: Reading) -> Result<Seen, Error> {
     let (mut hidden, mut trouble) = (Vec::new(), None);
     if !tests.is_empty() {
-        hidden = hidden_by_new(open.site(), open.state.checkpoint_tree(), tests).await?;
+        hidden = open
+            .site()
+            .hidden_by_new(open.state.checkpoint_tree(), tests)
+            .await?;
     }
     if !hidden.is_empty() {
         let (repo, work) = (&open.context.repo, open.site().work_index());

@@ -14,7 +14,6 @@ use crate::engine::{Loop, Step, list_growth, numbers, shared_stash, stories, unm
 use crate::error::Error;
 use crate::events::{InForce, What};
 use crate::fs::{Durability, file_error};
-use crate::protect::{StoryList, record_excludes};
 use crate::settings::Settings;
 use crate::state::{Phase, Running};
 use crate::stories::{Listing, Story};
@@ -28,14 +27,14 @@ pub(crate) async fn take_record(
 ) -> Result<Facts, Error> {
     save(open, story).await?;
     if !settings.tests.pathspecs.is_empty() {
-        record_excludes(open.site()).await?;
+        open.site().record_excludes().await?;
     }
     let stash = shared_stash::record(open).await?;
     let (site, state) = (open.site(), &open.state);
     let list = if state.source().is_by_command() {
         None
     } else {
-        StoryList::read(site, state.source())?
+        site.read_story_list(state.source())?
     };
     open.view.note_at_checkpoint(false);
     let known = open.view.refs();

@@ -6,7 +6,6 @@ use crate::engine::steps::revert;
 use crate::engine::{Loop, guard_rail, watch};
 use crate::error::Error;
 use crate::names::ref_component;
-use crate::protect::take_out_work_trees as take_out;
 
 /// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's
 /// work. No process of the attempt is alive, and git's own files are repaired. A person keeps their linked work trees.
@@ -35,7 +34,8 @@ async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: 
     let site = open.site();
     let name = format!("{}.{attempt}.work-trees", ref_component(story));
     let trash = site.trash().join(name);
-    take_out(site, refs.as_ref(), &kept, &trash, open).await?;
+    site.take_out_work_trees(refs.as_ref(), &kept, &trash, open)
+        .await?;
     open.view.drop_refs();
     Ok(())
 }

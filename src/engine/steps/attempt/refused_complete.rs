@@ -7,7 +7,6 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{Loop, judged, lifecycle_hooks};
 use crate::error::Error;
 use crate::events::What;
-use crate::protect::story_backup;
 use crate::state::Verdict;
 
 /// Records the refusal, takes back the marks that were made since the user typed it, and ends the attempt. Returns the
@@ -15,7 +14,7 @@ use crate::state::Verdict;
 pub(super) async fn end(open: &mut Loop<'_>, begun: &Begun, outcome: Outcome) -> Result<i32, Error> {
     open.emit(What::AttemptEnded(Box::new(begun.ended(&outcome))));
     let (site, state) = (open.site(), &open.state);
-    story_backup::put_back_judged(site, state.source())?;
+    site.put_judged_list_back(state.source())?;
     judged::forget(open).await?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;

@@ -42,6 +42,40 @@ pub(crate) struct Savepoint {
 }
 
 impl Savepoint {
+    /// Returns the savepoint of a checkpoint; `since` is when the attempt began, else the loop.
+    pub fn of_checkpoint(tree: Oid, commit: Oid, since: Timestamp) -> Self {
+        Self {
+            tree,
+            commit,
+            moment: Moment::Checkpoint,
+            nested: Vec::new(),
+            gate_files: BTreeMap::new(),
+            since,
+            has_own_inventory: false,
+        }
+    }
+
+    /// Returns the savepoint of the beginning of the loop that has this checkpoint.
+    pub fn of_start(self, tree: Oid, commit: Oid) -> Self {
+        Self {
+            tree,
+            commit,
+            moment: Moment::Start,
+            ..self
+        }
+    }
+
+    /// Returns the savepoint of the work of an attempt on this checkpoint; `since` is when it was read.
+    pub fn of_judged(self, tree: Oid, commit: Oid, since: Timestamp) -> Self {
+        Self {
+            tree,
+            commit,
+            moment: Moment::Judged,
+            since,
+            ..self
+        }
+    }
+
     /// Returns the index that describes it.
     pub fn index(&self, site: Site<'_>) -> PathBuf {
         site.file(match self.moment {

@@ -14,19 +14,21 @@ use crate::protect::tree::stat_changes::{touched_between, touched_in_same_second
 use crate::protect::tree::{inner_repositories, scan, submodules};
 use crate::protect::{ProtectError, Site};
 
-impl Savepoint {
+impl Site<'_> {
     /// Records what git does not store when a loop begins. `index` is the user's, with the flags `entries`; this does
     /// not wait until the work tree has been read. One scan of the directories and one `lstat` for each file.
-    pub async fn begin_records(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
-        scan::begin(site, index, entries).await?;
-        inner_repositories::record(site, Moment::Start, index)
+    pub async fn begin_records(self, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
+        scan::begin(self, index, entries).await?;
+        inner_repositories::record(self, Moment::Start, index)
     }
 
     /// Records the bytes that git would not reproduce when a loop begins; `index` describes the work tree.
-    pub async fn begin_exact_bytes(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
-        ExactBytes::begin(site, index).await
+    pub async fn begin_exact_bytes(self, index: &Path) -> Result<(), ProtectError> {
+        ExactBytes::begin(self, index).await
     }
+}
 
+impl Savepoint {
     /// Records indexes and submodules when the first checkpoint is made, with its index in place.
     pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
         self.remember_index(site)?;
