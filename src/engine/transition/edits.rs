@@ -9,6 +9,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::engine::Loop;
+use crate::engine::position::Position;
 use crate::error::Error;
 use crate::fs::seen_itself;
 use crate::names::{Oid, typed};
@@ -20,55 +21,78 @@ use crate::state::{EndStep, Intent, RevertPlan, State};
 pub(crate) struct Edits {
     /// The work tree, if files of it were edited.
     tree: Option<Oid>,
-    /// The commit of a detached HEAD that no ref keeps.
-    head: Option<Oid>,
+    /// Commits that no ref would keep.
+    made: Vec<Oid>,
     /// Both in words, which call the step "it".
     pub words: String,
 }
 
-/// Finds the files that are neither as before a step that was cut off, nor as after it, and a commit that only HEAD has.
+/// Finds the files that are neither as before a step that was cut off, nor as after it, and the commits that were made since.
 /// One scan of the work tree.
 pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
-    let head = made_since(open, intent).await?;
+    let made = made_since(open, intent).await?;
     let tree = edited_since(open, intent).await?;
-    let commit = head
-        .as_ref()
-        .map(|oid| format!("no ref keeps the commit {}, where HEAD is", oid.short()));
+    let commits = made
+        .iter()
+        .map(|oid| format!("the commit {} was made or checked out since", oid.short()));
     let files = tree.as_ref().map(|(_, files)| {
         let names = first_few(files).join(", ");
         format!("these files are neither as before it nor as after it: {names}")
     });
-    let words: Vec<String> = commit.into_iter().chain(files).collect();
+    let words: Vec<String> = commits.chain(files).collect();
     if words.is_empty() {
         return Ok(None);
     }
     Ok(Some(Edits {
         tree: tree.map(|(tree, _)| tree),
-        head,
+        made,
         words: words.join(", and "),
     }))
 }
 
-/// Returns the commit of a detached HEAD, if it was made or checked out since, and no ref keeps it.
-async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<Oid>, Error> {
+/// Returns the commits that were made or checked out since, on the loop's tip or on a detached HEAD, and that no ref keeps
+/// once the step is completed.
+async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Vec<Oid>, Error> {
+    let (moves_tip, own, kept) = match intent {
+        Intent::Start(plan) => (true, [plan.tip.as_ref(), None], plan.kept.as_slice()),
+        Intent::Checkpoint(plan) => (
+            true,
+            [plan.tip.as_ref(), Some(&plan.commit)],
+            plan.kept.as_slice(),
+        ),
+        Intent::Revert(plan) => (true, [None, None], plan.kept.as_slice()),
+        // A tip that has moved stays.
+        Intent::End(plan) => (false, [plan.original.as_ref(), Some(&plan.finished)], &[][..]),
+        Intent::Adopt(_) | Intent::Restore(_) | Intent::Save(_) => return Ok(Vec::new()),
+    };
+    let Position { head, tip } = open.position().await?;
+    let detached = head.oid.filter(|_| head.branch.is_none());
+    let mut found: Vec<Oid> = detached.into_iter().chain(tip.filter(|_| moves_tip)).collect();
+    found.dedup();
     let state = &open.state;
-    let (original, finished) = match intent {
-        Intent::Start(_) => (None, None),
-        Intent::End(plan) => (plan.original.as_ref(), Some(&plan.finished)),
-        // The plans of the others keep what they leave.
-        _ => return Ok(None),
-    };
-    let head = open.position().await?.head;
-    let Some(at) = head.oid.filter(|_| head.branch.is_none()) else {
-        return Ok(None);
-    };
-    let known = [state.common.original_head.as_ref(), original, finished];
-    if known.contains(&Some(&at)) || *state.checkpoint() == at {
-        return Ok(None);
+    let known = [state.common.original_head.as_ref(), Some(state.checkpoint())];
+    found.retain(|oid| !own.contains(&Some(oid)) && !known.contains(&Some(oid)));
+    let mut made = Vec::new();
+    for oid in found {
+        if !is_kept(open, &oid, kept).await? {
+            made.push(oid);
+        }
     }
-    let args = ["--count=1", "--contains", at.as_str()];
-    let kept = open.context.repo.git.cmd("for-each-ref", args).bytes().await?;
-    Ok(kept.is_empty().then_some(at))
+    Ok(made)
+}
+
+/// Returns whether a commit is in the history of one of these, or of a ref beside the loop's tip.
+async fn is_kept(open: &Loop<'_>, oid: &Oid, kept: &[KeptRef]) -> Result<bool, Error> {
+    let git = &open.context.repo.git;
+    for kept in kept {
+        if kept.oid == *oid || git.is_ancestor(oid, &kept.oid).await? {
+            return Ok(true);
+        }
+    }
+    let args = ["--format=%(refname)", "--contains", oid.as_str()];
+    let names = git.cmd("for-each-ref", args).text().await?;
+    let tip = open.state.tip_ref();
+    Ok(names.lines().any(|name| name != tip))
 }
 
 /// Returns the tree of the work tree and the files in it that were edited since.
@@ -110,7 +134,7 @@ fn has_changed(path: &Path, since: Timestamp) -> bool {
 pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     let message = "files as they were when a step that was cut off was completed";
     let repo = &open.context.repo;
-    let mut commits: Vec<Oid> = edits.head.into_iter().collect();
+    let mut commits = edits.made;
     if let Some(tree) = edits.tree {
         commits.push(
             repo.commit_tree(&tree, &[open.state.checkpoint()], message)

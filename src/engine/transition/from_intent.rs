@@ -51,18 +51,14 @@ impl Transition {
     }
 }
 
-/// Returns the move of the loop's tip to a commit, unless it is there.
-fn tip_to(open: &Loop<'_>, new: &Oid, position: &Position, old: Option<Oid>) -> Vec<Update> {
-    let (name, new) = (open.state.tip_ref(), new.clone());
-    if position.tip.as_ref() == Some(&new) {
+/// Returns the move of the loop's tip to a commit, from wherever it is. What was committed there since the step was cut off
+/// is kept (`edits`).
+fn tip_to(open: &Loop<'_>, new: &Oid, position: &Position) -> Vec<Update> {
+    let (name, new, old) = (open.state.tip_ref(), new.clone(), position.tip.clone());
+    if old.as_ref() == Some(&new) {
         return Vec::new();
     }
     vec![Update::Move { name, new, old }]
-}
-
-/// Returns the move of the loop's tip to the checkpoint, from wherever it is.
-fn tip_back(open: &Loop<'_>, position: &Position) -> Vec<Update> {
-    tip_to(open, open.state.checkpoint(), position, position.tip.clone())
 }
 
 fn set(open: &Loop<'_>, name: &str, new: &Oid) -> Update {
@@ -76,7 +72,7 @@ fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &Known) 
     let before = &open.state.here.before;
     let mut updates = vec![set(open, "start", &before.snapshot)];
     updates.extend(before.anchor.as_ref().map(|anchor| set(open, "anchor", anchor)));
-    updates.extend(tip_to(open, open.state.checkpoint(), position, plan.tip.clone()));
+    updates.extend(tip_to(open, open.state.checkpoint(), position));
     Transition {
         why: format!("ralph: start {}", open.change()),
         kept: plan.kept.clone(),
@@ -94,7 +90,7 @@ fn checkpoint(open: &Loop<'_>, plan: &CheckpointPlan, position: &Position) -> Tr
     Transition {
         why: format!("ralph: checkpoint: {what}"),
         kept: plan.kept.clone(),
-        updates: tip_to(open, &plan.commit, position, plan.tip.clone()),
+        updates: tip_to(open, &plan.commit, position),
         put_back: plan.put_back.clone(),
         head: Some(open.state.loop_head()),
         index: Some(Index::Next),
@@ -109,7 +105,7 @@ fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known
     Transition {
         why: format!("ralph: revert {}@{}", plan.story, plan.attempt),
         kept: plan.kept.clone(),
-        updates: tip_back(open, position),
+        updates: tip_to(open, open.state.checkpoint(), position),
         put_back: plan.put_back.clone(),
         known: refs.or_else(|| known.is_fresh.then(UserRefs::default)),
         head: Some(open.state.loop_head()),
@@ -126,7 +122,7 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
     let change = open.change();
     let mut updates = vec![set(open, "start", &open.state.here.before.snapshot)];
     updates.extend(attempts_at(open, &plan.attempts).await?);
-    updates.extend(tip_back(open, position));
+    updates.extend(tip_to(open, open.state.checkpoint(), position));
     Ok(Transition {
         why: format!("ralph: pull {change}"),
         kept: plan.kept.clone(),

@@ -150,7 +150,10 @@ fn status_keeps_a_commit_made_since_a_killed_finish() {
     sandbox.git(&["commit", "-qm", "the user's"]);
     let mine = sandbox.git(&["rev-parse", "HEAD"]);
     let status = sandbox.ralph(&["status", CHANGE]).exits(0);
-    status.says(&format!("no ref keeps the commit {}, where HEAD is", &mine[..10]));
+    status.says(&format!(
+        "the commit {} was made or checked out since",
+        &mine[..10]
+    ));
     assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), mine);
     sandbox.ralph(&["next", CHANGE]).says("that is kept");
     assert_eq!(
@@ -181,4 +184,39 @@ fn status_shows_a_killed_finish_that_cannot_go_on() {
     sandbox.write("README.md", &before);
     sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
     assert!(sandbox.read("README.md").ends_with("x\n"));
+}
+
+#[test]
+fn a_commit_made_since_a_killed_step_is_kept_and_blocks_nothing() {
+    for step in ["checkpoint", "revert"] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        kill_at(&sandbox, &format!("*\" update-ref \"*\"ralph: {step}\"*"));
+        let agent = match step {
+            "checkpoint" => sandbox.completing("echo new >new"),
+            _ => sandbox.failing("echo new >new"),
+        };
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        sandbox.write("README.md", "the user's\n");
+        sandbox.git(&["commit", "-qm", "the user's", "README.md"]);
+        let mine = sandbox.git(&["rev-parse", "HEAD"]);
+        let status = sandbox.ralph(&["status", CHANGE]).exits(0);
+        status.says(&format!(
+            "the commit {} was made or checked out since",
+            &mine[..10]
+        ));
+        assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), mine);
+        let done = sandbox.ralph(&["revert"]).exits(0);
+        done.says("git show refs/ralph/add-login/replaced/1");
+        let kept = sandbox.git(&["for-each-ref", "--contains", &mine, "refs/ralph"]);
+        assert!(kept.contains("replaced/1"), "{step}: {kept}");
+        let checkpoint = sandbox.git(&["log", "-1", "--format=%s"]);
+        assert_eq!(
+            checkpoint == "checkpoint: 1",
+            step == "checkpoint",
+            "{checkpoint}"
+        );
+        sandbox.ralph(&["abort"]).exits(0);
+    }
 }
