@@ -1,5 +1,7 @@
 //! The phase of the files, with what git does not store.
 
+use std::collections::HashSet;
+
 use super::final_state::work_tree_now;
 use super::known::Known;
 use crate::engine::Loop;
@@ -19,7 +21,12 @@ pub(super) enum Files {
     /// Those of the checkpoint, with the index; submodules are kept under the name `kept`.
     Checkpoint { trash: &'static str, kept: String },
     /// The same, after an attempt: what it changed outside the work tree is put back.
-    BeforeAttempt { trash: String, kept: String },
+    BeforeAttempt {
+        trash: String,
+        kept: String,
+        /// The tree that the attempt left.
+        from: Option<Oid>,
+    },
     /// Those from before the loop.
     Start,
     /// Those of a tree, with what the directory `trash` has of them; the index stays.
@@ -57,7 +64,12 @@ pub(super) async fn reach(
                 .go_to(site, known.reading, &trash, &kept, open)
                 .await?;
         }
-        Files::BeforeAttempt { trash, kept } => before_attempt(open, &trash, kept, at, known, left).await?,
+        Files::BeforeAttempt { trash, kept, from } => {
+            if let Some(from) = from.filter(|_| !known.is_fresh) {
+                put_hidden_away(open, &from, &trash).await?;
+            }
+            before_attempt(open, &trash, kept, at, known, left).await?;
+        }
         Files::Start => go_to_start(open, known).await?,
         Files::Attempt { tree, trash } => {
             left.refused = switch(open, &tree, &trash).await?;
@@ -67,6 +79,27 @@ pub(super) async fn reach(
     }
     open.view.drop_all();
     Ok(())
+}
+
+/// Moves files to the trash that rules of an attempt hid from what it left, and that show since an earlier try has put the
+/// rules back. No ref keeps them. Scans the work tree once.
+async fn put_hidden_away(open: &Loop<'_>, from: &Oid, trash: &str) -> Result<(), Error> {
+    let (git, now) = (&open.context.repo.git, open.read_work_tree().await?.tree);
+    let (since, new) = (
+        git.diff_trees(from, &now).await?,
+        git.diff_trees(open.state.checkpoint_tree(), &now).await?,
+    );
+    let new: HashSet<Vec<u8>> = added(new).collect();
+    let hidden: Vec<Vec<u8>> = added(since).filter(|path| new.contains(path)).collect();
+    let site = open.site();
+    Ok(open
+        .checkpoint()
+        .put_new_away(site, &hidden, &site.trash().join(trash))?)
+}
+
+fn added(changes: Vec<(u8, Vec<u8>)>) -> impl Iterator<Item = Vec<u8>> {
+    let added = changes.into_iter().filter(|(status, _)| *status == b'A');
+    added.map(|(_, path)| path)
 }
 
 /// Goes back to the checkpoint after an attempt.

@@ -112,6 +112,7 @@ fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known
         files: Some(Files::BeforeAttempt {
             trash: plan.trash.clone(),
             kept: open.change().attempt_ref(&plan.story, plan.attempt),
+            from: plan.from.clone(),
         }),
         ..Transition::default()
     }

@@ -42,6 +42,14 @@ impl Savepoint {
         Ok(known)
     }
 
+    /// Moves these files, which came with an attempt, to the trash.
+    pub fn put_new_away(&self, site: Site<'_>, paths: &[Vec<u8>], trash: &Path) -> Result<(), ProtectError> {
+        for path in paths {
+            put_away(site, &self.nested, path, trash)?;
+        }
+        Ok(())
+    }
+
     /// Returns whether a work tree that was read is in this state. What git cannot store, and was there before, stays.
     pub fn is_state_of(&self, site: Site<'_>, reading: &Reading) -> Result<bool, ProtectError> {
         if reading.tree != self.tree || reading.unstorable.is_empty() {

@@ -220,3 +220,31 @@ fn a_commit_made_since_a_killed_step_is_kept_and_blocks_nothing() {
         sandbox.ralph(&["abort"]).exits(0);
     }
 }
+
+#[test]
+fn files_that_an_attempt_hid_are_in_the_trash_after_a_killed_revert() {
+    for options in [&[][..], &["--strategy", "stash"]] {
+        let sandbox = Sandbox::new();
+        sandbox.ralph(&[&["start", CHANGE], options].concat()).exits(0);
+        let agent = sandbox.failing("echo hidden >notes.txt; echo '*.txt' >>.gitignore; echo x >>README.md");
+        let git = sandbox.git_program().display().to_string();
+        let armed = sandbox.notes.join("armed");
+        fs::write(&armed, "").unwrap();
+        // The rule is gone, and the file is not in the trash yet.
+        sandbox.install(
+            "git",
+            &format!(
+                "case \" $* \" in *\" checkout-index \"*|*\" read-tree \"*\" -u \"*) if rm {} 2>/dev/null; then
+                {git} \"$@\"; kill -9 $PPID; exit 1; fi;; esac\nexec {git} \"$@\"",
+                armed.display()
+            ),
+        );
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        assert_eq!(sandbox.read("notes.txt"), "hidden\n");
+        sandbox.ralph(&["status", CHANGE]).exits(0);
+        let trash = sandbox.top.join(".git/ralph/add-login/trash/1.1/notes.txt");
+        assert_eq!(fs::read_to_string(trash).unwrap(), "hidden\n");
+        assert!(!sandbox.top.join("notes.txt").exists());
+    }
+}
