@@ -10,7 +10,8 @@
 //!   a story to its checkpoint, or back.
 //! - `question` asks the user, and lets other commands have the loop meanwhile.
 //! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
-//!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
+//!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `staged_content` keeps what only the user's
+//!   index has. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
 //!
 //! Nothing here knows the command line or prints: everything is reported to an [`Observer`](crate::events::Observer).
 
@@ -39,6 +40,7 @@ mod recover;
 pub(crate) mod repository_refusal;
 mod run_command;
 mod shared_stash;
+mod staged_content;
 mod stash;
 pub(crate) mod step_refusal;
 pub(crate) mod steps;

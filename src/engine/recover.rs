@@ -12,7 +12,7 @@ use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
 use super::watch::changed_since;
-use super::{Context, Loop, judged};
+use super::{Context, Loop, judged, staged_content};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
@@ -85,6 +85,9 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         }
         let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
         open.view = View::of_head(head);
+        if purpose == Purpose::Step {
+            staged_content::keep(open).await?;
+        }
     }
     allow_retries(&open.context, &mut open.state);
     Box::pin(leave::take_away(open)).await?;

@@ -118,3 +118,47 @@ fn failed_attempt_keeps_autostashes_of_unfinished_operations() {
         assert!(!sandbox.read("old.txt").contains("aside"), "{operation}");
     }
 }
+
+#[test]
+fn content_that_is_only_staged_between_attempts_is_kept() {
+    let complete = ["complete"].as_slice();
+    for step in [
+        complete,
+        &["revert"],
+        &["abort"],
+        &["finish", "--cleanup"],
+        &["next"],
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+        sandbox.write("README.md", "staged\n");
+        sandbox.write("x", "staged too\n");
+        sandbox.git(&["add", "README.md", "x"]);
+        sandbox.write("README.md", "edited since\n");
+        let output = match step {
+            ["next"] => sandbox.step("next", &sandbox.completing("true")),
+            _ => sandbox.ralph(step),
+        };
+        output
+            .exits(0)
+            .says("what is staged differs from the work tree, and is kept: README.md; to see it");
+        let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:README.md"]);
+        assert_eq!(kept, "staged", "{step:?}");
+    }
+    // What the work tree has needs no ref, and nothing is kept twice.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.write("README.md", "staged\n");
+    sandbox.git(&["add", "README.md"]);
+    sandbox.ralph(&["skip"]).exits(0);
+    assert_eq!(
+        sandbox.git(&["for-each-ref", "refs/ralph/add-login/replaced"]),
+        ""
+    );
+    sandbox.write("README.md", "edited since\n");
+    sandbox.ralph(&["skip"]).exits(0);
+    sandbox.ralph(&["skip", "--undo"]).exits(0);
+    let kept = sandbox.git(&["for-each-ref", "refs/ralph/add-login/replaced"]);
+    assert_eq!(kept.lines().count(), 1, "{kept}");
+}

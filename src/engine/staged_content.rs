@@ -1,0 +1,72 @@
+//! Content that is only staged: a step leaves the index as the checkpoint is, and the work tree has another version by now.
+
+use super::Loop;
+use crate::error::Error;
+use crate::fs::{kind_of, path_below};
+use crate::git::index_file::{Entry, GITLINK, touched};
+use crate::names::{Oid, typed};
+use crate::paths::first_few;
+use crate::refs::KeptRef;
+
+/// Keeps by a ref what the user has staged since the last checkpoint and has edited or removed since. Called before a step;
+/// one `lstat` for each staged file.
+pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
+    let (state, repo) = (&open.state, &open.context.repo);
+    let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
+    if !state.is_live() || !state.has_branch() || head.branch != state.loop_head().branch {
+        return Ok(());
+    }
+    let was = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
+    let now = repo.read_index_or_none(&repo.index())?;
+    // Without the one of the checkpoint it is unknown what was staged.
+    let (Some(was), Some(now)) = (was.index(), now.index()) else {
+        return Ok(());
+    };
+    let is_staged = |entry: &Entry<'_>| {
+        let before = was.find(entry.path).map(|before| (before.mode, before.oid));
+        before != Some((entry.mode, entry.oid)) && !entry.intended && entry.mode != GITLINK
+    };
+    let mut only_staged = Vec::new();
+    for entry in now.entries().filter(is_staged) {
+        let file = kind_of(&path_below(&repo.top, entry.path))?;
+        if file.is_none_or(|file| touched(&file) != entry.touched) {
+            only_staged.push(entry.path.to_vec());
+        }
+    }
+    let has_conflict = now.entries().any(|entry| entry.stage > 0);
+    if only_staged.is_empty() || has_conflict {
+        return Ok(());
+    }
+    let work = open.site().file("staged.index");
+    repo.copy_index(&repo.index(), &work)?;
+    let tree = repo.git.write_tree(&work).await?;
+    repo.discard_index(&work)?;
+    if is_kept(open, &tree).await? {
+        return Ok(());
+    }
+    let message = "what was staged between two attempts";
+    let oid = repo.commit_tree(&tree, &[state.checkpoint()], message).await?;
+    let name = open.change().ralph_ref("replaced/1");
+    let kept = open
+        .keep_refs(&[KeptRef { name, oid }], "ralph: staged content")
+        .await?;
+    let kept = kept.first().map_or("", |kept| kept.name.as_str());
+    open.tell(format!(
+        "what is staged differs from the work tree, and is kept: {}; to see it: git show {}",
+        first_few(&only_staged).join(", "),
+        typed(kept)
+    ));
+    Ok(())
+}
+
+/// Returns whether one of the refs that keep what was replaced has this tree.
+async fn is_kept(open: &Loop<'_>, tree: &Oid) -> Result<bool, Error> {
+    let git = &open.context.repo.git;
+    let kept = git.refs(&[&open.change().ralph_ref("replaced/")]).await?;
+    for kept in kept {
+        if git.tree_of(&kept.oid).await.is_ok_and(|kept| kept == *tree) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
