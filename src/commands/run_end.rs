@@ -89,7 +89,7 @@ impl RunEnd {
     /// Returns whether the loop may be closed without a question.
     fn may_close(&self, settings: &Settings) -> bool {
         match self.stopped {
-            Stopped::Complete | Stopped::Skipped(_) => true,
+            Stopped::Complete | Stopped::Skipped(_) | Stopped::OnlySkipped => true,
             Stopped::RetriesSpent => settings.on_failure == OnFailure::Finish,
             Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_) => false,
         }
@@ -175,7 +175,7 @@ async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Er
 fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
     let change = open.change();
     match (stopped, open.state.current()) {
-        (Stopped::Complete, _) => format!("{change}: nothing is left to do"),
+        (Stopped::Complete | Stopped::OnlySkipped, _) => format!("{change}: nothing is left to do"),
         (Stopped::RetriesSpent, Some(story)) => format!("{change}: story {} failed", story.id),
         (Stopped::RetriesSpent, None) => format!("{change}: a story failed"),
         (other, _) => format!("{change}: {}", why(other).unwrap_or_default()),
@@ -185,7 +185,7 @@ fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
 /// Returns the reason why a run ended, unless a story is the reason.
 fn why(stopped: &Stopped) -> Option<String> {
     match stopped {
-        Stopped::Complete | Stopped::RetriesSpent => None,
+        Stopped::Complete | Stopped::OnlySkipped | Stopped::RetriesSpent => None,
         Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
         Stopped::Limit(limit) => Some(engine::at_limit(limit)),
         Stopped::Asked => Some(engine::BY_REQUEST.to_owned()),

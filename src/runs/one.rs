@@ -74,7 +74,8 @@ pub async fn one(command: &impl Command, change: Option<&str>, watch: &mut Watch
     };
     let exit = exit?;
     released?;
-    let ended_well = exit == Exit::Done || step.settings.on_failure != OnFailure::Stop;
+    let ended_well =
+        matches!(exit, Exit::Done | Exit::NoStory) || step.settings.on_failure != OnFailure::Stop;
     Ok(Ended {
         exit,
         may_go_on: ended_well && !open.state.is_live(),

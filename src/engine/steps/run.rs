@@ -11,6 +11,7 @@ use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::settings::OnFailure;
 use crate::state::Phase;
+use crate::stories::Listing;
 
 /// The reason why the driver stopped.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub enum Stopped {
     RetriesSpent,
     /// Every story is complete except these, which failed and were skipped.
     Skipped(Vec<String>),
+    /// Every story is complete except those that the user skipped.
+    OnlySkipped,
     /// A limit that the user set, in words; or a limit of the agent's service.
     Limit(String),
     /// `git ralph stop` asked for it.
@@ -35,33 +38,45 @@ impl Stopped {
         match self {
             Self::Complete => Exit::Done,
             Self::RetriesSpent | Self::Skipped(_) => Exit::RetriesSpent,
+            Self::OnlySkipped => Exit::NoStory,
             Self::Limit(_) | Self::Asked => Exit::Limit,
             Self::Signal(signal) => Exit::Signal(*signal),
         }
     }
 }
 
-/// Returns the skipped stories that failed in an earlier run: the loop is not complete either.
-fn skipped_for_failure(open: &Loop<'_>, known: &[String]) -> Result<Vec<String>, Error> {
+/// Returns why a loop in which nothing is left to do is not complete: stories are skipped.
+fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
+    let is_open = |id: &&String| {
+        listing
+            .stories
+            .iter()
+            .any(|story| story.id == **id && !story.done)
+    };
+    let skipped: Vec<&String> = open.state.progress().skipped.iter().filter(is_open).collect();
+    if skipped.is_empty() {
+        return Ok(Stopped::Complete);
+    }
     let attempts = attempts(&open.file("events.jsonl"))?;
-    let has_failed = |id: &&String| {
-        let last = attempts.iter().rfind(|entry| entry.attempt.story == **id);
+    let has_failed = |id: &&&String| {
+        let last = attempts.iter().rfind(|entry| entry.attempt.story == ***id);
         last.is_some_and(|entry| entry.attempt.verdict.counts())
     };
-    let skipped = open.state.progress().skipped.iter();
-    Ok(skipped
-        .filter(|id| !known.contains(id))
+    let failed: Vec<String> = skipped
+        .iter()
         .filter(has_failed)
-        .cloned()
-        .collect())
+        .map(|id| (*id).clone())
+        .collect();
+    Ok(match failed.as_slice() {
+        [] => Stopped::OnlySkipped,
+        _ => Stopped::Skipped(failed),
+    })
 }
 
 /// Drives a loop, one step a turn.
 #[derive(Debug)]
 pub struct Driver {
     options: AttemptOptions,
-    /// The stories that failed and were skipped.
-    given_up: Vec<String>,
 }
 
 impl Driver {
@@ -70,7 +85,6 @@ impl Driver {
         open.advance(|progress| progress.limit(options.settings.max_retries))?;
         Ok(Self {
             options: options.clone(),
-            given_up: Vec::new(),
         })
     }
 
@@ -103,13 +117,12 @@ impl Driver {
                 }
                 let id = skip(open, None, false).await?;
                 open.tell(format!("story {id} is skipped, because it failed"));
-                self.given_up.push(id);
                 Ok(None)
             }
             Ok(StepEnd::Limited(limit)) => Ok(Some(Stopped::Limit(limit))),
             Ok(StepEnd::Asked) => Ok(Some(Stopped::Asked)),
             Ok(StepEnd::Interrupted(signal)) => Ok(Some(Stopped::Signal(signal))),
-            Err(Error::Story(StoryRefusal::NothingLeft { .. })) => Ok(Some(self.complete(open).await?)),
+            Err(Error::Story(StoryRefusal::NothingLeft { .. })) => Ok(Some(Self::complete(open).await?)),
             // The list was changed meanwhile, so that another story comes first.
             Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => Ok(None),
             Err(error) => Err(error),
@@ -117,7 +130,7 @@ impl Driver {
     }
 
     /// Ends a loop without a story left.
-    async fn complete(&mut self, open: &Loop<'_>) -> Result<Stopped, Error> {
+    async fn complete(open: &Loop<'_>) -> Result<Stopped, Error> {
         let listing = listing_of(&open.state, &open.context.repo.top).await?;
         let (done, total) = progress_of(&listing);
         open.save()?;
@@ -126,13 +139,6 @@ impl Driver {
             total,
             options: closings(),
         });
-        if self.options.settings.on_failure == OnFailure::Skip {
-            let skipped = skipped_for_failure(open, &self.given_up)?;
-            self.given_up.extend(skipped);
-        }
-        Ok(match self.given_up.as_slice() {
-            [] => Stopped::Complete,
-            given_up => Stopped::Skipped(given_up.to_vec()),
-        })
+        skipped(open, &listing)
     }
 }

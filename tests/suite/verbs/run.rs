@@ -292,6 +292,27 @@ fn a_story_that_fails_can_be_skipped_for_the_others() {
         .says("2 of 3 stories are complete, 1 skipped (2)")
         .says("  2@1 failed: no (git ralph diff add-login 2@1)");
     assert_eq!(sandbox.status()["phase"], "exhausted");
+    sandbox.configure("ralph.onFailure", "stop");
+    sandbox.ralph(&run).exits(4).says("1 skipped (2)");
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup"])
+        .exits(4)
+        .says("finished");
+    assert_eq!(sandbox.status()["phase"], "finished");
+}
+
+#[test]
+fn run_does_not_call_a_loop_complete_whose_stories_the_user_skipped() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    for _ in 1..=3 {
+        sandbox.ralph(&["skip"]).exits(0);
+    }
+    let agent = sandbox.completing("true");
+    sandbox
+        .ralph(&["run", CHANGE, "--", &agent])
+        .exits(5)
+        .says("no story but the skipped ones is left");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_story_without_retries_can_be_skipped() {
     sandbox.step("next", &agent).exits(4);
     sandbox.ralph(&["skip", "1"]).exits(0);
     let agent = sandbox.completing("true");
-    sandbox.ralph(&["run", "--", &agent]).exits(0);
+    sandbox.ralph(&["run", "--", &agent]).exits(4);
     let tasks = sandbox.read(crate::support::TASKS);
     assert!(tasks.contains("[ ] 1.1") && tasks.contains("[x] 3.1"), "{tasks}");
 }
@@ -88,7 +88,7 @@ fn a_skipped_story_that_the_user_ticks_is_complete() {
     let sandbox = Sandbox::started();
     sandbox.ralph(&["skip", CHANGE, "2"]).exits(0);
     let agent = sandbox.completing("echo x >>work");
-    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(5);
     assert_eq!(sandbox.status()["phase"], "exhausted");
     let list = sandbox.read(TASKS);
     sandbox.write(TASKS, &list.replace("- [ ]", "- [x]"));
