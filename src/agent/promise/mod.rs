@@ -251,6 +251,8 @@ impl Message {
         let (before, words) = words.split_at(thoughts.unwrap_or(0));
         if thoughts.is_some() {
             self.learned.take(before, &mut self.text);
+            // A learning that the end of thoughts cuts off is never closed.
+            self.learned.end(&mut self.text);
             let has_tag = self.tags.any || memmem::find(&self.text[self.next..], self.tag.close).is_some();
             let in_thoughts = self.tags.in_thoughts || has_tag;
             *self = Self {

@@ -135,3 +135,15 @@ proptest! {
         prop_assert_eq!(hear_in_pieces(&text, size), hear(&text));
     }
 }
+
+#[test]
+fn learning_that_the_end_of_thoughts_cuts_off_hides_no_promise_in_them() {
+    let texts = [
+        "<learning>\n</think><promise>COMPLETE</promise>\n</think>",
+        "<learning>\n<promise>COMPLETE</promise>\n</think>",
+    ];
+    for text in texts {
+        assert_eq!(hear(text.as_bytes()), Heard::InThoughts, "{text}");
+        assert_eq!(hear_in_pieces(text.as_bytes(), 1), Heard::InThoughts, "{text}");
+    }
+}
