@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::command::{Git, split_z};
 use super::discover::Repo;
 use super::error::GitError;
-use crate::fs::{Below, Durability, FileError, file_error, seen_in};
+use crate::fs::{Below, Durability, FileError, file_error, may_exist, seen_in};
 
 /// Such a repository; it is removed when this is dropped.
 #[derive(Debug)]
@@ -79,15 +79,20 @@ impl Repo {
 )]
 pub fn temporary_in(git_dir: &Path) -> Result<Temporary, FileError> {
     remove_left(git_dir);
-    let dir = tempfile::Builder::new()
-        .prefix(PREFIX)
-        .tempdir_in(git_dir)
-        .map_err(|source| file_error("make a directory in", git_dir, source))?;
-    // A file system without such locks has the age.
-    let alive = File::open(dir.path())
-        .ok()
-        .filter(|alive| alive.try_lock().is_ok());
-    Ok(Temporary { dir, _alive: alive })
+    loop {
+        let dir = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .tempdir_in(git_dir)
+            .map_err(|source| file_error("make a directory in", git_dir, source))?;
+        // A file system without such locks has the age.
+        let alive = File::open(dir.path())
+            .ok()
+            .filter(|alive| alive.try_lock().is_ok());
+        // Another process may have taken it for one that is left, before it was locked.
+        if may_exist(dir.path()) {
+            return Ok(Temporary { dir, _alive: alive });
+        }
+    }
 }
 
 /// Removes what killed processes left. Nothing depends on it, so no error matters.
@@ -95,19 +100,19 @@ fn remove_left(git_dir: &Path) {
     let door = Below::new(git_dir);
     for entry in seen_in(git_dir) {
         let name = entry.file_name();
-        if name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) && is_left(&entry.path()) {
+        if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let Ok(file) = File::open(entry.path()) else {
+            continue;
+        };
+        let modified = file.metadata().and_then(|found| found.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        // The lock is held until the directory is gone.
+        if file.try_lock().is_ok() || age.is_some_and(|age| age > LEFT) {
             let _ = door.remove(Path::new(&name));
         }
     }
-}
-
-/// Returns whether a killed process left this directory. One that lives writes into it only while it has the lock.
-fn is_left(dir: &Path) -> bool {
-    let Ok(file) = File::open(dir) else { return false };
-    let modified = file.metadata().and_then(|found| found.modified());
-    let age = modified.ok().and_then(|modified| modified.elapsed().ok());
-    let is_free = || file.try_lock().is_ok() && seen_in(dir).next().is_some();
-    age.is_some_and(|age| age > LEFT) || is_free()
 }
 
 /// Returns the text of a configuration file: the settings of one repository out of a listing (scope, then key and value),
@@ -183,8 +188,7 @@ mod tests {
             fs::write(killed.path().join("index.lock"), "").unwrap();
             let _ = killed.dir.keep();
         }
-        // One that a process is just making is empty, and not locked yet.
-        fs::create_dir(dir.path().join("ralph-listing-new")).unwrap();
+        fs::create_dir(dir.path().join("ralph-listing-empty")).unwrap();
         let long_ago = std::time::SystemTime::now() - 2 * LEFT;
         for name in ["ralph-listing-old", "objects"] {
             let path = dir.path().join(name);
@@ -195,7 +199,7 @@ mod tests {
         let left = fs::read_dir(dir.path()).unwrap();
         let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
-        let mut expected = vec!["objects".into(), "ralph-listing-new".into()];
+        let mut expected = vec!["objects".into()];
         expected.extend(alive.path().file_name().map(ToOwned::to_owned));
         expected.sort();
         assert_eq!(left, expected);
