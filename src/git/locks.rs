@@ -45,7 +45,10 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
 pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     let names = ["packed-refs.lock", "config.lock", "shallow.lock"];
     let is_named = names.iter().any(|name| lock == repo.common_dir.join(name));
-    is_named || of_stash(repo).contains(&lock.to_owned())
+    let of_loops = ["refs/ralph", "refs/heads/ralph"].map(|name| repo.common_dir.join(name));
+    let is_of_loop = of_loops.iter().any(|loops| lock.starts_with(loops));
+    let is_of_ref = lock.starts_with(repo.common_dir.join("refs")) && !is_of_loop;
+    is_named || is_of_ref || of_stash(repo).contains(&lock.to_owned())
 }
 
 /// Returns the paths of the locks of the stash: of its ref, and of its reflog, from which git takes an entry that is

@@ -126,7 +126,8 @@ impl AttemptRecord<'_> {
         repository.give_access(notices);
         tree.make_top(notices)?;
         let changed = self.repair_gits_files(held, notices).await?;
-        let removed = repository.remove_stale_locks().await?;
+        let mut removed = repository.remove_stale_locks().await?;
+        removed += self.remove_ref_locks().await?;
         if changed {
             tree.repair_index(notices).await?;
         } else {
@@ -150,10 +151,17 @@ impl AttemptRecord<'_> {
         let changed = self.repair_gits_files(None, notices).await?;
         tree.forget_unproven()?;
         repository.remove_stale_locks().await?;
+        self.remove_ref_locks().await?;
         tree.replace_damaged_index(notices).await?;
         tree.tell_unproven(notices).await?;
         tree.put_users_index_back().await?;
         Ok(changed)
+    }
+
+    /// Removes the locks of other refs that the attempt left.
+    async fn remove_ref_locks(&self) -> Result<usize, ProtectError> {
+        let since = self.checkpoint.since.into();
+        self.site.remove_stale_ref_locks(since).await
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.

@@ -1,8 +1,9 @@
 //! Git's locks: removes stale ones, and leaves those of a running git alone.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use crate::fs::{kind_of, may_be_there, seen_in};
+use crate::fs::{kind_of, may_be_there, seen_in, seen_itself};
 use crate::git::{RefFile, index, locks};
 use crate::names::Change;
 use crate::protect::trash::set_aside;
@@ -17,6 +18,22 @@ impl Site<'_> {
             if kind_of(lock)?.is_some_and(|found| !found.is_file()) {
                 set_aside(self, lock, &self.trash().join("damaged"))?;
             }
+        }
+        Ok(locks::remove_stale(self.repo, &found).await?)
+    }
+
+    /// Removes the locks of other refs that were made since then and that no process holds; returns their number. They
+    /// stop no step: one that may be held stays.
+    pub async fn remove_stale_ref_locks(self, since: SystemTime) -> Result<usize, ProtectError> {
+        let mut found = Vec::new();
+        collect(&self.repo.common_dir.join("refs"), &mut found);
+        let is_new = |lock: &PathBuf| {
+            let modified = seen_itself(lock).and_then(|found| found.modified().ok());
+            modified.is_some_and(|modified| modified >= since)
+        };
+        found.retain(is_new);
+        if found.is_empty() || locks::may_be_held(self.repo, &found) != Some(false) {
+            return Ok(0);
         }
         Ok(locks::remove_stale(self.repo, &found).await?)
     }

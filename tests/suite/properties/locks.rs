@@ -133,3 +133,37 @@ fn abort_prints_gits_message_if_it_cannot_drop_a_stash_entry() {
     assert_eq!(sandbox.git(&["stash", "list"]), "");
     assert_eq!(sandbox.files(), files);
 }
+
+#[test]
+fn locks_of_other_refs_that_an_attempt_left_are_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["branch", "other"]);
+    sandbox.start();
+    let old = sandbox.top.join(".git/refs/heads/old.lock");
+    fs::write(&old, "").unwrap();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    fs::File::open(&old).unwrap().set_modified(long_ago).unwrap();
+    let locks = [
+        "heads/main",
+        "heads/other",
+        "heads/new",
+        "tags/v2",
+        "remotes/origin/main",
+    ];
+    let leave = locks.map(|name| format!("mkdir -p $(dirname .git/refs/{name}); >.git/refs/{name}.lock"));
+    let agent = sandbox.failing(&leave.join("; "));
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("the attempt left locks in the repository; they are removed");
+    for name in locks {
+        assert!(
+            !sandbox.top.join(format!(".git/refs/{name}.lock")).exists(),
+            "{name}"
+        );
+    }
+    // What the user's git left before is the user's.
+    assert!(old.exists());
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "on main"]);
+}
