@@ -8,8 +8,8 @@ use crate::names::{Oid, typed};
 use crate::paths::first_few;
 use crate::refs::KeptRef;
 
-/// Keeps by a ref what the user has staged since the last checkpoint and has edited or removed since. Called before a step;
-/// one `lstat` for each staged file.
+/// Keeps by a ref what the user has staged since the last checkpoint, and has edited or removed since, or what git ignored
+/// when the loop began. Called before a step; one `lstat` for each staged file.
 pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     let (state, repo) = (&open.state, &open.context.repo);
     let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
@@ -26,13 +26,17 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
         let before = was.find(entry.path).map(|before| (before.mode, before.oid));
         before != Some((entry.mode, entry.oid)) && !entry.intended && entry.mode != GITLINK
     };
-    let mut only_staged = Vec::new();
+    let (mut staged, mut only_staged) = (Vec::new(), Vec::new());
     for entry in now.entries().filter(is_staged) {
         let file = kind_of(&path_below(&repo.top, entry.path))?;
         if file.is_none_or(|file| touched(&file) != entry.touched) {
             only_staged.push(entry.path.to_vec());
+        } else {
+            staged.push(entry.path.to_vec());
         }
     }
+    // No checkpoint takes those in.
+    only_staged.extend(open.site().ignored_at_start(&staged)?);
     let has_conflict = now.entries().any(|entry| entry.stage > 0);
     if only_staged.is_empty() || has_conflict {
         return Ok(());
@@ -52,7 +56,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
         .await?;
     let kept = kept.first().map_or("", |kept| kept.name.as_str());
     open.tell(format!(
-        "what is staged differs from the work tree, and is kept: {}; to see it: git show {}",
+        "what is staged is in no checkpoint, and is kept: {}; to see it: git show {}",
         first_few(&only_staged).join(", "),
         typed(kept)
     ));

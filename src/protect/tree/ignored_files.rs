@@ -376,6 +376,13 @@ pub(super) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), 
     Ok(())
 }
 
+impl Site<'_> {
+    /// Selects the paths that git ignored when the loop began.
+    pub fn ignored_at_start(self, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, FileError> {
+        Records::of(self).ignored_at_start(paths.iter())
+    }
+}
+
 /// Leaves paths out of a reading that git ignored when the loop began and an attempt added, and those that new exclude
 /// rules hid.
 pub(super) async fn leave_out(

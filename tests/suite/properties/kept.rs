@@ -142,10 +142,24 @@ fn content_that_is_only_staged_between_attempts_is_kept() {
         };
         output
             .exits(0)
-            .says("what is staged differs from the work tree, and is kept: README.md; to see it");
+            .says("what is staged is in no checkpoint, and is kept: README.md; to see it");
         let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:README.md"]);
         assert_eq!(kept, "staged", "{step:?}");
     }
+    // Git ignored it when the loop began.
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/info/exclude", "/.env\n");
+    sandbox.write(".env", "old\n");
+    sandbox.start();
+    sandbox.write(".env", "the user's\n");
+    sandbox.git(&["add", "-f", ".env"]);
+    let agent = sandbox.failing("echo agent >.env");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("and is kept: .env; to see it");
+    let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:.env"]);
+    assert_eq!(kept, "the user's");
     // What the work tree has needs no ref, and nothing is kept twice.
     let sandbox = Sandbox::new();
     sandbox.start();
