@@ -17,6 +17,7 @@ use crate::state::{EndPlan, EndStep, Intent};
 /// If the user is needed (exit 7): HEAD has moved, or the original branch has moved, is gone or is checked out
 /// in another work tree. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
+    open.require_live()?;
     if !open.state.has_own_work_tree() {
         return abort_in_place(open).await;
     }

@@ -42,6 +42,7 @@ mod outside;
 mod own_files;
 mod own_work_tree;
 mod own_work_tree_kept;
+mod own_work_tree_over;
 mod permissions;
 mod pipes;
 mod planted;
