@@ -227,6 +227,7 @@ pub(super) async fn prepare(
         branch: branch.map(str::to_owned),
         from: WorkTreePath::new(&context.repo.top),
         leaving: false,
+        emptied_before: 0,
     };
     tell_left_behind(context, change, head.short()).await?;
     let is_new = is_free(&top)?;

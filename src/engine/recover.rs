@@ -20,7 +20,7 @@ use crate::events::{Attempt, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
 use crate::protect::Site;
-use crate::state::{Current, Phase, State, StateError, Store, Verdict};
+use crate::state::{Current, Effect, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
@@ -90,7 +90,9 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         }
     }
     allow_retries(&open.context, &mut open.state);
-    Box::pin(leave::take_away(open)).await?;
+    if Box::pin(leave::take_away(open)).await? {
+        open.completed = open.state.here.closed.map(Effect::Closed);
+    }
     Ok(())
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::work_tree_place::{configured, is_free};
 use crate::error::Error;
-use crate::fs::{Below, entries_of, may_be_there, may_exist, remove_named_dir, target_of};
+use crate::fs::{
+    Below, FileError, entries_of, is_there, may_be_there, may_exist, remove_named_dir, target_of,
+};
 use crate::git::{Git, GitError, Repo, RepoLayout, index};
 use crate::names::Oid;
 use crate::protect::put_unkept_away;
@@ -13,6 +15,19 @@ use crate::settings::Settings;
 
 /// Name of the directory in a loop's trash for files of its work tree that no commit has.
 pub(super) const TRASH: &str = "worktree";
+/// Returns the directories in the trash that work trees were emptied into: `trash`, and those numbered after it.
+pub(super) fn emptied_into(trash: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let mut found = Vec::new();
+    let mut next = trash.to_owned();
+    while is_there(&next)? {
+        found.push(next);
+        let mut name = trash.as_os_str().to_owned();
+        name.push(format!(".{}", found.len() + 1));
+        next = name.into();
+    }
+    Ok(found)
+}
+
 /// File in the work tree's git directory: the index that describes what git checks out there.
 const SCRATCH: &str = "removal.index";
 

@@ -17,6 +17,15 @@ pub struct Linked {
     /// True if the loop is closed, and its work tree has still to be removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaving: bool,
+    /// The number of directories in the trash that work trees had been emptied into before this one was left.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub emptied_before: usize,
+}
+
+/// Returns whether a number is not written to the state.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl State {

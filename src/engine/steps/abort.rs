@@ -23,7 +23,8 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     Box::pin(leave::give_up(open)).await?;
     lifecycle_hooks::tell_hooks(open, None).await?;
-    Box::pin(leave::take_away(open)).await
+    Box::pin(leave::take_away(open)).await?;
+    Ok(())
 }
 
 /// Does the same in the loop's work tree, even if that is its own: it stays.

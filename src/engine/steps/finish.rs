@@ -60,7 +60,8 @@ pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) 
     if let Err(error) = prune(&open.context, None).await {
         open.tell(format!("what older loops left could not be removed: {error}"));
     }
-    Box::pin(leave::take_away(open)).await
+    Box::pin(leave::take_away(open)).await?;
+    Ok(())
 }
 
 /// Closes a loop here that a remote has, so that another can begin in this work tree. Its commits stay on its branch, and

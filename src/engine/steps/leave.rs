@@ -10,7 +10,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
     self, FINAL, Known, final_state, lock, merged, target_index, work_tree_at, work_tree_now,
 };
-use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_final};
+use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
 use crate::error::Error;
 use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
@@ -151,10 +151,10 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
 
 /// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps
 /// (files that git ignores, the directories of nested repositories) is moved to the trash. A work tree that was changed
-/// since stays, and so does one that cannot be removed; a message says so.
-pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
+/// since stays, and so does one that cannot be removed; a message says so. Returns whether that was still to be done.
+pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     let Some(linked) = open.state.here.linked.clone().filter(|linked| linked.leaving) else {
-        return Ok(());
+        return Ok(false);
     };
     let top = open.state.work_tree().to_owned();
     let back = other_work_tree(open, linked.from.as_path()).await;
@@ -179,14 +179,21 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     if let Some(linked) = &mut open.state.here.linked {
         linked.leaving = false;
+        linked.emptied_before = 0;
     }
     open.save_for(Durability::Whole)?;
     let stays = match removed {
-        Ok(Removal::Done(trash)) => {
-            if let Some(trash) = trash {
+        Ok(Removal::Done(moved)) => {
+            // A removal that was cut off has moved its part to a directory of its own.
+            let emptied: Vec<PathBuf> = match emptied_into(&open.site().trash().join(TRASH)) {
+                Ok(found) => found.into_iter().skip(linked.emptied_before).collect(),
+                Err(_) => moved.into_iter().collect(),
+            };
+            if !emptied.is_empty() {
+                let places: Vec<_> = emptied.iter().map(|place| place.display().to_string()).collect();
                 open.tell(format!(
                     "what git ignores in the loop's work tree is moved to {}",
-                    trash.display()
+                    places.join(" and ")
                 ));
             }
             open.tell(format!("the loop's work tree is removed: {}", top.display()));
@@ -205,7 +212,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<(), Error> {
         open.view.drop_all();
         open.view.note_head(open.context.head.clone());
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Lists the work trees as they are seen from this one, if it is there.

@@ -62,6 +62,7 @@ pub(super) fn linked_in(message: &str) -> Option<Linked> {
         branch: (branch != "(detached)").then(|| branch.to_owned()),
         from: WorkTreePath::new(Path::new(OsStr::from_bytes(&from))),
         leaving: false,
+        emptied_before: 0,
     })
 }
 

@@ -6,6 +6,7 @@ use super::phases::Transition;
 use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::engine::stash;
+use crate::engine::work_tree_removal::{TRASH, emptied_into};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::Head;
@@ -110,6 +111,7 @@ pub(super) async fn close(
     {
         open.context.repo.git.update_refs(&[delete], why).await?;
     }
+    let trash = open.site().trash().join(TRASH);
     if let Some(linked) = open
         .state
         .here
@@ -118,6 +120,7 @@ pub(super) async fn close(
         .filter(|_| plan.step == EndStep::Leave)
     {
         linked.leaving = true;
+        linked.emptied_before = emptied_into(&trash)?.len();
     }
     open.state.here.closed = Some(how);
     open.advance(Progress::close)?;

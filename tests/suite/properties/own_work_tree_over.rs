@@ -1,7 +1,9 @@
 //! Loops with a work tree of their own that are over: what the same command, or another one, does then.
 
-use super::own_work_tree::worked;
-use crate::support::CHANGE;
+use std::fs;
+
+use super::own_work_tree::{begin, own, worked};
+use crate::support::{CHANGE, git};
 
 #[test]
 fn a_loop_that_is_over_is_called_finished() {
@@ -16,5 +18,47 @@ fn a_loop_that_is_over_is_called_finished() {
                 .says("loop 'add-login' is already finished");
             assert_eq!(sandbox.print(), print);
         }
+    }
+}
+
+#[test]
+fn the_removal_of_a_work_tree_can_be_repeated_after_a_kill() {
+    for args in [&["finish", "--cleanup", CHANGE][..], &["abort", CHANGE]] {
+        let sandbox = worked();
+        let script = format!(
+            "#!/bin/sh\ncase \" $* \" in *' worktree remove '*) kill -KILL $PPID; exit 1 ;; esac\nexec '{}' \"$@\"\n",
+            git().display()
+        );
+        sandbox.install("git", &script);
+        sandbox.direct(args).run().exits(137);
+        fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        let own = own(&sandbox, CHANGE);
+        fs::create_dir(own.join("target")).unwrap();
+        fs::write(own.join("target/out"), "built again\n").unwrap();
+        let trash = sandbox.top.join(".git/ralph/add-login/trash");
+        sandbox
+            .ralph(args)
+            .exits(0)
+            .says(&format!(
+                "is moved to {0}/worktree and {0}/worktree.2\n",
+                trash.display()
+            ))
+            .says("the loop's work tree is removed");
+        assert!(!own.exists());
+        let out = |dir: &str| fs::read_to_string(trash.join(dir).join("target/out")).unwrap();
+        assert_eq!(
+            (out("worktree"), out("worktree.2")),
+            ("built\n".into(), "built again\n".into())
+        );
+        // Only what was cut off is done by that.
+        sandbox.ralph(args).exits(1).says("is already finished");
+        // Another loop names its own alone.
+        begin(&sandbox);
+        fs::create_dir(own.join("target")).unwrap();
+        fs::write(own.join("target/out"), "of another loop\n").unwrap();
+        sandbox
+            .ralph(&["abort", CHANGE])
+            .exits(0)
+            .says(&format!("is moved to {}/worktree.3\n", trash.display()));
     }
 }
