@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
-use crate::names::typed;
+use crate::fs::may_exist;
+use crate::names::{typed, typed_path};
 use crate::state::{Ending, State};
 
 refusals! {
@@ -130,23 +131,42 @@ impl FinishRefusal {
     /// Refuses to finish a loop again in the other way than it `was` finished, with the commands that do it. `keeps` is true for `--keep`. Returns `None` if it
     /// was not, or git has no commands for it.
     pub fn of_other_way(state: &State, was: Ending, keeps: bool) -> Option<Self> {
-        let has_commands = state.has_branch() && !state.has_own_work_tree();
-        let head = state.common.original_head.as_ref().filter(|_| has_commands)?;
+        let head = state
+            .common
+            .original_head
+            .as_ref()
+            .filter(|_| state.has_branch())?;
         let branch = &state.common.branch;
         let (own, finished) = (typed(branch), typed(state.change.ralph_ref("finished")));
-        let (was, commands) = match (was, keeps) {
-            (Ending::Keep, false) => {
-                let original = match &state.common.original_branch {
-                    Some(original) => typed(original),
-                    None => format!("--detach {head}"),
-                };
+        let original = match state.begun_on() {
+            Some(original) => typed(original),
+            None => format!("--detach {head}"),
+        };
+        let (was, commands) = match (was, keeps, &state.here.linked) {
+            (Ending::Keep, false, Some(linked)) => {
+                let git = format!("git -C {}", typed_path(linked.from.as_path()));
+                let apply = format!("{git} apply --whitespace=nowarn");
+                let bring = format!("{git} diff-tree -p --binary {head} {own} | {apply}");
+                // What git ignores in the loop's work tree stays there.
+                let place = state.work_tree();
+                let leave = format!("git -C {} checkout --quiet --detach && ", typed_path(place));
+                let leave = Some(leave).filter(|_| may_exist(place)).unwrap_or_default();
+                (
+                    "keep",
+                    [
+                        format!("{git} checkout {original} && {bring}"),
+                        format!("{leave}git branch -D {own}"),
+                    ],
+                )
+            }
+            (Ending::Keep, false, None) => {
                 let back = format!("git checkout {original} && git merge --squash --ff {own}");
                 (
                     "keep",
                     [back, format!("git reset --quiet && git branch -D {own}")],
                 )
             }
-            (Ending::Cleanup, true) => {
+            (Ending::Cleanup, true, None) => {
                 let name = typed(format!("refs/heads/{branch}"));
                 let head = format!("git symbolic-ref HEAD {name} && git reset --quiet");
                 ("cleanup", [format!("git branch {own} {finished}"), head])

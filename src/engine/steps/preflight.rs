@@ -99,7 +99,7 @@ pub(super) async fn check(
     refuse_other_loops(context, change)?;
     refuse_operation(repo).await?;
     locks::require_free(repo).await?;
-    refuse_head(context, change).await?;
+    refuse_head(context, change, options).await?;
     let refs = match refs {
         Some(refs) => refs,
         None => repo.git.refs(&ALL_REFS).await?,
@@ -133,7 +133,7 @@ pub(super) async fn check(
 }
 
 /// Refuses the branch of the loop itself, and a HEAD on something other than a branch.
-async fn refuse_head(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+async fn refuse_head(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
     let Some(branch) = &context.head.branch else {
         return Ok(());
     };
@@ -142,7 +142,7 @@ async fn refuse_head(context: &Context<'_>, change: &Change) -> Result<(), Error
         return Err(match state {
             Some(mut state) => {
                 take_commands(&mut state, &context.configuration);
-                on_finished_branch(context, &state).await
+                on_finished_branch(context, &state, options).await
             }
             None => StartRefusal::OnLoopBranch(change.branch()).into(),
         });
@@ -230,13 +230,21 @@ fn nothing_left(change: &Change, listing: &Listing) -> Error {
 
 /// Returns the error for a start on the branch of a finished loop: that nothing is left to do, or that a new loop
 /// begins on another branch.
-async fn on_finished_branch(context: &Context<'_>, state: &State) -> Error {
+async fn on_finished_branch(context: &Context<'_>, state: &State, options: &StartOptions) -> Error {
     let listing = state.source().list(&context.repo.top).await;
     if let Ok(listing) = listing
         && !listing.stories.is_empty()
         && upcoming(&listing, &[]) == Upcoming::Nothing
     {
         return nothing_left(&state.change, &listing);
+    }
+    if options.linked.is_some() {
+        // The command was typed elsewhere.
+        return StartRefusal::CheckedOutElsewhere {
+            branch: state.common.branch.clone(),
+            path: context.repo.top.display().to_string(),
+        }
+        .into();
     }
     StartRefusal::OnFinishedBranch {
         branch: state.common.branch.clone(),

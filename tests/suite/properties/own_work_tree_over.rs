@@ -62,3 +62,53 @@ fn the_removal_of_a_work_tree_can_be_repeated_after_a_kill() {
             .says(&format!("is moved to {}/worktree.3\n", trash.display()));
     }
 }
+
+#[test]
+fn a_kept_work_tree_does_not_count_as_the_one_where_a_command_is_typed() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    sandbox.ralph(&["finish", "--keep", CHANGE]).exits(0);
+    sandbox
+        .ralph(&["abort", CHANGE])
+        .exits(1)
+        .says("loop 'add-login' is already finished");
+    let hint = format!("git -C {} checkout --detach", own.display());
+    sandbox
+        .ralph(&["start", CHANGE, "--worktree"])
+        .exits(1)
+        .says(&format!(
+            "error: ralph/add-login is checked out in {}\nhint: {hint}\n",
+            own.display()
+        ));
+    sandbox.cmd("sh").args(["-c", &hint]).run().exits(0);
+    let kept = sandbox.git(&["rev-parse", "ralph/add-login"]);
+    begin(&sandbox);
+    assert_eq!(
+        sandbox.git(&["rev-parse", "refs/ralph/add-login/replaced/1"]),
+        kept
+    );
+}
+
+#[test]
+fn hint_after_keep_leads_to_what_cleanup_leaves() {
+    let by_cleanup = worked();
+    by_cleanup.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    sandbox.ralph(&["finish", "--keep", CHANGE]).exits(0);
+    sandbox.write("src/lib.txt", "one\nstaged\nthree\n");
+    sandbox.git(&["add", "src/lib.txt"]);
+    sandbox.write("src/lib.txt", "one\ntwo\nthree\n");
+    let index = sandbox.print().index;
+    let refused = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(1);
+    let told = refused.says("already finished, with --keep").stderr;
+    let (_, commands) = told.split_once("as after --cleanup: ").unwrap();
+    for command in commands.trim().split(", then: ") {
+        sandbox.cmd("sh").args(["-c", command]).run().exits(0);
+    }
+    assert_eq!(sandbox.files(), by_cleanup.files());
+    assert_eq!(sandbox.print().index, index);
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+    // What git ignores is nowhere else.
+    assert!(own.join("target/out").exists());
+}
