@@ -31,9 +31,13 @@ pub async fn of_loop(
     if let Some(since) = wanted.since {
         leave_out_before(&mut history, since, &mut dropped);
     }
+    let then = match listing {
+        None => list_at_checkpoint(&repo.git, state).await,
+        Some(_) => None,
+    };
     let mut stories = stories_of(state, listing, std::mem::take(&mut history.stories));
     for story in &mut stories {
-        story.state = state_of(story, state, listing);
+        story.state = state_of(story, state, listing, then.as_ref());
     }
     let version = repo.git.version().await.ok().flatten();
     let mut report = Report {
@@ -92,10 +96,6 @@ pub async fn of_loop(
     changes::add(&mut report, &history, git, wanted.diffs, &wanted.kept, progress).await?;
     changes::add_up(&mut report);
     add_links(&mut report, repo, state, wanted).await;
-    let then = match listing {
-        None => list_at_checkpoint(git, state).await,
-        Some(_) => None,
-    };
     if let Some(listing) = listing.or(then.as_ref()) {
         asked::add(&mut report.stories, listing);
     }
@@ -114,16 +114,24 @@ pub async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
     source.list_in(&bytes).ok()
 }
 
-/// Returns the state of a story. The list decides, where it has the story: what was complete may be open again.
-fn state_of(story: &StoryReport, state: &State, listing: Option<&Listing>) -> StoryState {
-    let listed = listing.and_then(|listing| listing.stories.iter().find(|listed| listed.id == story.id));
-    let is_done = listed.map_or_else(
-        || {
-            let completed = &state.progress().completed;
-            story.state == StoryState::Complete || completed.iter().any(|done| done.id == story.id)
-        },
-        |listed| listed.done,
-    );
+/// Returns the state of a story. The list decides, where it has the story: what was complete may be open again. Without
+/// the list, what was done in the latest checkpoint, `then`, counts too: a user may have done it.
+fn state_of(
+    story: &StoryReport,
+    state: &State,
+    listing: Option<&Listing>,
+    then: Option<&Listing>,
+) -> StoryState {
+    let listed_in = |listing: &Listing| {
+        let found = listing.stories.iter().find(|listed| listed.id == story.id);
+        found.map(|found| found.done)
+    };
+    let is_done = listing.and_then(listed_in).unwrap_or_else(|| {
+        let completed = &state.progress().completed;
+        story.state == StoryState::Complete
+            || completed.iter().any(|done| done.id == story.id)
+            || then.and_then(listed_in) == Some(true)
+    });
     let last = story.attempts.last();
     if is_done {
         StoryState::Complete

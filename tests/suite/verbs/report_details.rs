@@ -188,3 +188,33 @@ fn commits_link_to_the_host_that_has_them() {
     let url = format!("https://git.example.org/c/{pushed}");
     assert_eq!(urls(&sandbox), [Value::from(url), Value::Null]);
 }
+
+#[test]
+fn story_done_by_hand_stays_complete_after_the_loop() {
+    for how in ["--keep", "--cleanup"] {
+        let sandbox = Sandbox::started();
+        sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+        let list = "openspec/changes/add-login/tasks.md";
+        let ticked = sandbox.read(list).replacen("[ ]", "[x]", 2);
+        sandbox.write(list, &ticked);
+        for _ in 0..2 {
+            sandbox.step("next", &sandbox.completing("echo x >>x")).exits(0);
+        }
+        let told = || {
+            let junit = sandbox.ralph(&["report", CHANGE, "--junit"]).exits(0).stdout;
+            let report = sandbox.ralph(&["report", CHANGE, "--json"]).exits(0).json();
+            (
+                junit.contains(r#"tests="3" failures="0" errors="0""#),
+                report["stories"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .all(|story| story["state"] == "complete"),
+            )
+        };
+        assert_eq!(told(), (true, true));
+        sandbox.ralph(&["finish", how]).exits(0);
+        sandbox.git(&["checkout", "-q", "main"]);
+        assert_eq!(told(), (true, true), "{how}");
+    }
+}
