@@ -9,6 +9,7 @@ pub mod follow;
 pub mod list_notes;
 pub mod next_steps;
 mod pace;
+pub mod session;
 pub mod status;
 pub mod status_line;
 pub mod stories;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::basis::bases;
 use super::closed::closed;
 use super::list_notes::ListNotes;
+use super::session::SessionStatus;
 use crate::engine::go_to_own_refused;
 use crate::engine::position::branch_gone;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -20,7 +21,7 @@ use crate::fs::seen;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
-use crate::state::{AwaitingChoice, Given, Phase, State, Store, noted};
+use crate::state::{AwaitingChoice, Ending, Intent, Phase, State, Store, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -91,6 +92,9 @@ pub struct Status {
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
+    /// True if `finish` or `abort` was cut off, and the same command completes it.
+    #[serde(skip)]
+    pub is_closing: bool,
     /// True if the work tree that the loop made for itself is gone.
     #[serde(skip)]
     pub work_tree_is_gone: bool,
@@ -234,44 +238,6 @@ impl Asked {
     }
 }
 
-/// An agent's session in a status.
-#[derive(Clone, Debug, Serialize)]
-pub struct SessionStatus {
-    /// The agent's id of the session.
-    pub id: String,
-    /// True if git-ralph asked it to continue, and no end and no error was reported since.
-    pub at_work: bool,
-    /// Time of the latest call of one of its hooks.
-    pub seen: Timestamp,
-    /// The id of the story that it was given, if that is still open.
-    pub story: Option<String>,
-    /// True if it ended although git-ralph asked it to continue.
-    pub ended_early: bool,
-    /// The error of its service that stopped it.
-    pub error: Option<String>,
-}
-
-impl SessionStatus {
-    /// Describes the session of a live loop; returns `None` if the loop has gone on without it.
-    fn of(state: &State) -> Option<Self> {
-        let session = state.here.session.as_ref().filter(|_| state.is_live())?;
-        let attempted = |story: &str| state.current_at(story).map_or(0, |current| current.attempt);
-        let tip = state.checkpoint();
-        let is_past = |given: &&Given| given.checkpoint != *tip || given.attempt <= attempted(&given.story);
-        if session.given.as_ref().is_some_and(|given| is_past(&given)) {
-            return None;
-        }
-        Some(Self {
-            id: session.id.clone(),
-            at_work: session.is_at_work(),
-            seen: session.seen,
-            story: session.given.as_ref().map(|given| given.story.clone()),
-            ended_early: session.has_ended_early(),
-            error: session.error.clone(),
-        })
-    }
-}
-
 /// Returns the error for a loop between attempts whose branch no longer contains its checkpoint; `head` is on that
 /// branch.
 async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
@@ -341,11 +307,17 @@ impl Status {
                     way_back: refusal.advice().hint.map(|command| (command, "to make it again")),
                     ..Self::from_listing(state, None, Some(refusal.to_string()))
                 },
-                None => Self::of(state, place).await,
+                None => match Self::in_cut_off_end(repo, state) {
+                    Some(status) => status,
+                    None => Self::of(state, place).await,
+                },
             };
             // Every command finds the loop's own work tree.
             let work_tree = (!state.has_own_work_tree()).then(|| place.to_owned());
             return Ok(Self { work_tree, ..status });
+        }
+        if let Some(status) = Self::in_cut_off_end(repo, state) {
+            return Ok(status);
         }
         let is_there = |head: &Head| {
             let own = state.loop_head();
@@ -386,6 +358,29 @@ impl Status {
         Ok(Self {
             way_back: way_back.map(|command| (command, "to go on")),
             ..Self::from_listing(state, None, Some(problem))
+        })
+    }
+
+    /// Returns the status of a loop whose `finish` or `abort` was cut off and waits for a command that takes a step: the same
+    /// command completes it. HEAD, the branch and the list may already be as after it.
+    fn in_cut_off_end(repo: &Repo, state: &State) -> Option<Self> {
+        let Some(Intent::End(plan)) = &state.intent else {
+            return None;
+        };
+        let how = plan.how();
+        let is_held = || Store::new(&repo.common_dir, &state.change).is_held();
+        if how == Ending::Aside || is_held() {
+            return None;
+        }
+        let problem = match how {
+            Ending::Abort => "abort was cut off",
+            _ => "finish was cut off",
+        };
+        let command = format!("{} {}", how.command(), typed(&state.change));
+        Some(Self {
+            way_back: Some((command, "to complete it")),
+            is_closing: true,
+            ..Self::from_listing(state, None, Some(problem.to_owned()))
         })
     }
 
@@ -487,6 +482,7 @@ impl Status {
             },
             problem,
             way_back: None,
+            is_closing: false,
             work_tree_is_gone: false,
             work_tree: None,
             commits_by_hand: noted::commits(state),

@@ -353,3 +353,35 @@ fn complete_and_fail_repeated_after_a_kill_count_once() {
     sandbox.ralph(&["fail", "red"]).exits(3);
     assert_eq!(sandbox.status()["current"]["retries"], 1);
 }
+
+#[test]
+fn status_names_the_end_that_was_cut_off() {
+    for (args, problem) in [
+        (&["finish", "--cleanup"][..], "finish was cut off"),
+        (&["abort"], "abort was cut off"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let agent = sandbox.completing("echo new >new; echo more >>README.md");
+        sandbox.step("next", &agent).exits(0);
+        if args.len() > 1 {
+            // The files change only if the original branch has moved.
+            let base = sandbox.git(&["commit-tree", "-p", "main", "-m", "moved", "main^{tree}"]);
+            sandbox.git(&["update-ref", "refs/heads/main", &base]);
+        }
+        cut_off(&sandbox, args);
+        sandbox.write("README.md", "mine\n");
+        let shown = sandbox.ralph(&["status", CHANGE]).exits(0);
+        let steps = shown.stdout.lines().filter(|line| line.contains("(use \""));
+        let command = args.join(" ");
+        assert_eq!(
+            steps.collect::<Vec<_>>(),
+            [format!(
+                "  (use \"git ralph {command} add-login\" to complete it)"
+            )],
+            "{shown:?}"
+        );
+        assert_eq!(sandbox.status()["problem"], problem);
+        sandbox.ralph(args).exits(0).says("is completed now");
+    }
+}
