@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::basis::bases;
+use super::basis::{bases, open_ids};
 use super::closed::closed;
 use super::list_notes::ListNotes;
 use super::session::SessionStatus;
@@ -89,6 +89,9 @@ pub struct Status {
     pub away: Option<String>,
     /// The reason why no story can be named, if there is one: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
+    /// The ids of the stories that are open in the list; empty if it was not read.
+    #[serde(skip)]
+    open: Vec<String>,
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
@@ -266,7 +269,7 @@ impl Status {
         let store = Store::new(&repo.common_dir, &state.change);
         if let Ok(attempts) = attempts(&store.file("events.jsonl")) {
             status.list.add_attempts(&attempts);
-            (status.by_promise_alone, status.without_promise) = bases(state, &attempts).unzip();
+            (status.by_promise_alone, status.without_promise) = bases(state, &status.open, &attempts).unzip();
         }
         Ok(status.with(running, waiting, repo, state))
     }
@@ -453,6 +456,7 @@ impl Status {
             checkpoint: state.checkpoint().clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
+            open: listing.map_or_else(Vec::new, open_ids),
             skipped: progress.skipped,
             restored: state.here.restored.clone(),
             current,

@@ -54,18 +54,17 @@ impl Outcome {
         use OutcomeKind::{
             Aborted, Complete, Finished, Open, Running, Stopped, WaitsForPerson, WaitsForService,
         };
-        let mut far = format!(
-            "{} of {}",
-            totals.complete,
-            counted(totals.stories, "story", "stories")
-        );
+        let all = counted(totals.stories, "story", "stories");
+        let complete = format!("{} of {all}", totals.complete);
         let skipped = stories
             .iter()
             .filter(|story| story.state == StoryState::Skipped)
             .count();
-        if skipped > 0 {
-            far.push_str(&format!(", {skipped} skipped"));
-        }
+        let without = match skipped {
+            0 => String::new(),
+            _ => format!(", {skipped} skipped"),
+        };
+        let far = format!("{complete}{without}");
         let is_done = totals.stories > 0 && totals.complete + skipped >= totals.stories;
         let session = status.session.as_ref();
         let current = status.current.as_ref();
@@ -128,7 +127,7 @@ impl Outcome {
                 Phase::Complete => (Complete, format!("complete: {far}; the loop is not closed yet")),
                 _ if is_done => (Complete, format!("complete: {far}; the loop is not closed yet")),
                 _ => cut_off(stories).map_or_else(
-                    || (Open, format!("open: {far} complete, not running")),
+                    || (Open, format!("open: {complete} complete{without}, not running")),
                     |text| (Stopped, text),
                 ),
             }

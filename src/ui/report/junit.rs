@@ -103,10 +103,10 @@ fn case_of(story: &StoryReport) -> TestCase {
         }
         (state, _) => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message(if state == StoryState::Skipped {
-                "the loop skips it"
-            } else {
-                "not attempted"
+            status.set_message(match state {
+                StoryState::Skipped => "the loop skips it",
+                _ if story.attempts.is_empty() => "not attempted",
+                _ => "open again",
             });
             status
         }

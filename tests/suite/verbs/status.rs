@@ -401,3 +401,28 @@ fn status_counts_stories_that_rest_on_a_promise_alone() {
     let far = "2 of 3 stories are complete; 1 accepted on the agent's promise alone\n";
     assert!(shown.contains(far), "{shown}");
 }
+
+#[test]
+fn status_counts_no_story_twice_that_is_open_again() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>work");
+    for _ in 0..2 {
+        sandbox.step("next", &agent).exits(0);
+    }
+    let list = "openspec/changes/add-login/tasks.md";
+    let untick = || sandbox.write(list, &sandbox.read(list).replacen("[x]", "[ ]", 2));
+    untick();
+    let shown = sandbox.ralph(&["status"]).exits(0).stdout;
+    let far = "1 of 3 stories are complete; 1 accepted on the agent's promise alone\n";
+    assert!(shown.contains(far), "{shown}");
+    let junit = sandbox.ralph(&["report", "--junit"]).exits(0).stdout;
+    assert!(junit.contains(r#"<skipped message="open again"/>"#), "{junit}");
+    assert_eq!(junit.matches("not attempted").count(), 1, "{junit}");
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.status()["by_promise_alone"], 2);
+    untick();
+    sandbox.ralph(&["skip", "add-login", "1"]).exits(0);
+    let outcome = sandbox.ralph(&["report", "--json"]).exits(0).json()["outcome"]["text"].clone();
+    assert_eq!(outcome, "open: 1 of 3 stories complete, 1 skipped, not running");
+}
