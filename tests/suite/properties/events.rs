@@ -84,7 +84,7 @@ fn every_line_of_a_run_matches_the_schema() {
     sandbox.configure("ralph.review", ACCEPT);
     let second = sandbox
         .ralph(&["run", CHANGE, "--json", "--", &complete])
-        .exits(0);
+        .exits(4);
     let finish = sandbox.ralph(&["finish", "--keep", "--json"]).exits(0);
     sandbox.git(&["checkout", "-q", "main"]);
     let start = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0);
