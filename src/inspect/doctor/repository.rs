@@ -186,6 +186,13 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
         cut_off(repo, &state, notes);
     }
     let place = state.work_tree();
+    let again = if state.has_own_work_tree() {
+        format!("git ralph start {} --worktree", typed(change))
+    } else {
+        // It may be locked.
+        let branch = typed(&state.common.branch);
+        format!("git worktree add -f -f {} {branch}", typed_path(place))
+    };
     match target_of(place) {
         _ if !state.is_live() => {}
         Ok(Some(found)) if found.is_dir() => {}
@@ -194,11 +201,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
                 "the work tree of loop {change}, {}, does not exist",
                 place.display()
             ),
-            format!(
-                "move it back there, or: git worktree add -f {} {}",
-                typed_path(place),
-                state.common.branch
-            ),
+            format!("move it back there, or: {again}"),
         ),
         Err(error) => note(&error.into(), notes),
     }

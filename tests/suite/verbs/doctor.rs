@@ -252,10 +252,25 @@ fn doctor_reports_a_missing_work_tree() {
     let tree = sandbox.outside("other tree");
     sandbox.git(&["worktree", "add", "-q", "--detach", tree.to_str().unwrap()]);
     sandbox.ralph_cmd(&["start", CHANGE]).dir(&tree).run().exits(0);
+    sandbox.git(&["worktree", "lock", tree.to_str().unwrap()]);
     fs::remove_dir_all(&tree).unwrap();
+    let problems = noted(&examine(&sandbox, 1), "problems");
+    has(&problems, &["other tree, does not exist -> "]);
+    let hint = problems
+        .iter()
+        .find_map(|line| line.split_once("or: git worktree "))
+        .unwrap()
+        .1;
+    let command = format!("git worktree {hint}");
+    sandbox.cmd("sh").args(["-c", &command]).run().exits(0);
+    assert!(tree.join("README.md").exists());
+    // A loop makes its own again.
+    let sandbox = healthy(Sandbox::new());
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    fs::remove_dir_all(sandbox.outside("repo.ralph/add-login")).unwrap();
     has(
         &noted(&examine(&sandbox, 1), "problems"),
-        &["other tree, does not exist -> ", "git worktree add -f"],
+        &["does not exist -> ", "or: git ralph start add-login --worktree"],
     );
 }
 
