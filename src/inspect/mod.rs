@@ -1,5 +1,6 @@
 //! Examines loops and the machine, and changes nothing.
 
+pub mod at_work;
 pub mod attempt_output;
 mod basis;
 pub mod changed_files;

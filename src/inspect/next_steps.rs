@@ -102,7 +102,11 @@ impl Status {
             }
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
-            Phase::Finished => vec![does(&format!("start {change}"), "to begin again")],
+            Phase::Finished => {
+                let list = self.list_to_name.iter();
+                let list: String = list.map(|list| format!(" --stories {}", typed(list))).collect();
+                vec![does(&format!("start {change}{list}"), "to begin again")]
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::at_work::{GateAtWork, RunningAttempt, Waiting};
 use super::basis::{bases, open_ids};
 use super::closed::closed;
 use super::list_notes::ListNotes;
@@ -17,7 +18,6 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::events::log::attempts;
-use crate::fs::seen;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
@@ -92,6 +92,9 @@ pub struct Status {
     /// The ids of the stories that are open in the list; empty if it was not read.
     #[serde(skip)]
     open: Vec<String>,
+    /// The list that `start` does not find by the name of the change; none while the loop is open.
+    #[serde(skip)]
+    pub list_to_name: Option<String>,
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
@@ -119,95 +122,6 @@ pub struct CurrentStory {
     pub retries: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
-}
-
-/// A running attempt in a status.
-#[derive(Clone, Debug, Serialize)]
-pub struct RunningAttempt {
-    /// The process id of the git-ralph that runs it.
-    pub pid: Option<i32>,
-    /// The process id of the agent; null before it is started.
-    pub agent_pid: Option<i32>,
-    /// The story's id.
-    pub story: String,
-    /// The attempt's number.
-    pub attempt: u32,
-    /// Time of its beginning.
-    pub since: Timestamp,
-    /// Time of its last output; that of its beginning if it has printed nothing.
-    pub last_output: Timestamp,
-}
-
-impl RunningAttempt {
-    /// Describes the attempt in progress, if it runs an agent and a process still holds the loop.
-    fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let running = state.running()?;
-        let story = state.attempted()?;
-        let store = Store::new(&repo.common_dir, &state.change);
-        if !store.is_held() {
-            return None;
-        }
-        let written = seen(&store.attempt_log(&story.id, story.attempt))?
-            .modified()
-            .ok();
-        let printed = written.and_then(|time| Timestamp::try_from(time).ok());
-        Some(Self {
-            pid: store.holder(),
-            agent_pid: running.pid,
-            story: story.id.clone(),
-            attempt: story.attempt,
-            since: running.since,
-            last_output: printed.unwrap_or(running.since).max(running.since),
-        })
-    }
-}
-
-/// A gate that runs before any attempt in a status.
-#[derive(Clone, Debug, Serialize)]
-pub struct GateAtWork {
-    /// The process id of the git-ralph that runs it.
-    pub pid: Option<i32>,
-    /// The gate: a shell command.
-    pub command: String,
-    /// Time of its beginning.
-    pub since: Timestamp,
-}
-
-impl GateAtWork {
-    /// Describes the gate of a process that still holds the loop.
-    fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let gate = state.gate_before_work()?;
-        let store = Store::new(&repo.common_dir, &state.change);
-        store.is_held().then(|| Self {
-            pid: store.holder(),
-            command: gate.command.clone(),
-            since: gate.since,
-        })
-    }
-}
-
-/// A wait for an agent's service in a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Waiting {
-    /// The process id of the git-ralph that waits.
-    pub pid: Option<i32>,
-    /// Time at which it tries again.
-    pub until: Timestamp,
-    /// The agent's words about it.
-    pub reason: Option<String>,
-}
-
-impl Waiting {
-    /// Describes the wait of a process that still holds the loop.
-    fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let until = state.here.waits_until.get().filter(|_| !state.is_running())?;
-        let store = Store::new(&repo.common_dir, &state.change);
-        store.is_held().then(|| Self {
-            pid: store.holder(),
-            until,
-            reason: state.here.waits_for.borrow().clone(),
-        })
-    }
 }
 
 /// A question to the user in a status.
@@ -294,6 +208,7 @@ impl Status {
         }
         if !state.is_live() {
             self.closed = closed(repo, state);
+            self.list_to_name = state.source().to_name(&repo.top, state.change.as_str());
         }
         (self.running, self.waiting) = (running, waiting);
         self.gate = GateAtWork::of(repo, state);
@@ -485,6 +400,7 @@ impl Status {
                 Phase::Finished => "start",
             },
             problem,
+            list_to_name: None,
             way_back: None,
             is_closing: false,
             work_tree_is_gone: false,

@@ -115,6 +115,23 @@ pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, Sour
     }
 }
 
+impl Source {
+    /// Returns what `--stories` has to name to begin with this list again in the repository at `top`; `None` if the name of
+    /// the change leads to it, or commands list the stories.
+    pub fn to_name(&self, top: &Path, change: &str) -> Option<String> {
+        let found = resolve(top, change, &Wanted::default());
+        if self.is_by_command() || found.is_ok_and(|found| found.path == self.path) {
+            return None;
+        }
+        let grouping = match self.grouping {
+            Grouping::Auto => "",
+            Grouping::Item => "#item",
+            Grouping::Group => "#group",
+        };
+        Some(format!("{}{grouping}", self.path))
+    }
+}
+
 /// Returns a list given by `--stories`, relative to the directory `below_top`, with its path from the top.
 pub fn from_directory(top: &Path, below_top: &Path, spec: &str) -> Result<String, SourceError> {
     let (path, _) = Grouping::split(spec);

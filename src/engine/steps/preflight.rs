@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::path::Path;
 
 use crate::agent::Agent;
 use crate::engine::attempt::agent_choice::stand_in;
@@ -144,7 +145,16 @@ async fn refuse_head(context: &Context<'_>, change: &Change, options: &StartOpti
                 take_commands(&mut state, &context.configuration);
                 on_finished_branch(context, &state, options).await
             }
-            None => StartRefusal::OnLoopBranch(change.branch()).into(),
+            None => StartRefusal::OnLoopBranch {
+                branch: change.branch(),
+                // It is relative to the top.
+                stories: options
+                    .settings
+                    .stories
+                    .clone()
+                    .filter(|_| context.below_top == Path::new("")),
+            }
+            .into(),
         });
     }
     if branch.starts_with("refs/heads/") {

@@ -17,12 +17,17 @@ pub enum StartRefusal {
     #[error("HEAD has no commit yet, and --strategy stash needs one")]
     NoCommit
         => "git commit --allow-empty -m 'first commit', or leave out --strategy stash";
-    #[error("HEAD is on {0}, but there is no such loop")]
-    OnLoopBranch(String)
-        => |(branch)| {
+    #[error("HEAD is on {branch}, but there is no such loop")]
+    OnLoopBranch {
+        branch: String,
+        /// The list that the user has named.
+        stories: Option<String>,
+    }
+        => |branch, stories| {
             let change = branch.trim_start_matches("ralph/");
+            let stories: String = stories.iter().map(|list| format!(" --stories {}", typed(list))).collect();
             hint(format!(
-                "git ralph start {change} --resume, or: git checkout <another branch>",
+                "git ralph start {change} --resume{stories}, or: git checkout <another branch>",
                 change = typed(change)
             ))
         };

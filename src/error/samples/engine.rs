@@ -133,7 +133,14 @@ pub(super) fn start() -> Vec<StartRefusal> {
     vec![
         StartRefusal::Unmerged(words(&["a.txt"])),
         StartRefusal::NoCommit,
-        StartRefusal::OnLoopBranch(branch()),
+        StartRefusal::OnLoopBranch {
+            branch: branch(),
+            stories: None,
+        },
+        StartRefusal::OnLoopBranch {
+            branch: branch(),
+            stories: Some("TODO.md".to_owned()),
+        },
         StartRefusal::OnFinishedBranch {
             branch: branch(),
             original: "main".to_owned(),

@@ -426,3 +426,28 @@ fn status_counts_no_story_twice_that_is_open_again() {
     let outcome = sandbox.ralph(&["report", "--json"]).exits(0).json()["outcome"]["text"].clone();
     assert_eq!(outcome, "open: 1 of 3 stories complete, 1 skipped, not running");
 }
+
+#[test]
+fn hints_name_a_list_that_start_does_not_find() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] one\n- [ ] two\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    let start = ["start", "tidy-up", "--stories", "TODO.md#item"];
+    sandbox.ralph(&start).exits(0);
+    sandbox.ralph(&["abort", "tidy-up"]).exits(0);
+    let shown = sandbox.ralph(&["status", "tidy-up"]).exits(0).stdout;
+    let begin = "git ralph start tidy-up --stories 'TODO.md#item'";
+    let line = format!("  (use \"{begin}\" to begin again)\n");
+    assert!(shown.ends_with(&line), "{shown}");
+    let command = begin.replace("git ralph", env!("CARGO_BIN_EXE_git-ralph"));
+    sandbox.cmd("sh").args(["-c", &command]).run().exits(0);
+    // The state is lost.
+    std::fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox
+        .ralph(&start)
+        .exits(1)
+        .says("hint: git ralph start tidy-up --resume --stories 'TODO.md#item', or: ");
+    let resume = ["start", "tidy-up", "--resume", "--stories", "TODO.md#item"];
+    sandbox.ralph(&resume).exits(0);
+}

@@ -1,0 +1,97 @@
+//! What the process that holds a loop does, in the loop's status.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::fs::seen;
+use crate::git::Repo;
+use crate::state::{State, Store};
+
+/// A running attempt in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunningAttempt {
+    /// The process id of the git-ralph that runs it.
+    pub pid: Option<i32>,
+    /// The process id of the agent; null before it is started.
+    pub agent_pid: Option<i32>,
+    /// The story's id.
+    pub story: String,
+    /// The attempt's number.
+    pub attempt: u32,
+    /// Time of its beginning.
+    pub since: Timestamp,
+    /// Time of its last output; that of its beginning if it has printed nothing.
+    pub last_output: Timestamp,
+}
+
+impl RunningAttempt {
+    /// Describes the attempt in progress, if it runs an agent and a process still holds the loop.
+    pub(super) fn of(repo: &Repo, state: &State) -> Option<Self> {
+        let running = state.running()?;
+        let story = state.attempted()?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        if !store.is_held() {
+            return None;
+        }
+        let written = seen(&store.attempt_log(&story.id, story.attempt))?
+            .modified()
+            .ok();
+        let printed = written.and_then(|time| Timestamp::try_from(time).ok());
+        Some(Self {
+            pid: store.holder(),
+            agent_pid: running.pid,
+            story: story.id.clone(),
+            attempt: story.attempt,
+            since: running.since,
+            last_output: printed.unwrap_or(running.since).max(running.since),
+        })
+    }
+}
+
+/// A gate that runs before any attempt in a status.
+#[derive(Clone, Debug, Serialize)]
+pub struct GateAtWork {
+    /// The process id of the git-ralph that runs it.
+    pub pid: Option<i32>,
+    /// The gate: a shell command.
+    pub command: String,
+    /// Time of its beginning.
+    pub since: Timestamp,
+}
+
+impl GateAtWork {
+    /// Describes the gate of a process that still holds the loop.
+    pub(super) fn of(repo: &Repo, state: &State) -> Option<Self> {
+        let gate = state.gate_before_work()?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        store.is_held().then(|| Self {
+            pid: store.holder(),
+            command: gate.command.clone(),
+            since: gate.since,
+        })
+    }
+}
+
+/// A wait for an agent's service in a status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// The process id of the git-ralph that waits.
+    pub pid: Option<i32>,
+    /// Time at which it tries again.
+    pub until: Timestamp,
+    /// The agent's words about it.
+    pub reason: Option<String>,
+}
+
+impl Waiting {
+    /// Describes the wait of a process that still holds the loop.
+    pub(super) fn of(repo: &Repo, state: &State) -> Option<Self> {
+        let until = state.here.waits_until.get().filter(|_| !state.is_running())?;
+        let store = Store::new(&repo.common_dir, &state.change);
+        store.is_held().then(|| Self {
+            pid: store.holder(),
+            until,
+            reason: state.here.waits_for.borrow().clone(),
+        })
+    }
+}
