@@ -41,6 +41,13 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     if only_staged.is_empty() || has_conflict {
         return Ok(());
     }
+    // The user may have committed it.
+    let args = ["--cached", "--name-only", "-z", "HEAD", "--"];
+    let uncommitted = repo.git.cmd("diff-index", args).fields().await?;
+    only_staged.retain(|path| uncommitted.contains(path));
+    if only_staged.is_empty() {
+        return Ok(());
+    }
     let work = open.site().file("staged.index");
     repo.copy_index(&repo.index(), &work)?;
     let tree = repo.git.write_tree(&work).await?;

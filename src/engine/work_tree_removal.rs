@@ -15,6 +15,10 @@ use crate::settings::Settings;
 
 /// Name of the directory in a loop's trash for files of its work tree that no commit has.
 pub(super) const TRASH: &str = "worktree";
+
+/// File in the work tree's git directory: the index that describes what git checks out there.
+const SCRATCH: &str = "removal.index";
+
 /// Returns the directories in the trash that work trees were emptied into: `trash`, and those numbered after it.
 pub(super) fn emptied_into(trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
@@ -27,9 +31,6 @@ pub(super) fn emptied_into(trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     }
     Ok(found)
 }
-
-/// File in the work tree's git directory: the index that describes what git checks out there.
-const SCRATCH: &str = "removal.index";
 
 /// The end of an attempt to remove a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -146,6 +146,17 @@ fn content_that_is_only_staged_between_attempts_is_kept() {
         let kept = sandbox.git(&["show", "refs/ralph/add-login/replaced/1:README.md"]);
         assert_eq!(kept, "staged", "{step:?}");
     }
+    // A commit has it.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.write("README.md", "committed\n");
+    sandbox.git(&["commit", "-qam", "the user's"]);
+    sandbox.write("README.md", "edited since\n");
+    sandbox.step("next", &sandbox.completing("true")).exits(0);
+    assert_eq!(
+        sandbox.git(&["for-each-ref", "refs/ralph/add-login/replaced"]),
+        ""
+    );
     // Git ignored it when the loop began.
     let sandbox = Sandbox::new();
     sandbox.write(".git/info/exclude", "/.env\n");
