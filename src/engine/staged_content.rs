@@ -13,7 +13,11 @@ use crate::refs::KeptRef;
 pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     let (state, repo) = (&open.state, &open.context.repo);
     let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
-    if !state.is_live() || !state.has_branch() || head.branch != state.loop_head().branch {
+    let is_on_branch = state.has_branch() && head.branch == state.loop_head().branch;
+    // What an agent's own session stages is a part of its attempt.
+    let session = state.here.session.as_ref();
+    let is_sessions = session.is_some_and(|session| session.is_heard_at_work(open.settings().idle_timeout));
+    if !state.is_live() || !is_on_branch || is_sessions {
         return Ok(());
     }
     let was = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
@@ -72,12 +76,8 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
 
 /// Returns whether one of the refs that keep what was replaced has this tree.
 async fn is_kept(open: &Loop<'_>, tree: &Oid) -> Result<bool, Error> {
-    let git = &open.context.repo.git;
-    let kept = git.refs(&[&open.change().ralph_ref("replaced/")]).await?;
-    for kept in kept {
-        if git.tree_of(&kept.oid).await.is_ok_and(|kept| kept == *tree) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    let pattern = open.change().ralph_ref("replaced/");
+    let args = ["--format=%(tree)", pattern.as_str()];
+    let kept = open.context.repo.git.cmd("for-each-ref", args).text().await?;
+    Ok(kept.lines().any(|kept| kept == tree.as_str()))
 }

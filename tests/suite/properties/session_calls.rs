@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::session::{answered, complete, hook, prompt, stop_json, told};
+use super::session::{answered, complete, hook, prompt, stop, stop_json, told};
 use crate::support::{COMPLETE, Print, Sandbox};
 
 #[test]
@@ -233,4 +233,19 @@ fn the_directory_of_the_session_may_be_below_the_top() {
     // An attempt may have deleted the directory that it is in.
     input["cwd"] = json!(sandbox.top.join("gone/for/ever"));
     assert!(told(&outside(&input)).contains("3 of 3"));
+}
+
+#[test]
+fn content_that_a_session_stages_is_a_part_of_its_attempt() {
+    let sandbox = Sandbox::started();
+    sandbox.write("x", "done\n");
+    complete(&sandbox);
+    sandbox.write("README.md", "staged\n");
+    sandbox.git(&["add", "README.md"]);
+    sandbox.write("README.md", "edited since\n");
+    stop(&sandbox, "Hm.");
+    assert_eq!(
+        sandbox.git(&["for-each-ref", "refs/ralph/add-login/replaced"]),
+        ""
+    );
 }
