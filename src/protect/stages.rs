@@ -1,5 +1,5 @@
-//! What is done before, after and because of an attempt: each stage names all kinds in order, those that the repository
-//! has once and those of the work tree.
+//! Records before an attempt, repairs after it, and restores because of it: each stage names all kinds in order, those that
+//! the repository has once and those of the work tree.
 //!
 //! The record of the state before an attempt is used once no process of the attempt is alive: to repair what would stop
 //! git from running, and to restore what was moved.
@@ -83,7 +83,7 @@ impl AttemptRecord<'_> {
     /// git is asked for them during the one scan of the work tree.
     pub async fn before_attempt(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
         let (repository, tree) = (self.repository(), self.tree());
-        tree.copy_story_list()?;
+        story_backup::take(self.site, self.source)?;
         let ((), refs) = tokio::try_join!(tree.record_ignored(), repository.refs(known))?;
         tree.settle_hidden()?;
         let held = Held {
@@ -100,6 +100,7 @@ impl AttemptRecord<'_> {
             site: self.site,
             change: self.change,
             has_branch: self.tip == self.change.branch_ref(),
+            since: self.checkpoint.since.into(),
         }
     }
 
@@ -110,7 +111,6 @@ impl AttemptRecord<'_> {
             head: &self.head,
             tip: &self.tip,
             checkpoint: &self.checkpoint,
-            source: self.source,
         }
     }
 
@@ -126,14 +126,13 @@ impl AttemptRecord<'_> {
         repository.give_access(notices);
         tree.make_top(notices)?;
         let changed = self.repair_gits_files(held, notices).await?;
-        let mut removed = repository.remove_stale_locks().await?;
-        removed += self.remove_ref_locks().await?;
+        let removed = repository.remove_stale_locks().await?;
         if changed {
             tree.repair_index(notices).await?;
         } else {
             tree.replace_damaged_index(notices).await?;
         }
-        tree.put_users_index_back().await?;
+        self.site.put_users_index_back().await?;
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
         }
@@ -151,17 +150,10 @@ impl AttemptRecord<'_> {
         let changed = self.repair_gits_files(None, notices).await?;
         tree.forget_unproven()?;
         repository.remove_stale_locks().await?;
-        self.remove_ref_locks().await?;
         tree.replace_damaged_index(notices).await?;
         tree.tell_unproven(notices).await?;
-        tree.put_users_index_back().await?;
+        self.site.put_users_index_back().await?;
         Ok(changed)
-    }
-
-    /// Removes the locks of other refs that the attempt left.
-    async fn remove_ref_locks(&self) -> Result<usize, ProtectError> {
-        let since = self.checkpoint.since.into();
-        self.site.remove_stale_ref_locks(since).await
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.
@@ -277,9 +269,8 @@ impl AttemptRecord<'_> {
         let (repository, tree) = (self.repository(), self.tree());
         repository.forget_refs()?;
         tree.settle_hidden()?;
-        tree.forget_users_index()?;
         ControlFiles::forget(self.site)?;
-        tree.forget_story_list()
+        self.site.forget_attempt()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The record of a repository that is taken before an attempt, for all of its work trees.
 
+use std::time::SystemTime;
+
 use super::{ControlFiles, UserRefs, access, linked_work_trees, pipes, stash_list};
 use crate::events::Notices;
 use crate::git::GitError;
@@ -15,6 +17,8 @@ pub(in crate::protect) struct RepositoryRecord<'a> {
     pub change: &'a Change,
     /// True if the checkpoints hang on the loop's own branch.
     pub has_branch: bool,
+    /// The time at which the attempt began.
+    pub since: SystemTime,
 }
 
 impl RepositoryRecord<'_> {
@@ -32,9 +36,11 @@ impl RepositoryRecord<'_> {
         ControlFiles::save(self.site)
     }
 
-    /// Removes the locks that no process holds; returns their number.
+    /// Removes the locks that no process holds, those of other refs only if they came since the attempt began; returns their
+    /// number.
     pub async fn remove_stale_locks(&self) -> Result<usize, ProtectError> {
-        self.site.remove_stale_locks(self.change).await
+        let removed = self.site.remove_stale_locks(self.change).await?;
+        Ok(removed + self.site.remove_stale_ref_locks(self.since).await?)
     }
 
     /// Removes the locks that no process holds after `who`, and reports it.

@@ -7,14 +7,13 @@ use super::own_position::OwnPosition;
 use super::savepoint::Savepoint;
 use super::{
     damaged_index, foreign_filters, hidden_files, ignored_files, index_flags, inner_git_files, pipes,
-    story_backup, submodules, users_index,
+    submodules, users_index,
 };
 use crate::events::Notices;
 use crate::fs::{Below, may_exist};
 use crate::git::Head;
 use crate::protect::records::Records;
 use crate::protect::{ProtectError, Site};
-use crate::stories::Source;
 
 /// The part of the record of a work tree that decides what git runs after the attempt, as this process holds it.
 pub(in crate::protect) struct HeldOfTree {
@@ -50,16 +49,9 @@ pub(in crate::protect) struct TreeRecord<'a> {
     pub tip: &'a str,
     /// The checkpoint at the beginning of the attempt.
     pub checkpoint: &'a Savepoint,
-    /// The source of the stories.
-    pub source: &'a Source,
 }
 
 impl TreeRecord<'_> {
-    /// Copies the story list.
-    pub fn copy_story_list(&self) -> Result<(), ProtectError> {
-        story_backup::take(self.site, self.source)
-    }
-
     /// Records the files that git ignores, and everything else that it does not track. One scan of the work tree.
     pub async fn record_ignored(&self) -> Result<(), ProtectError> {
         ignored_files::record(self.site).await
@@ -142,11 +134,6 @@ impl TreeRecord<'_> {
         pipes::clear(self.site, self.checkpoint.since.into(), notices)
     }
 
-    /// Puts the index of a user back who has one beside the loop's.
-    pub async fn put_users_index_back(&self) -> Result<(), ProtectError> {
-        self.site.put_users_index_back().await
-    }
-
     /// Reports the ignored files that the attempt deleted.
     pub fn tell_deleted(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
         ignored_files::tell_deleted(self.site, notices)
@@ -160,15 +147,5 @@ impl TreeRecord<'_> {
         notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         hidden_files::leave_out(self.site, known, rules, notices).await
-    }
-
-    /// Forgets the index of a user who has one beside the loop's.
-    pub fn forget_users_index(&self) -> Result<(), ProtectError> {
-        self.site.forget_users_index()
-    }
-
-    /// Forgets the copy of the story list.
-    pub fn forget_story_list(&self) -> Result<(), ProtectError> {
-        story_backup::forget(self.site)
     }
 }

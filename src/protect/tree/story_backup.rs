@@ -23,7 +23,7 @@ const BEFORE: &str = "stories.copy";
 const JUDGED: &str = "stories.judged";
 
 /// Copies the list before an attempt. The copy is complete or absent.
-pub(super) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
+pub(in crate::protect) fn take(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     if source.is_by_command() {
         return Ok(());
     }

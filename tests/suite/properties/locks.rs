@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 /// Where the lock of a living git is: a `git commit -a` that waits for its editor.
 fn with_commit_in_editor<T>(sandbox: &Sandbox, meanwhile: impl FnOnce() -> T) -> T {
@@ -166,4 +166,16 @@ fn locks_of_other_refs_that_an_attempt_left_are_removed() {
     assert!(old.exists());
     sandbox.ralph(&["abort"]).exits(0);
     sandbox.git(&["commit", "-q", "--allow-empty", "-m", "on main"]);
+}
+
+#[test]
+fn locks_of_other_refs_that_a_gate_left_are_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", ">.git/refs/heads/main.lock");
+    sandbox.ralph(&["start", CHANGE, "--allow-red"]).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("echo x >x"))
+        .exits(0)
+        .says("locks were left in the repository during a gate; they are removed");
+    assert!(!sandbox.top.join(".git/refs/heads/main.lock").exists());
 }
