@@ -50,7 +50,7 @@ pub enum Turn {
     AllHeld,
 }
 
-/// What a queue says of a change that is left.
+/// The standing of a change that is left in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// A run can take it, and continues its loop.
@@ -224,12 +224,14 @@ impl Schedule {
     }
 }
 
-/// Returns the worst exit code of changes: that of one that needs the user, else that of one without retries left.
+/// Returns the worst exit code of changes: that of one that needs the user, else that of one without retries left, else that
+/// of one with skipped stories.
 fn worst(exits: impl Iterator<Item = Exit>) -> Option<Exit> {
     exits.max_by_key(|exit| match exit {
         Exit::Done => 0,
-        Exit::RetriesSpent => 1,
-        _ => 2,
+        Exit::NoStory => 1,
+        Exit::RetriesSpent => 2,
+        _ => 3,
     })
 }
 

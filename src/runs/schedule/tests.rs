@@ -23,7 +23,7 @@ fn any_end() -> impl Strategy<Value = (End, Exit)> {
     ])
 }
 
-/// What becomes of a change while the run looks away.
+/// The fate of a change while the run does not look.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Is(Standing),
@@ -203,7 +203,7 @@ proptest! {
                 return Ok(());
             }
         }
-        // Nobody else does anything from here on.
+        // No other run does anything from here on.
         for fate in run.world.values_mut() {
             if let Fate::Is(standing @ Standing::Held) = fate {
                 *standing = Standing::HeldByLiving;
@@ -280,4 +280,10 @@ fn run_of_a_queue_ends_with_the_worst_exit_code() {
     schedule.pass_over(&change(1), Exit::RetriesSpent);
     let held = [(change(2), Standing::HeldByLiving)];
     assert_eq!(schedule.choose(&held, 0), Turn::Done(Exit::Signal(15)));
+    // A story that failed is worse than one that the user skipped.
+    let mut schedule = Schedule::of_queue();
+    for exit in [Exit::RetriesSpent, Exit::NoStory, Exit::Done] {
+        schedule.note(&change(0), End::Closed, exit);
+    }
+    assert_eq!(schedule.choose(&[], 0), Turn::Done(Exit::RetriesSpent));
 }
