@@ -92,7 +92,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Ok(ended?.exit)
 }
 
-/// What was typed for a run, and where it is shown.
+/// Holds what was typed for a run, and the screen that shows it.
 pub(super) struct Typed<'a> {
     pub(super) screen: Screen,
     pub(super) args: &'a Args,

@@ -1,4 +1,4 @@
-//! What the process that holds a loop does, in the loop's status.
+//! Reports in a loop's status what the process that holds the loop does.
 
 use jiff::Timestamp;
 use serde::Serialize;

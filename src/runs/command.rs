@@ -1,4 +1,4 @@
-//! What a run needs of the command that began it.
+//! Names what a run needs of the command that began it.
 
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions};
 use crate::error::Error;

@@ -17,7 +17,7 @@ use crate::paths::first_few;
 use crate::refs::KeptRef;
 use crate::state::{EndStep, Intent, RevertPlan, State};
 
-/// What was done since a step was cut off, and the rest of it would take away.
+/// Holds what was done since a step was cut off, and what the rest of that step would take away.
 pub(crate) struct Edits {
     /// The work tree, if files of it were edited.
     tree: Option<Oid>,

@@ -1,4 +1,4 @@
-//! What the repository has once, whatever the number of its work trees.
+//! Protects what the repository has once, whatever the number of its work trees.
 //!
 //! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory.
 //! - `user_refs`: all refs but the loop's branch; `stash_list`: the entries of the stash.

@@ -1,4 +1,4 @@
-//! What one work tree has: what an attempt can do to it, and how it comes back.
+//! Protects what one work tree has, and restores it after an attempt.
 //!
 //! - `record` takes the record before an attempt, and repairs by it.
 //! - `savepoint`: the states that it can be restored to; `moment`: which of them a record describes.

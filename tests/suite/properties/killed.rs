@@ -122,14 +122,15 @@ fn the_hooks_that_git_ralph_installed_come_back() {
     assert!(!sandbox.top.join(".git/commondir").exists());
 }
 
-/// Ends git-ralph in place of a git whose arguments match this pattern of a shell, once.
-fn kill_at(sandbox: &Sandbox, pattern: &str) {
+/// Ends git-ralph in place of a git whose arguments match this pattern of a shell, or right after that git, once.
+fn kill_at(sandbox: &Sandbox, pattern: &str, is_after: bool) {
     let armed = sandbox.notes.join("armed");
     fs::write(&armed, "").unwrap();
+    let git = sandbox.git_program().display().to_string();
     let body = format!(
-        "case \" $* \" in {pattern}) if rm {} 2>/dev/null; then kill -9 $PPID; exit 1; fi;; esac\nexec {} \"$@\"",
-        armed.display(),
-        sandbox.git_program().display()
+        "case \" $* \" in {pattern}) if rm {} 2>/dev/null; then {is_after} && {git} \"$@\"; kill -9 $PPID; exit 1; fi;; esac\n\
+         exec {git} \"$@\"",
+        armed.display()
     );
     sandbox.install("git", &body);
 }
@@ -143,7 +144,7 @@ fn status_keeps_a_commit_made_since_a_killed_finish() {
         .step("next", &sandbox.completing("echo new >new"))
         .exits(0);
     // HEAD is back, and the index is not.
-    kill_at(&sandbox, "*\" read-tree \"*|*\" update-index \"*");
+    kill_at(&sandbox, "*\" read-tree \"*|*\" update-index \"*", false);
     sandbox.direct(&["finish", "--cleanup"]).run().exits(137);
     fs::remove_file(sandbox.outside("programs/git")).unwrap();
     sandbox.git(&["add", "-A"]);
@@ -170,7 +171,7 @@ fn status_shows_a_killed_finish_that_cannot_go_on() {
     sandbox
         .step("next", &sandbox.completing("echo x >>README.md"))
         .exits(0);
-    kill_at(&sandbox, "*\" read-tree \"*\" -u \"*");
+    kill_at(&sandbox, "*\" read-tree \"*\" -u \"*", false);
     sandbox.direct(&["finish", "--cleanup", CHANGE]).run().exits(137);
     fs::remove_file(sandbox.outside("programs/git")).unwrap();
     let before = sandbox.read("README.md");
@@ -191,7 +192,7 @@ fn a_commit_made_since_a_killed_step_is_kept_and_blocks_nothing() {
     for step in ["checkpoint", "revert"] {
         let sandbox = Sandbox::new();
         sandbox.start();
-        kill_at(&sandbox, &format!("*\" update-ref \"*\"ralph: {step}\"*"));
+        kill_at(&sandbox, &format!("*\" update-ref \"*\"ralph: {step}\"*"), false);
         let agent = match step {
             "checkpoint" => sandbox.completing("echo new >new"),
             _ => sandbox.failing("echo new >new"),
@@ -227,17 +228,11 @@ fn files_that_an_attempt_hid_are_in_the_trash_after_a_killed_revert() {
         let sandbox = Sandbox::new();
         sandbox.ralph(&[&["start", CHANGE], options].concat()).exits(0);
         let agent = sandbox.failing("echo hidden >notes.txt; echo '*.txt' >>.gitignore; echo x >>README.md");
-        let git = sandbox.git_program().display().to_string();
-        let armed = sandbox.notes.join("armed");
-        fs::write(&armed, "").unwrap();
         // The rule is gone, and the file is not in the trash yet.
-        sandbox.install(
-            "git",
-            &format!(
-                "case \" $* \" in *\" checkout-index \"*|*\" read-tree \"*\" -u \"*) if rm {} 2>/dev/null; then
-                {git} \"$@\"; kill -9 $PPID; exit 1; fi;; esac\nexec {git} \"$@\"",
-                armed.display()
-            ),
+        kill_at(
+            &sandbox,
+            "*\" checkout-index \"*|*\" read-tree \"*\" -u \"*",
+            true,
         );
         sandbox.direct(&["next", "--", &agent]).run().exits(137);
         fs::remove_file(sandbox.outside("programs/git")).unwrap();
