@@ -14,7 +14,8 @@
 //! the last one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
 //! (`sentence.rs`): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
-//! what follows the tag takes it back. Thoughts (`thoughts.rs`) and learnings are cut out before anything is searched.
+//! what follows the tag takes it back. A `CONTINUE` that counts says that work is left, whatever else completes the story.
+//! Thoughts (`thoughts.rs`) and learnings are cut out before anything is searched.
 //!
 //! This module must not know which agent speaks, nor what a promise leads to.
 
@@ -174,6 +175,8 @@ struct Message {
     alone: Option<Promise>,
     /// The first text after that promise.
     after: Vec<u8>,
+    /// The work that is left, as the last promise to continue on a line of its own names it.
+    left: Option<String>,
     /// True if a failure has come after the completion that stands last on a line of its own.
     vetoed: bool,
     /// True if a failure was begun before that completion and never closed.
@@ -220,6 +223,7 @@ impl Message {
             line: Line::default(),
             alone: None,
             after: Vec::new(),
+            left: None,
             vetoed: false,
             in_failure: false,
             ending: None,
@@ -347,6 +351,7 @@ impl Message {
         let before = &window[..open];
         let completes = promise == Ok(Promise::Complete);
         match (promise, alone) {
+            (Ok(Promise::Continue(left)), true) => self.left = Some(left),
             (Ok(_), true) if completes && denies_before(before) => {
                 self.stray = Heard::Denied;
                 self.alone = self.alone.take().filter(|promise| *promise != Promise::Complete);
@@ -414,7 +419,11 @@ impl Message {
         if self.tag.is_single && self.said == [true; 2] {
             return Heard::Unknown(format!("{} and {}", self.tag.complete, self.tag.failed));
         }
-        match (self.alone, self.ending) {
+        let (ending, left) = match self.ending {
+            Some(Promise::Continue(left)) => (None, Some(left)),
+            ending => (ending, self.left),
+        };
+        let heard = match (self.alone, ending) {
             (Some(Promise::Complete), Some(failed @ Promise::Failed(_))) if self.vetoed => {
                 Heard::Promise(failed)
             }
@@ -424,6 +433,10 @@ impl Message {
             },
             (Some(Promise::Complete), _) if denies_after(&self.after, self.output) => Heard::Denied,
             (alone, ending) => alone.or(ending).map_or(self.stray, Heard::Promise),
+        };
+        match (heard, left) {
+            (heard, None) | (heard @ Heard::Promise(Promise::Failed(_)), _) => heard,
+            (_, Some(left)) => Heard::Promise(Promise::Continue(left)),
         }
     }
 }

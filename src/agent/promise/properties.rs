@@ -10,6 +10,7 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
         "</promise>",
         "COMPLETE",
         "FAILED",
+        "CONTINUE",
         ": no",
         "<promise>COMPLETE</promise>",
         "<pro",
@@ -45,8 +46,25 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+const MORE: &str = "<promise>CONTINUE: x</promise>";
+
 /// Finds the promise by the same rules, for one-line tags in text without escapes, as plainly as can be.
 fn plainly(text: &str) -> Option<Promise> {
+    let marks = [' ', '`', '-', '\n', '\u{200b}', '\u{a0}'];
+    let is_alone = |line: &str| {
+        let line = line.trim_matches(marks);
+        // The same tag may stand there twice.
+        !line.is_empty() && line.replace(MORE, "").is_empty()
+    };
+    let is_left = text.lines().any(is_alone) || text.trim_end_matches(marks).ends_with(MORE);
+    match plainly_without_more(text) {
+        Some(Promise::Failed(reason)) => Some(Promise::Failed(reason)),
+        _ if is_left => Some(Promise::Continue("x".into())),
+        promise => promise,
+    }
+}
+
+fn plainly_without_more(text: &str) -> Option<Promise> {
     let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
     let own = |line: &str| {
         let line = line.trim_matches(marks);
@@ -105,7 +123,7 @@ proptest! {
 
     #[test]
     fn scanner_agrees_with_the_plain_rules(parts in prop::collection::vec(prop::sample::select(vec![
-        "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", "\n", "\n", " ", "`", "- ", "word", "\u{200b}", "\u{a0}",
+        "<promise>COMPLETE</promise>", "<promise>FAILED: no</promise>", MORE, "\n", "\n", " ", "`", "- ", "word", "\u{200b}", "\u{a0}",
     ]), 0..12)) {
         let text = parts.concat();
         let mut scanner = PromiseScanner::new("");

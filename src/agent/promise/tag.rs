@@ -38,6 +38,8 @@ pub struct Tag {
     /// The word that speaks for the work, and the one that speaks against it.
     pub(super) complete: &'static str,
     pub(super) failed: &'static str,
+    /// The word for work that is left, if the tag may hold it.
+    pub(super) left: Option<&'static str>,
     /// True if a message that holds both words says nothing.
     pub(super) is_single: bool,
     /// The word that must follow the verdict, and that only the prompt has.
@@ -53,6 +55,7 @@ impl Tag {
         close: b"</promise>",
         complete: "COMPLETE",
         failed: "FAILED",
+        left: Some("CONTINUE"),
         is_single: false,
         nonce: None,
         is_strict: false,
@@ -63,6 +66,7 @@ impl Tag {
         close: b"</verdict>",
         complete: "ACCEPT",
         failed: "REJECT",
+        left: None,
         is_single: true,
         nonce: None,
         is_strict: false,
@@ -99,6 +103,8 @@ pub enum Promise {
     Complete,
     /// The story could not be done; the reason is trimmed and may be empty.
     Failed(String),
+    /// Work is left for another process; what it is, is trimmed and may be empty.
+    Continue(String),
 }
 
 /// Returns true if a failure is begun in `text`.
@@ -160,12 +166,22 @@ pub(super) fn read(tag: Tag, inner: &[u8]) -> Result<Promise, String> {
     if behind(tag, &inner, tag.complete) == Some("") {
         return Ok(Promise::Complete);
     }
-    match behind(tag, &inner, tag.failed) {
-        Some("") => Ok(Promise::Failed(String::new())),
-        Some(rest) if rest.starts_with(':') => {
-            let reason = rest[1..].trim().replace("\r\n", "\n");
-            Ok(Promise::Failed(unframed(&reason)))
+    if let Some(reason) = text_behind(tag, &inner, tag.failed) {
+        return Ok(Promise::Failed(reason));
+    }
+    match tag.left.and_then(|word| text_behind(tag, &inner, word)) {
+        Some(left) => Ok(Promise::Continue(left)),
+        None => Err(inner.chars().take(UNKNOWN_CHARS).collect()),
+    }
+}
+
+/// Returns the text that follows this word and a colon inside a tag; it is empty if nothing follows.
+fn text_behind(tag: Tag, inner: &str, word: &str) -> Option<String> {
+    match behind(tag, inner, word)? {
+        "" => Some(String::new()),
+        rest => {
+            let text = rest.strip_prefix(':')?.trim().replace("\r\n", "\n");
+            Some(unframed(&text))
         }
-        _ => Err(inner.chars().take(UNKNOWN_CHARS).collect()),
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Judgement {
     pub advice: Option<String>,
     /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,
+    /// The work that is left, in the agent's words, if it asked for another process.
+    pub left: Option<String>,
     /// True if the agent printed no promise, and gates or a reviewer speak for its work alone.
     pub unpromised: bool,
     /// True if an error of git-ralph's own ended the attempt.
@@ -75,6 +77,19 @@ impl Judgement {
         }
     }
 
+    /// Returns the judgement that work is left: no promise that the story is done.
+    fn left(left: &str, exit: &str) -> Self {
+        let colon = if left.is_empty() { "" } else { ": " };
+        Self {
+            left: Some(left.to_owned()),
+            wrong_form: true,
+            ..Self::new(
+                Verdict::NoSignal,
+                format!("the agent printed CONTINUE{exit}{colon}{left}"),
+            )
+        }
+    }
+
     /// Returns the judgement that a signal asked git-ralph to stop.
     pub fn interrupted(signal: i32) -> Self {
         Self {
@@ -104,6 +119,7 @@ impl Judgement {
             signal: None,
             advice: None,
             wrong_form: false,
+            left: None,
             unpromised: false,
             is_own_error: false,
             unreviewed: None,
@@ -168,6 +184,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
             Judgement::new(Verdict::Failed, "the agent gave no reason")
         }
         Heard::Promise(Promise::Failed(reason)) => Judgement::new(Verdict::Failed, reason.clone()),
+        Heard::Promise(Promise::Continue(left)) => Judgement::left(left, &exit),
         heard => no_signal(heard, &exit, &last_line),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::agent::decode::Report;
 use crate::agent::process::Ending;
-use crate::agent::promise::{Heard, Promise};
+use crate::agent::promise::Heard;
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::verdict::judge;
 use crate::prompt::review::harmless;
@@ -83,7 +83,7 @@ fn unheard(ending: &Ending, report: &Report) -> String {
         Heard::InJson => "it printed JSON of a format that git-ralph does not know".to_owned(),
         Heard::NoNonce => NO_NONCE.to_owned(),
         Heard::Unknown(text) => format!("its verdict was '{text}', which is neither ACCEPT nor REJECT"),
-        Heard::Nothing | Heard::Promise(Promise::Complete | Promise::Failed(_)) => "it said none".to_owned(),
+        Heard::Nothing | Heard::Promise(_) => "it said none".to_owned(),
     };
     let exit = exit(ending).unwrap_or_default();
     let last = report.last_line.as_ref().filter(|_| !exit.is_empty());
