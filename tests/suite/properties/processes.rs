@@ -178,7 +178,9 @@ fn next_names_processes_left_by_a_killed_git_ralph() {
         r#"env -i PATH="$PATH" setsid sh -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 1000' "$notes" &
 while [ ! -e "$notes/pid" ]; do :; done
 while ! grep -q '^pid' .git/ralph/add-login.toml; do :; done
-kill -9 $PPID $(ps -o ppid= -p $PPID)
+# Stopped, it does not see the runner's end before its own.
+git_ralph=$(ps -o ppid= -p $PPID)
+kill -STOP $git_ralph; kill -9 $PPID $git_ralph
 exec sleep 1000"#,
     );
     sandbox.direct(&["next", CHANGE, "--", &agent]).run().exits(137);
