@@ -119,7 +119,7 @@ impl AttemptRecord<'_> {
     /// is missing if another process took the record.
     pub async fn after_attempt(
         &self,
-        held: Option<Held>,
+        held: Option<&Held>,
         notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let (repository, tree) = (self.repository(), self.tree());
@@ -226,16 +226,20 @@ impl AttemptRecord<'_> {
     /// installed from the copy in the slot.
     async fn repair_gits_files(
         &self,
-        held: Option<Held>,
+        held: Option<&Held>,
         notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let (site, trash) = (self.site, self.control_trash());
+        let copy;
         let (before, inner) = match held {
             Some(held) => {
                 let inner = held.tree.put_back(site, ATTEMPT, &trash, notices)?;
-                (Some(held.control), Some(inner))
+                (Some(&held.control), Some(inner))
             }
-            None => (ControlFiles::load(site)?, None),
+            None => {
+                copy = ControlFiles::load(site)?;
+                (copy.as_ref(), None)
+            }
         };
         let Some(before) = before else {
             self.tree()
@@ -244,7 +248,7 @@ impl AttemptRecord<'_> {
             return Ok(false);
         };
         let changed = self
-            .put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
+            .put_files_back(before, &self.checkpoint, ATTEMPT, notices)
             .await?;
         if let Some(inner) = inner {
             inner.settle(site).await?;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::backoff::Unavailable;
 use crate::agent::decode::{Fault, FaultKind, Report};
 use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
@@ -40,18 +41,18 @@ pub(crate) struct Judgement {
     pub unpromised: bool,
     /// True if an error of git-ralph's own ended the attempt.
     pub is_own_error: bool,
-    /// The reason why the work could not be reviewed, if that is why it is not accepted.
-    pub unreviewed: Option<Unreviewed>,
+    /// The reason why the work could not be judged, if that is why it is not accepted.
+    pub unjudged: Option<Unjudged>,
 }
 
-/// The reason why work could not be reviewed.
+/// The reason why work could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unreviewed {
+pub(crate) enum Unjudged {
     /// The reviewer of this name gave no verdict.
     NoVerdict(String),
-    /// Its service cannot answer for longer than a limit allows, described by the text.
+    /// A limit of the loop is reached, or a service cannot answer for longer than one allows; the text says which.
     Limited(String),
-    /// `git ralph stop` ended the wait for its service.
+    /// `git ralph stop` ended the attempt between two rounds, or the wait for a service.
     Asked,
 }
 
@@ -109,6 +110,25 @@ impl Judgement {
         }
     }
 
+    /// Returns the judgement of work that cannot be judged now; the attempt does not count.
+    pub fn unjudged(why: Unjudged, reason: impl Into<String>) -> Self {
+        Self {
+            unjudged: Some(why),
+            ..Self::new(Verdict::Interrupted, reason)
+        }
+    }
+
+    /// Returns what is known of the agent's service if it did not answer.
+    pub fn unavailable(&self) -> Option<Unavailable> {
+        let is_away =
+            matches!(self.verdict, Verdict::RateLimited | Verdict::Overloaded) && self.unjudged.is_none();
+        is_away.then(|| Unavailable {
+            reason: self.reason.clone().unwrap_or_else(|| self.verdict.to_string()),
+            retry_after: self.retry_after,
+            waited: self.waited,
+        })
+    }
+
     /// Returns a judgement without a reason.
     pub fn bare(verdict: Verdict) -> Self {
         Self {
@@ -122,7 +142,7 @@ impl Judgement {
             left: None,
             unpromised: false,
             is_own_error: false,
-            unreviewed: None,
+            unjudged: None,
         }
     }
 }

@@ -72,8 +72,9 @@ async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<Begun, Error>
 pub(crate) async fn conclude_by_hand(
     open: &mut Loop<'_>,
     outcome: Outcome,
-    begun: Begun,
+    mut begun: Begun,
 ) -> Result<StepEnd, Error> {
+    attempt::after_agent(open, &mut begun, outcome.is_of_agent()).await?;
     match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Ok(end),
         // No agent has run whose service could be limited.

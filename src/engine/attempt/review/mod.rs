@@ -23,7 +23,7 @@ use super::backoff::{Backoff, Unavailable, Waited, wait_for_service};
 use super::begun::Begun;
 use super::gates::judged;
 use super::outcome::{Outcome, Spent};
-use super::verdict::{Judgement, Unreviewed};
+use super::verdict::{Judgement, Unjudged};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
 use crate::names::{OUTPUT, Oid};
@@ -173,14 +173,14 @@ async fn wait(
 ) -> Result<Option<Judgement>, Error> {
     let reason = words_of_reviewer(&unavailable);
     let ended = |why| Judgement {
-        unreviewed: Some(why),
+        unjudged: Some(why),
         ..Judgement::new(Verdict::RateLimited, reason)
     };
     Ok(
         match wait_for_reviewer(open, backoff, unavailable, settings).await? {
             Waited::Over => None,
-            Waited::TooLong(why) => Some(ended(Unreviewed::Limited(why))),
-            Waited::Asked => Some(ended(Unreviewed::Asked)),
+            Waited::TooLong(why) => Some(ended(Unjudged::Limited(why))),
+            Waited::Asked => Some(ended(Unjudged::Asked)),
             Waited::Interrupted(signal) => Some(Judgement::interrupted(signal)),
         },
     )
@@ -221,8 +221,5 @@ fn rejected(name: &str, words: &str) -> Judgement {
 
 /// Returns the judgement of work about which nothing is known: it is not accepted, and the attempt is not to blame.
 fn unreviewed(name: &str, why: &str) -> Judgement {
-    Judgement {
-        unreviewed: Some(Unreviewed::NoVerdict(name.to_owned())),
-        ..Judgement::new(Verdict::Interrupted, why)
-    }
+    Judgement::unjudged(Unjudged::NoVerdict(name.to_owned()), why)
 }

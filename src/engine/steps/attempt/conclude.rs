@@ -1,15 +1,13 @@
 //! Concludes an attempt after the agent's verdict: a checkpoint, or back to the last one.
 
 use super::accept::{Base, decide};
-use super::put_right::put_right;
 use super::{limits, list, message, refused_complete};
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::unpromised;
-use crate::engine::attempt::verdict::{Judgement, Unreviewed};
-use crate::engine::position::refuse_branch_in_the_way;
+use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
@@ -18,7 +16,6 @@ use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, unmarked
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::protect::Held;
 use crate::settings::{RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::Story;
@@ -56,15 +53,12 @@ pub(crate) enum Concluded {
     Broken(AttemptRefusal),
 }
 
-/// Concludes an attempt: makes a checkpoint, or goes back to the last one.
+/// Concludes an attempt after which the repository was put right: makes a checkpoint, or goes back to the last one.
 pub(crate) async fn conclude(
     open: &mut Loop<'_>,
     mut outcome: Outcome,
     mut begun: Begun,
 ) -> Result<Concluded, Error> {
-    repair(open, begun.facts.held.take()).await?;
-    let of_agent = outcome.is_of_agent();
-    put_right(open, &begun.story.id, begun.number, of_agent, &mut begun.facts).await?;
     unpromised::judge(open, &mut outcome, &begun.settings).await?;
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     let decided = decide(open, &mut outcome, &mut begun, is_persons_word);
@@ -181,17 +175,6 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
     all.chain(review).collect()
 }
 
-/// Repairs anything that would stop git from running. No process of the attempt is alive.
-async fn repair(open: &Loop<'_>, held: Option<Held>) -> Result<(), Error> {
-    let record = open.attempt_record();
-    if record.after_attempt(held, open).await? {
-        // If they were read before, they may have been the agent's.
-        open.context.configuration.hooks.replace(None);
-    }
-    open.switch_off_foreign_filters().await?;
-    refuse_branch_in_the_way(&open.context.repo, &open.state)
-}
-
 /// Returns the text about this attempt for the next one. If nothing was promised, there is nothing to say about the
 /// work: the story is just repeated.
 fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
@@ -233,21 +216,20 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
     let Some(current) = open.state.current().cloned() else {
         return Err(StepRefusal::WrongPhase(open.change().to_string()).into());
     };
+    let unavailable = judgement.unavailable();
     let Judgement {
         verdict,
         reason,
-        retry_after,
-        waited,
         signal,
         advice,
-        unreviewed,
+        unjudged,
         is_own_error,
         ..
     } = judgement;
-    match unreviewed {
-        Some(Unreviewed::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
-        Some(Unreviewed::Asked) => return Ok(Concluded::End(StepEnd::Asked)),
-        Some(Unreviewed::NoVerdict(reviewer)) => {
+    match unjudged {
+        Some(Unjudged::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
+        Some(Unjudged::Asked) => return Ok(Concluded::End(StepEnd::Asked)),
+        Some(Unjudged::NoVerdict(reviewer)) => {
             return Err(AttemptRefusal::NoVerdict {
                 change: open.change().to_string(),
                 log: numbers::log_of(open, &current.id, current.attempt),
@@ -262,12 +244,10 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         }
         None => {}
     }
+    if let Some(unavailable) = unavailable {
+        return Ok(Concluded::Unavailable(unavailable));
+    }
     match (verdict, signal) {
-        (Verdict::RateLimited | Verdict::Overloaded, _) => Ok(Concluded::Unavailable(Unavailable {
-            reason: reason.unwrap_or_else(|| verdict.to_string()),
-            retry_after,
-            waited,
-        })),
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
         (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => {
             let refusal = AttemptRefusal::AgentUnable {

@@ -1,5 +1,6 @@
 //! The steps `next` and `retry`: one attempt at a story, from the checks before it to its checkpoint, or back.
 //!
+//! - `agent` chooses the agent: the usual one, or the one that takes its place.
 //! - `begin` chooses the story, and records what the attempt can touch.
 //! - `put_right` puts the repository right after it, as after a kill.
 //! - `accept` leads from a promise to a checkpoint, or back; `message` is about what the checkpoint rests on.
@@ -9,6 +10,7 @@
 //! - `limits` decides whether there is another attempt; `stopped` notes why there is none.
 
 mod accept;
+mod agent;
 mod begin;
 mod conclude;
 pub(crate) mod limits;
@@ -20,13 +22,9 @@ mod put_right;
 mod refused_complete;
 mod stopped;
 
-use std::ffi::OsString;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::manual_edits::commit_manual_edits;
-use crate::agent::Agent;
-use crate::engine::attempt::agent_choice::{stand_in, usual_agent};
 use crate::engine::attempt::backoff::{self, Backoff, Waited};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -37,29 +35,17 @@ use crate::engine::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories}
 use crate::error::Error;
 use crate::events::{News, Watching};
 use crate::paths::first_few;
-use crate::settings::{Settings, to_std};
-use crate::stories::Story;
+use crate::settings::to_std;
 
+pub use agent::AttemptOptions;
+use agent::{Which, require_agent, tell_fallback};
 pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude};
-pub(crate) use put_right::put_right;
+pub(crate) use put_right::{after_agent, put_right};
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
 pub use stopped::{BY_REQUEST, at_limit, by_signal};
-
-/// Options of a step on the command line.
-#[derive(Clone, Debug, Default)]
-pub struct AttemptOptions {
-    /// The agent given after `--`.
-    pub agent: Vec<OsString>,
-    /// The settings for this step.
-    pub settings: Settings,
-    /// Number of attempts that this command has begun before.
-    pub started: u32,
-    /// True to go on although an agent's own session works on the loop.
-    pub force: bool,
-}
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
 /// agent's service did not answer are repeated.
@@ -161,19 +147,6 @@ async fn attempt_until_answered(
     }
 }
 
-/// The agent of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    /// That of the settings or of the command line, for a first attempt or a retry.
-    Usual,
-    /// That of `ralph.fallbackAgent`.
-    Fallback,
-}
-
-fn tell_fallback(open: &Loop<'_>, why: &str) {
-    open.tell(format!("{why}; ralph.fallbackAgent takes the attempt"));
-}
-
 /// Refuses an attempt while an agent's own session works on the loop: two writers in one work tree spoil each other's
 /// work.
 fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
@@ -230,33 +203,14 @@ async fn attempt_once(
     let text = prompt_text(open, &listing, &story, settings)?;
     review::require_usable(open, &story, settings)?;
     let facts = take_record(open, &story.id, settings).await?;
-    let begun = Begun {
+    let mut begun = Begun {
         facts,
         ..begin(open, step, (listing, story), Some(&agent), settings)?
     };
     let outcome = agent_run::run_agent(open, &agent, &begun, &text, &confined).await?;
+    after_agent(open, &mut begun, true).await?;
     if !outcome.never_began() && !agent.format.tells_no_cost() {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
     }
     conclude(open, outcome, begun).await
-}
-
-fn require_agent(
-    open: &Loop<'_>,
-    step: Step,
-    story: &Story,
-    options: &AttemptOptions,
-    which: Which,
-) -> Result<Agent, Error> {
-    let command = if step == Step::Retry { "retry" } else { "next" };
-    let (top, settings) = (&open.context.repo.top, &options.settings);
-    let agent = match which {
-        Which::Fallback => stand_in(settings, top),
-        Which::Usual => usual_agent(&open.state, story, &options.agent, settings, top),
-    };
-    let agent = agent.ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
-    match AttemptRefusal::of_missing(&agent.command, top) {
-        Some(missing) => Err(missing.into()),
-        None => Ok(agent),
-    }
 }

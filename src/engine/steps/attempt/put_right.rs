@@ -1,11 +1,33 @@
 //! Puts the repository right after an attempt, before anything judges or keeps what it left. Its verdict and the death of
 //! git-ralph both come here.
 
+use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::{ATTEMPT, Facts};
+use crate::engine::position::refuse_branch_in_the_way;
 use crate::engine::steps::revert;
 use crate::engine::{Loop, guard_rail, watch};
 use crate::error::Error;
 use crate::names::ref_component;
+use crate::protect::Held;
+
+/// Repairs what would stop git, and puts the repository right, after the agent of an attempt has ended: its own, or that of
+/// a session, or a person's work.
+pub(crate) async fn after_agent(open: &Loop<'_>, begun: &mut Begun, is_of_agent: bool) -> Result<(), Error> {
+    let (story, facts) = (&begun.story.id, &mut begun.facts);
+    repair(open, facts.held.as_ref()).await?;
+    put_right(open, story, begun.number, is_of_agent, facts).await
+}
+
+/// Repairs anything that would stop git from running. No process of the attempt is alive.
+async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
+    let record = open.attempt_record();
+    if record.after_attempt(held, open).await? {
+        // If they were read before, they may have been the agent's.
+        open.context.configuration.hooks.replace(None);
+    }
+    open.switch_off_foreign_filters().await?;
+    refuse_branch_in_the_way(&open.context.repo, &open.state)
+}
 
 /// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's
 /// work. No process of the attempt is alive, and git's own files are repaired. A person keeps their linked work trees.
@@ -16,7 +38,9 @@ pub(crate) async fn put_right(
     is_of_agent: bool,
     facts: &mut Facts,
 ) -> Result<(), Error> {
-    facts.made = guard_rail::end_attempt(open, story, attempt).await?;
+    facts
+        .made
+        .extend(guard_rail::end_attempt(open, story, attempt).await?);
     if is_of_agent {
         take_out_work_trees(open, story, attempt, facts).await?;
     }

@@ -1,0 +1,59 @@
+//! Chooses the agent of an attempt by the options of the command.
+
+use std::ffi::OsString;
+
+use crate::agent::Agent;
+use crate::engine::attempt::agent_choice::{stand_in, usual_agent};
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::{Loop, Step};
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::stories::Story;
+
+/// Options of a step on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct AttemptOptions {
+    /// The agent given after `--`.
+    pub agent: Vec<OsString>,
+    /// The settings for this step.
+    pub settings: Settings,
+    /// Number of attempts that this command has begun before.
+    pub started: u32,
+    /// True to go on although an agent's own session works on the loop.
+    pub force: bool,
+}
+
+/// The agent of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// That of the settings or of the command line, for a first attempt or a retry.
+    Usual,
+    /// That of `ralph.fallbackAgent`.
+    Fallback,
+}
+
+/// Reports that the other agent takes the attempt.
+pub(super) fn tell_fallback(open: &Loop<'_>, why: &str) {
+    open.tell(format!("{why}; ralph.fallbackAgent takes the attempt"));
+}
+
+/// Returns the agent of an attempt, which must be there.
+pub(super) fn require_agent(
+    open: &Loop<'_>,
+    step: Step,
+    story: &Story,
+    options: &AttemptOptions,
+    which: Which,
+) -> Result<Agent, Error> {
+    let command = if step == Step::Retry { "retry" } else { "next" };
+    let (top, settings) = (&open.context.repo.top, &options.settings);
+    let agent = match which {
+        Which::Fallback => stand_in(settings, top),
+        Which::Usual => usual_agent(&open.state, story, &options.agent, settings, top),
+    };
+    let agent = agent.ok_or_else(|| AttemptRefusal::NoAgent(command.to_owned()))?;
+    match AttemptRefusal::of_missing(&agent.command, top) {
+        Some(missing) => Err(missing.into()),
+        None => Ok(agent),
+    }
+}
