@@ -100,6 +100,13 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
                 keep_programs(&mut settings.gates);
             }
         }
+        What::RoundStarted {
+            story: _,
+            attempt: _,
+            round: _,
+            why: _,
+            left,
+        } => *left = text.of_some(left.as_ref()),
         What::AttemptEnded(attempt) => keep_public(attempt, text),
         What::Gate {
             story: _,
@@ -159,7 +166,15 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             kept: _,
             worktree,
         } => *worktree = None,
-        What::Reverted {
+        What::RoundEnded {
+            story: _,
+            attempt: _,
+            round: _,
+            exit_code: _,
+            duration: _,
+            cost_usd: _,
+        }
+        | What::Reverted {
             story: _,
             attempt: _,
             oid: _,

@@ -56,6 +56,9 @@ pub struct Attempt {
     /// Lines that the attempt removed; null if they were not counted.
     #[serde(default)]
     pub deletions: Option<u64>,
+    /// Number of its rounds, each a process of the agent; absent if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
     /// The part of the attempt's log that the agent printed; null if it is not known.
     #[serde(default)]
     pub output: Option<Stretch>,
@@ -80,6 +83,13 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Returns whether nothing but the agent's own words speaks for it.
+    pub fn is_by_promise_alone(&self) -> bool {
+        let is_word =
+            |basis: &Basis| matches!(basis, Basis::Promise | Basis::Confirmed | Basis::UnchangedSaid);
+        !self.rests_on.is_empty() && self.rests_on.iter().all(is_word)
+    }
+
     /// Returns whether it was accepted without a promise, by gates or a reviewer (`ralph.noSignal`).
     pub fn is_unpromised(&self) -> bool {
         let is_word = |basis: &Basis| matches!(basis, Basis::Promise | Basis::Person);
@@ -95,6 +105,10 @@ impl Attempt {
 pub enum Basis {
     /// The agent's own promise.
     Promise,
+    /// The promise again, of a second process that was asked because no file had changed.
+    Confirmed,
+    /// What the agent said in `<unchanged>` of the work that was there before.
+    UnchangedSaid,
     /// The user's word.
     Person,
     /// Gates, all of which passed.
@@ -108,6 +122,35 @@ pub enum Basis {
     TestChangesAllowed,
     /// A reviewer, another agent, which accepted it.
     Review,
+}
+
+/// The reason for another round of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Further {
+    /// The agent asked for another process, which continues its work.
+    Continue,
+    /// It promised that the story is complete, and no file but the story list differs from the checkpoint.
+    Unchanged,
+    /// It ended without a promise, and left work.
+    Unsaid,
+}
+
+impl Further {
+    /// Returns it in words; `left` is what the agent said that is left, of which the first line is shown.
+    pub fn words(self, left: Option<&str>) -> String {
+        let left = left.and_then(|left| left.lines().next()).unwrap_or_default();
+        let words = match self {
+            Self::Continue if !left.is_empty() => {
+                return format!("the agent asked for another process, for what is left: {left}");
+            }
+            Self::Continue => "the agent asked for another process",
+            Self::Unchanged => "the agent promised, but changed no file; another process is asked",
+            Self::Unsaid => "the agent ended without a promise; another process is asked",
+        };
+        words.to_owned()
+    }
 }
 
 /// The settings that are in force when an attempt begins. A limit that is null is none; times are seconds.

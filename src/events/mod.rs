@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names::Oid;
 
-pub use attempt::{Attempt, Basis, InForce, Stretch, seconds_between};
+pub use attempt::{Attempt, Basis, Further, InForce, Stretch, seconds_between};
 
 /// Takes notices for the user while a step is running.
 pub trait Notices {
@@ -112,6 +112,34 @@ pub enum What {
         stream: Stream,
         /// The text, invalid UTF-8 replaced.
         text: String,
+    },
+    /// A round of an attempt ended, and another one follows.
+    RoundEnded {
+        /// The story of the attempt.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// The number of the round, from 1.
+        round: u32,
+        /// The agent's exit code.
+        exit_code: Option<i32>,
+        /// Seconds it took.
+        duration: f64,
+        /// Its cost in US dollars, if the agent reports it.
+        cost_usd: Option<f64>,
+    },
+    /// Another round of an attempt began: a new process of the agent, in the work tree that the last one left.
+    RoundStarted {
+        /// The story of the attempt.
+        story: String,
+        /// The attempt's number.
+        attempt: u32,
+        /// The number of the round, from 2.
+        round: u32,
+        /// The reason for it.
+        why: Further,
+        /// The work that is left, in the words of the round before; null if it was not asked to continue.
+        left: Option<String>,
     },
     /// An attempt ended.
     AttemptEnded(Box<Attempt>),

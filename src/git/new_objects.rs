@@ -203,6 +203,12 @@ pub fn is_commit(oid: &Oid, content: &[u8]) -> bool {
     hash_of(&header, content, oid.as_str().len() / 2) == oid.as_str()
 }
 
+/// Returns whether this is the content of the blob with this id, in bytes.
+pub fn is_blob(oid: &[u8], content: &[u8]) -> bool {
+    let header = header_of("blob", content);
+    hash_of(&header, content, oid.len()) == hex(oid)
+}
+
 /// Returns the bytes of an object id.
 fn bytes_of(oid: &Oid) -> Vec<u8> {
     let digits = oid.as_str().as_bytes().chunks_exact(2);

@@ -1,6 +1,5 @@
 //! Tells what the complete stories of a loop rest on.
 
-use crate::events::Basis;
 use crate::events::log::LogEntry;
 use crate::state::{State, Verdict};
 use crate::stories::Listing;
@@ -20,11 +19,11 @@ pub(super) fn bases(state: &State, open: &[String], attempts: &[LogEntry]) -> Op
         let is_of_story =
             |entry: &&LogEntry| entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete;
         let attempt = &attempts.iter().rfind(is_of_story)?.attempt;
-        match attempt.rests_on.as_slice() {
-            [] => return None,
-            [Basis::Promise] => promise_alone += 1,
-            _ => without_promise += usize::from(attempt.is_unpromised()),
+        if attempt.rests_on.is_empty() {
+            return None;
         }
+        promise_alone += usize::from(attempt.is_by_promise_alone());
+        without_promise += usize::from(attempt.is_unpromised());
     }
     Some((promise_alone, without_promise))
 }

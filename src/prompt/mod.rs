@@ -3,6 +3,7 @@
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt promises nothing.
 //! This module knows nothing of git, and reads no file but the template; it is given everything that it shows.
 
+mod further;
 #[cfg(test)]
 mod hostile;
 pub mod review;
@@ -16,11 +17,13 @@ use crate::agent::promise::Tag;
 use crate::names::heading;
 use crate::stories::Story;
 
+pub use self::further::{Begins, further};
 use self::template::Kind;
 pub use self::template::{DEFAULT, Template, TemplateError};
 
 const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
 const FAILED_TAG: &str = "<promise>FAILED: ...</promise>";
+const CONTINUE_TAG: &str = "<promise>CONTINUE: ...</promise>";
 
 /// Maximum size of the text above the stories in a prompt, in bytes; its beginning is kept.
 const MAX_PREAMBLE: usize = 4 * 1024;
@@ -91,6 +94,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "failed_tag",
         "the promise of a failed one, with three dots for the reason; only inside a sentence",
     ),
+    (
+        "continue_tag",
+        "the promise that work is left for another process, with three dots for it; only inside a sentence; none without ralph.continue",
+    ),
     ("story", "the story: it has the following parts"),
     ("story.id", "its id"),
     ("story.title", "its title"),
@@ -105,7 +112,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
 const KIND: Kind = Kind {
     variables: VARIABLES,
     tag: Tag::PROMISE,
-    names: ["complete_tag", "failed_tag", "</promise>"],
+    names: &["complete_tag", "failed_tag", "continue_tag", "</promise>"],
     problem: "a promise may stand only inside a sentence: an agent that repeats this would promise",
 };
 
@@ -155,6 +162,8 @@ pub struct Inputs<'a> {
     pub learnings_file: &'a str,
     /// The pathspecs of tests with which they must succeed as these were.
     pub held_tests: &'a [String],
+    /// True if the prompt names the promise that work is left.
+    pub may_continue: bool,
 }
 
 /// The variables of what both prompts have in common; tags in every text have been made harmless.
@@ -199,6 +208,7 @@ struct Variables<'a> {
     held_tests: Vec<String>,
     complete_tag: &'static str,
     failed_tag: &'static str,
+    continue_tag: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -264,6 +274,7 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
             ..inputs.work
         },
         held_tests: &some,
+        may_continue: true,
         ..inputs.clone()
     };
     let first = Inputs {
@@ -302,6 +313,7 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         held_tests: all(inputs.held_tests),
         complete_tag: COMPLETE_TAG,
         failed_tag: FAILED_TAG,
+        continue_tag: inputs.may_continue.then_some(CONTINUE_TAG),
     }
 }
 

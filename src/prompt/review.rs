@@ -63,7 +63,7 @@ fn kind(tag: Tag) -> Kind {
     Kind {
         variables: VARIABLES,
         tag,
-        names: ["accept_tag", "reject_tag", "</verdict>"],
+        names: &["accept_tag", "reject_tag", "</verdict>"],
         problem: "a verdict may stand only inside a sentence: a reviewer that repeats this would judge",
     }
 }

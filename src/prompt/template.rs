@@ -49,7 +49,7 @@ pub(super) struct Kind {
     /// The tag of the answer.
     pub tag: Tag,
     /// The names of the variables with that tag, and the tag's end.
-    pub names: [&'static str; 3],
+    pub names: &'static [&'static str],
     /// The words about a tag that stands alone.
     pub problem: &'static str,
 }

@@ -49,6 +49,7 @@ pub(super) fn with(
         learnings,
         learnings_file: ".git/ralph/x/learnings.md",
         held_tests: &["tests".to_owned()],
+        may_continue: false,
     };
     let template = Template::of(template);
     check(&template, &inputs)?;
@@ -83,6 +84,7 @@ fn the_table_names_every_variable() {
         learnings: "",
         learnings_file: ".git/ralph/x/learnings.md",
         held_tests: &[],
+        may_continue: true,
     };
     let value = serde_json::to_value(variables(&inputs)).unwrap();
     let below = value["story"].as_object().unwrap().keys();

@@ -140,6 +140,13 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
+    /// Records git's own files again before another round of the attempt: they were put back after the last one, but for
+    /// settings that run nothing.
+    pub fn before_round(&self, held: &mut Held) -> Result<(), ProtectError> {
+        held.control = ControlFiles::save(self.site)?;
+        Ok(())
+    }
+
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
     /// had changed.
     pub async fn after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {

@@ -127,6 +127,7 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
             let own = format!("attempts/{}.{attempt}.log", ref_component(story));
             is_id(story) && is_number(*attempt) && log.as_ref().is_none_or(|log| *log == own)
         }
+        What::RoundStarted { story, attempt, .. } => is_id(story) && is_number(*attempt),
         What::AttemptEnded(attempt) => is_attempt_event(attempt),
         What::Gate {
             story,
@@ -134,7 +135,14 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
             duration,
             ..
         } => is_story(story) && attempt.is_none_or(is_number) && is_amount(Some(*duration)),
-        What::Review {
+        What::RoundEnded {
+            story,
+            attempt,
+            duration,
+            cost_usd,
+            ..
+        }
+        | What::Review {
             story,
             attempt,
             duration,

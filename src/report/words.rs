@@ -32,6 +32,16 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
             Kind::Notice,
             format!("{story}@{attempt}: {list}: put back: {what}"),
         ),
+        What::RoundStarted {
+            story,
+            attempt,
+            round,
+            why,
+            left,
+        } => {
+            let words = why.words(left.as_deref());
+            (Kind::Notice, format!("{story}@{attempt}, round {round}: {words}"))
+        }
         What::Committed { oid, commits } => {
             let commits = counted(*commits, "commit", "commits");
             (Kind::Edits, format!("{commits} by hand, up to {}", oid.short()))

@@ -58,9 +58,11 @@ choices! {
     }
 
     /// The judgement of an agent's promise when no file changed but the story list.
-    EmptyStory, "warn, fail or accept" {
-        /// The story is complete, with a warning; three of them in a row stop the loop.
+    EmptyStory, "confirm, warn, fail or accept" {
+        /// A new process of the agent is asked about it once.
         #[default]
+        Confirm = "confirm",
+        /// The story is complete, with a warning; three of them in a row stop the loop.
         Warn = "warn",
         /// The attempt failed.
         Fail = "fail",
@@ -69,11 +71,13 @@ choices! {
     }
 
     /// The judgement of an attempt that ended without a promise.
-    NoSignal, "retry or gates" {
+    NoSignal, "retry, ask or gates" {
         /// It failed.
         #[default]
         Retry = "retry",
-        /// Gates and the reviewer judge what it changed.
+        /// A new process of the agent is asked about the work that it left.
+        Ask = "ask",
+        /// A new process is asked; after it, gates and the reviewer judge what was changed.
         Gates = "gates",
     }
 

@@ -122,10 +122,12 @@ settings! {
         "held", "if an attempt changes existing tests: held (the gates must also pass with the old tests), refuse or allow";
     "ralph.newTests" => tests.new;
         "apart", "if an attempt adds tests: apart (the gates must also pass without them), allow or refuse";
-    "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Warn;
-        "warn", "if a story is reported complete without a changed file: warn (complete; three in a row stop the loop), fail or accept";
+    "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Confirm;
+        "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once), warn (complete; three in a row stop the loop), fail or accept";
     "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;
-        "retry", "if an attempt ends without the promise: retry (it failed), or gates (gates and the reviewer decide)";
+        "retry", "if an attempt ends without the promise: retry (it failed), ask (another process is asked once about what it left), or gates (asked, and then gates and the reviewer decide)";
+    "ralph.continue" => continuations: Option<u32> = None;
+        "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process goes on with its work; if set, the prompt names it; 0: CONTINUE is no promise";
     "ralph.verifyTimeout" => verify_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
         "30m", "time limit of a gate";
     "ralph.review" => review: Option<String> = None, is Command;

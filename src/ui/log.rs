@@ -30,6 +30,9 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             kept(log, entry),
         );
         let _ = writeln!(text, "{}", row.trim_end());
+        if let Some(rounds) = attempt.rounds {
+            let _ = writeln!(text, "       {rounds} rounds");
+        }
         for (basis, words) in [
             (Basis::Tests, "the gates pass with the tests as they were"),
             (
@@ -37,6 +40,14 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
                 "the gates pass with their scripts as they were",
             ),
             (Basis::TestChangesAllowed, "it changed tests, which was allowed"),
+            (
+                Basis::Confirmed,
+                "it changed no file; another process said again that it is complete",
+            ),
+            (
+                Basis::UnchangedSaid,
+                "it changed no file, and said what shows that it was done before",
+            ),
         ] {
             if attempt.rests_on.contains(&basis) {
                 let _ = writeln!(text, "       {words}");
@@ -96,9 +107,7 @@ fn total(log: &Log) -> String {
     let complete = attempts
         .clone()
         .filter(|attempt| attempt.verdict == Verdict::Complete);
-    let alone = complete
-        .clone()
-        .filter(|attempt| attempt.rests_on == [Basis::Promise]);
+    let alone = complete.clone().filter(|attempt| attempt.is_by_promise_alone());
     let unpromised = complete.clone().filter(|attempt| attempt.is_unpromised()).count();
     let mut rests_on = match (alone.count(), complete.clone().count()) {
         (0, _) => String::new(),

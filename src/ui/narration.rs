@@ -22,6 +22,9 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             ..
         } => started(branch, original_branch.as_deref(), original_head.as_ref(), source),
         What::AttemptStarted { .. } => bold(&attempt_heading(what)?),
+        What::RoundStarted { round, why, left, .. } => {
+            format!("  round {round}: {}", why.words(left.as_deref()))
+        }
         What::AttemptEnded(attempt) => ended(attempt),
         What::Gate {
             story,
@@ -126,6 +129,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         What::AwaitingChoice { .. }
         | What::Complete { .. }
         | What::RunEnded { .. }
+        | What::RoundEnded { .. }
         | What::RefMoved { .. }
         | What::Output { .. }
         | What::Error { .. } => return None,
@@ -227,6 +231,9 @@ pub(super) fn failed_by_gate(attempt: &Attempt) -> Option<String> {
 
 fn ended(attempt: &Attempt) -> String {
     let mut words = format!("{} after {}", attempt.verdict, time(attempt.duration));
+    if let Some(rounds) = attempt.rounds {
+        let _ = write!(words, ", {rounds} rounds");
+    }
     if let Some(cost) = attempt.cost_usd {
         let _ = write!(words, ", {}", dollars(cost));
     }

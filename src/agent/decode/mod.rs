@@ -35,7 +35,7 @@ mod wait;
 
 pub use fault::{Fault, FaultKind};
 pub use format::Format;
-pub use report::{Report, Usage};
+pub use report::{Report, Usage, sum};
 
 use super::promise::{Heard, Tag};
 use detect::{Detection, Found};

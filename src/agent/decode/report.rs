@@ -26,6 +26,14 @@ pub struct Message {
     pub is_cut: bool,
 }
 
+/// Returns the sum of two numbers, of which either may be unknown.
+pub fn sum(known: Option<u64>, more: Option<u64>) -> Option<u64> {
+    match (known, more) {
+        (Some(known), Some(more)) => Some(known.saturating_add(more)),
+        (known, more) => known.or(more),
+    }
+}
+
 /// The outcome of an agent's run, as far as its output shows it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
@@ -67,4 +75,18 @@ pub struct Report {
     pub suspected: Option<Fault>,
     /// The last line of the output, or else of stderr, if there is no promise.
     pub last_line: Option<String>,
+}
+
+impl Report {
+    /// Adds what an earlier round of the same attempt has used.
+    pub fn add(&mut self, earlier: &Self) {
+        if let Some(cost) = earlier.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+        self.input_tokens = sum(self.input_tokens, earlier.input_tokens);
+        self.cache_read_tokens = sum(self.cache_read_tokens, earlier.cache_read_tokens);
+        self.cache_write_tokens = sum(self.cache_write_tokens, earlier.cache_write_tokens);
+        self.output_tokens = sum(self.output_tokens, earlier.output_tokens);
+        self.turns = sum(self.turns, earlier.turns);
+    }
 }

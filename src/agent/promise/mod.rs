@@ -29,9 +29,11 @@ mod tag;
 #[cfg(test)]
 mod tests;
 mod thoughts;
+mod unchanged;
 
 pub use sentence::may_be_blocked;
 pub use tag::{Nonce, Promise, Tag};
+pub use unchanged::says_unchanged;
 
 use learned::LearningFilter;
 use line::{PromptLines, begins_line, cut_char, is_in_json, is_made_of, is_repeated, is_sign_behind};

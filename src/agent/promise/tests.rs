@@ -68,11 +68,17 @@ fn work_that_is_left_is_heard_beside_a_completion_but_not_beside_a_failure() {
         (format!("{more}{done}"), left("the tests")),
         (format!("{done}{more}"), left("the tests")),
         (format!("{done}Not all.\n{more}Bye."), left("the tests")),
-        (format!("{more}<promise>CONTINUE: the rest</promise>\n"), left("the rest")),
+        (
+            format!("{more}<promise>CONTINUE: the rest</promise>\n"),
+            left("the rest"),
+        ),
         (format!("{more}{no}"), failed("no")),
         (format!("{no}{more}"), failed("no")),
         (format!("Say {more} or go."), Heard::InSentence),
-        ("<promise>CONTINUE - x</promise>".to_owned(), unknown("CONTINUE - x")),
+        (
+            "<promise>CONTINUE - x</promise>".to_owned(),
+            unknown("CONTINUE - x"),
+        ),
     ] {
         assert_eq!(hear(&text), heard, "{text:?}");
         assert_eq!(hear_in_pieces(text.as_bytes(), 1), heard, "{text:?}");

@@ -76,6 +76,7 @@ pub(crate) async fn run_agent(
         output: printed(&begun.log, Some(0)),
         litter: agent.litter,
         review: None,
+        rounds: 1,
     })
 }
 

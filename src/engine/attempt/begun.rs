@@ -64,6 +64,7 @@ impl Begun {
             review_cost_usd: review.and_then(|review| review.cost_usd),
             review_input_tokens: review.and_then(|review| review.input_tokens),
             review_output_tokens: review.and_then(|review| review.output_tokens),
+            rounds: Some(outcome.rounds).filter(|rounds| *rounds > 1),
             output: outcome.output,
         }
     }

@@ -4,7 +4,7 @@
 //! - `begun` is the attempt as a value, with the `facts` about it that are held in memory, and `outcome` what its agent's run
 //!   has come to.
 //! - `agent_run` makes the agent's job, and `agent_process` runs it and listens to it, without the loop.
-//! - `verdict` judges its report (pure).
+//! - `verdict` judges its report, and `rounds` decides whether another round of it follows (both pure).
 //! - `proof` asks the `gates`, and `held` asks them again with tests as they were.
 //! - `unpromised` lets gates judge an attempt without a promise.
 //! - `review` asks another agent for its verdict about work whose gates passed.
@@ -24,6 +24,7 @@ mod prompting;
 pub(crate) mod proof;
 pub(crate) mod refusal;
 pub(crate) mod review;
+pub(crate) mod rounds;
 pub(crate) mod unpromised;
 pub(crate) mod verdict;
 

@@ -5,8 +5,8 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use super::verdict::Judgement;
-use crate::agent::decode::Report;
-use crate::agent::promise::{Heard, may_be_blocked};
+use crate::agent::decode::{Report, sum};
+use crate::agent::promise::{Heard, may_be_blocked, says_unchanged};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
 use crate::events::Stretch;
@@ -31,6 +31,8 @@ pub(crate) struct Outcome {
     pub litter: Option<&'static str>,
     /// The use that the review made of its service, if there was one.
     pub review: Option<Spent>,
+    /// Number of the processes of the agent.
+    pub rounds: u32,
 }
 
 impl Outcome {
@@ -44,16 +46,26 @@ impl Outcome {
         self.report.is_some()
     }
 
-    /// Returns whether an agent exited with success, and its words leave open whether the story is done: it made no
-    /// promise in whatever form, does not say that it is blocked, and no tool was denied to it.
-    pub fn is_left_unsaid(&self) -> bool {
-        let says_nothing = |report: &Report| {
-            let is_in_peace = report.suspected.is_none() && report.denied.is_empty();
-            report.heard == Heard::Nothing && is_in_peace && !may_be_blocked(&report.message.text)
-        };
+    /// Returns whether an agent exited with success and without a promise that counts, and no tool was denied to it.
+    pub fn is_unsaid(&self) -> bool {
+        let is_free = |report: &Report| report.suspected.is_none() && report.denied.is_empty();
         self.judgement.verdict == Verdict::NoSignal
             && self.exit_code == Some(0)
-            && self.report.as_ref().is_some_and(says_nothing)
+            && self.report.as_ref().is_some_and(is_free)
+    }
+
+    /// Returns whether, besides, its words leave open whether the story is done: it made no promise in whatever form, and
+    /// does not say that it is blocked.
+    pub fn is_left_open(&self) -> bool {
+        let says_nothing =
+            |report: &Report| report.heard == Heard::Nothing && !may_be_blocked(&report.message.text);
+        self.is_unsaid() && self.report.as_ref().is_some_and(says_nothing)
+    }
+
+    /// Returns whether the agent said what shows that the story was done before.
+    pub fn says_unchanged(&self) -> bool {
+        let report = self.report.as_ref();
+        report.is_some_and(|report| says_unchanged(&report.message.text))
     }
 
     /// Returns the cost of the attempt as the agent reports it, in dollars, rounded to millionths.
@@ -89,6 +101,7 @@ impl Outcome {
             output: None,
             litter: None,
             review: None,
+            rounds: 1,
         }
     }
 }
@@ -111,10 +124,6 @@ pub(crate) struct Spent {
 impl Spent {
     /// Adds what one more review has used.
     pub fn add(&mut self, report: &Report) {
-        let sum = |known: Option<u64>, more: Option<u64>| match (known, more) {
-            (Some(known), Some(more)) => Some(known.saturating_add(more)),
-            (known, more) => known.or(more),
-        };
         if let Some(cost) = report.cost_usd {
             self.cost_usd = Some(rounded(self.cost_usd.unwrap_or(0.0) + cost));
         }

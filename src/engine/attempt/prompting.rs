@@ -60,6 +60,7 @@ pub fn prompt_text(
         // A session has none of git-ralph's variables, so the prompt names the path.
         learnings_file: &below(top, &learnings::file(open)),
         held_tests: held_tests(settings),
+        may_continue: may_continue(settings),
     };
     Ok(prompt::render(&template, &inputs)?)
 }
@@ -104,6 +105,7 @@ pub fn first_prompt(
         learnings: &learnings::newest_in(&file),
         learnings_file: &below(&repo.top, &file),
         held_tests: held_tests(settings),
+        may_continue: may_continue(settings),
     };
     let template = Template::load(&repo.top, settings.prompt.as_deref())?;
     Ok(prompt::render(&template, &inputs)?)
@@ -129,6 +131,11 @@ fn context_files(top: &Path, source: &Source) -> Vec<String> {
         .filter(|path| seen(&top.join(path)).is_some())
         .map(|path| path.to_string_lossy().into_owned())
         .collect()
+}
+
+/// Returns whether the prompt says how an agent asks for another process.
+fn may_continue(settings: &Settings) -> bool {
+    settings.continuations.is_some_and(|most| most > 0)
 }
 
 /// Returns the pathspecs of the tests that an attempt cannot change to pass its gates.

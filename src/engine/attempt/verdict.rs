@@ -9,6 +9,7 @@ use super::backoff::Unavailable;
 use crate::agent::decode::{Fault, FaultKind, Report};
 use crate::agent::process::Ending;
 use crate::agent::promise::{Heard, Promise};
+use crate::events::Basis;
 use crate::names::typed;
 use crate::signal;
 use crate::state::Verdict;
@@ -41,6 +42,8 @@ pub(crate) struct Judgement {
     pub unpromised: bool,
     /// True if an error of git-ralph's own ended the attempt.
     pub is_own_error: bool,
+    /// What else speaks for the promise.
+    pub also: Option<Basis>,
     /// The reason why the work could not be judged, if that is why it is not accepted.
     pub unjudged: Option<Unjudged>,
 }
@@ -142,6 +145,7 @@ impl Judgement {
             left: None,
             unpromised: false,
             is_own_error: false,
+            also: None,
             unjudged: None,
         }
     }

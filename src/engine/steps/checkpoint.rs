@@ -29,6 +29,8 @@ pub(crate) struct NewCheckpoint {
     pub beside: (Option<KeptRef>, Option<Update>),
     /// The stash before the attempt.
     pub stash: Option<StashList>,
+    /// True if the agent was asked, or said by itself, why it changed nothing.
+    pub is_known_unchanged: bool,
 }
 
 /// Makes a checkpoint of the work tree that was just read.
@@ -53,7 +55,7 @@ fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) 
     let running = state.running();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
-    if is_fine || !(by_agent && changes_only_the_list(open, reading)) {
+    if is_fine || new.is_known_unchanged || !(by_agent && changes_only_the_list(open, reading)) {
         open.state.common.unchanged = 0;
         return;
     }

@@ -79,6 +79,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
         stash: None,
+        is_known_unchanged: false,
         beside: (None, None),
     };
     checkpoint::commit(open, new, &position, reading.tree).await?;

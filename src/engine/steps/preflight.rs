@@ -294,6 +294,7 @@ fn check_template(
             learnings: "",
             learnings_file: "",
             held_tests: &settings.tests.pathspecs,
+            may_continue: true,
         };
         prompt::check(&template, &inputs)?;
     }

@@ -30,6 +30,7 @@ pub(super) fn keep_public(attempt: &mut Attempt, text: &PublicText) {
         review_cost_usd: _,
         review_input_tokens: _,
         review_output_tokens: _,
+        rounds: _,
         output,
     } = attempt;
     *reason = text.of_some(reason.as_ref());

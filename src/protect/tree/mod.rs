@@ -8,13 +8,14 @@
 //!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
 //!   git-ralph that was killed).
 //! - `file_modes`, `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
-//!   `stat_changes`, `fresh_times`, `damaged_index`, `pipes` (that git would wait for), `scan`.
+//!   `stat_changes`, `certain_change`, `fresh_times`, `damaged_index`, `pipes` (that git would wait for), `scan`.
 //! - `repo_link` and `own_position` lead from it to its repository.
 //! - `submodules`, `foreign_filters` (of submodules), `inner_git_files` (of repositories inside), `inner_repositories`,
 //!   `inner_work_trees` (linked ones that an attempt left inside), `left_work_tree` (that is left for good).
 //! - `story_backup`, `story_list`.
 
 mod attribute_sources;
+mod certain_change;
 mod damaged_index;
 mod exact_bytes;
 mod file_modes;

@@ -357,6 +357,7 @@ fn row_of(attempt: &AttemptReport, id: &str) -> Value {
             let is_there = !boxed.starts_with("none");
             if is_there { "in a box" } else { "without a box" }.to_owned()
         }))
+        .chain(done.rounds.map(|rounds| format!("{rounds} rounds")))
         .collect::<Vec<_>>();
     json!({
         "id": id,

@@ -79,7 +79,9 @@ fn every_line_of_a_run_matches_the_schema() {
         .ralph(&["run", CHANGE, "--max-retries", "1", "--json", "--", &agent])
         .exits(4);
     let refused = sandbox.ralph(&["next", "--json", "--", &agent]).exits(4);
-    let complete = sandbox.completing("echo $RALPH_STORY >>done");
+    let complete = sandbox.completing(
+        "[ -e done ] || { echo >done; echo '<promise>CONTINUE: rest</promise>'; exit; }; echo $RALPH_STORY >>done",
+    );
     sandbox.ralph(&["skip"]).exits(0);
     sandbox.configure("ralph.review", ACCEPT);
     let second = sandbox

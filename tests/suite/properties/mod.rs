@@ -52,6 +52,7 @@ mod questions;
 mod remote_answers;
 mod repository;
 mod review;
+mod rounds;
 mod rungs;
 mod runner;
 mod session;

@@ -6,19 +6,20 @@ use std::path::Path;
 
 use super::Sandbox;
 
-/// The user's own configuration, in the directory of a test; it exists only if boxes are wanted.
+/// The user's own configuration, in the directory of a test.
 pub const CONFIG: &str = "user-config";
 
-/// Has the user of a test want a box for all that attempts run. What the test has put around the repository can be
-/// written there, because agents and gates make notes in many places; that the rest is hidden has tests of its own.
-pub fn require(dir: &Path) {
-    if env::var_os("GIT_RALPH_TEST_BOX").is_none() {
-        return;
+/// Writes the configuration of the user of a test. Most agents change nothing on purpose, and are not asked about it. Where boxes
+/// are wanted, all that attempts run has one. What the test has put around the repository can be written there, because agents
+/// and gates make notes in many places; that the rest is hidden has tests of its own.
+pub fn configure(dir: &Path) {
+    let mut text = "[ralph]\n\temptyStory = warn\n".to_owned();
+    if env::var_os("GIT_RALPH_TEST_BOX").is_some() {
+        text += &format!(
+            "\tbox = require\n\tboxCommands = true\n\tboxWrite = \"{}\"\n",
+            dir.display()
+        );
     }
-    let text = format!(
-        "[ralph]\n\tbox = require\n\tboxCommands = true\n\tboxWrite = \"{}\"\n",
-        dir.display()
-    );
     fs::write(dir.join(CONFIG), text).unwrap();
 }
 

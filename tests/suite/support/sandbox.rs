@@ -138,7 +138,7 @@ impl Sandbox {
         for dir in ["home", "config", "data", "cache", "state", "notes", "agents"] {
             fs::create_dir(temp.path().join(dir)).unwrap();
         }
-        boxes::require(temp.path());
+        boxes::configure(temp.path());
         Self {
             top: temp.path().join("repo"),
             notes: temp.path().join("notes"),

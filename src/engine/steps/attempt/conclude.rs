@@ -141,6 +141,7 @@ async fn save(
         body: message::body(begun, outcome, rests_on, &gates.lines, review.as_deref()),
         beside,
         stash: begun.facts.stash.take(),
+        is_known_unchanged: outcome.judgement.also.is_some(),
     };
     checkpoint::save(open, new, &position, left).await?;
     open.site().forget_refs();
@@ -168,10 +169,11 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
         true => Some(Basis::Promise),
         false => Some(Basis::Person),
     };
+    let also = outcome.judgement.also;
     let has_gates = (!base.gates.lines.is_empty()).then_some(Basis::Gates);
     let of_tests = base.gates.rests_on.iter().copied();
     let review = base.review.as_ref().map(|_| Basis::Review);
-    let all = said.into_iter().chain(has_gates).chain(of_tests);
+    let all = said.into_iter().chain(also).chain(has_gates).chain(of_tests);
     all.chain(review).collect()
 }
 

@@ -41,7 +41,7 @@ pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error>
     Ok(at_once(before) && at_once(last) && before.reason == last.reason)
 }
 
-/// Returns the limit that was reached, in words; `started` is the number of attempts that this command has begun.
+/// Returns the limit on attempts, time or cost that was reached, in words; `started` is the number of attempts that this command has begun.
 pub(crate) fn limit_reached(
     open: &Loop<'_>,
     settings: &Settings,
@@ -55,6 +55,15 @@ pub(crate) fn limit_reached(
             counted(most, "attempt", "attempts")
         )));
     }
+    limit_of_loop(open, settings, 0.0)
+}
+
+/// Returns the limit of the loop's time or cost that was reached, in words; `spent` is the cost of the attempt that runs.
+pub(super) fn limit_of_loop(
+    open: &Loop<'_>,
+    settings: &Settings,
+    spent: f64,
+) -> Result<Option<String>, Error> {
     if let Some(longest) = settings.max_duration {
         let age = Timestamp::now().duration_since(open.state.common.started);
         if age >= longest {
@@ -65,10 +74,9 @@ pub(crate) fn limit_reached(
         }
     }
     if let Some(most) = settings.max_cost {
-        let spent: f64 = log::attempts(&open.file("events.jsonl"))?
-            .iter()
-            .filter_map(|entry| entry.attempt.whole_cost())
-            .sum();
+        let attempts = log::attempts(&open.file("events.jsonl"))?;
+        let earlier = attempts.iter().filter_map(|entry| entry.attempt.whole_cost());
+        let spent = earlier.sum::<f64>() + spent;
         if spent >= most {
             return Ok(Some(format!(
                 "{} of {} spent (ralph.maxCost); to raise it: git -c ralph.maxCost=<dollars> ralph run",

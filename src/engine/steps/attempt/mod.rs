@@ -2,6 +2,7 @@
 //!
 //! - `agent` chooses the agent: the usual one, or the one that takes its place.
 //! - `begin` chooses the story, and records what the attempt can touch.
+//! - `run_rounds` runs its agent, in one round or more, with the same record.
 //! - `put_right` puts the repository right after it, as after a kill.
 //! - `accept` leads from a promise to a checkpoint, or back; `message` is about what the checkpoint rests on.
 //! - `neighbours` undoes what other loops did to the branch meanwhile, and `list` what was done to the story list.
@@ -20,6 +21,7 @@ mod message;
 mod neighbours;
 mod put_right;
 mod refused_complete;
+mod run_rounds;
 mod stopped;
 
 use jiff::{SignedDuration, Timestamp};
@@ -28,7 +30,7 @@ use super::manual_edits::commit_manual_edits;
 use crate::engine::attempt::backoff::{self, Backoff, Waited};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::attempt::{agent_run, gates, held, prompt_text, review, unpromised};
+use crate::engine::attempt::{gates, held, prompt_text, review, unpromised};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::story_source::boxing;
 use crate::engine::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories};
@@ -43,6 +45,7 @@ pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude};
 pub(crate) use put_right::{after_agent, put_right};
+use run_rounds::Round;
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
 pub use stopped::{BY_REQUEST, at_limit, by_signal};
@@ -207,9 +210,15 @@ async fn attempt_once(
         facts,
         ..begin(open, step, (listing, story), Some(&agent), settings)?
     };
-    let outcome = agent_run::run_agent(open, &agent, &begun, &text, &confined).await?;
-    after_agent(open, &mut begun, true).await?;
-    if !outcome.never_began() && !agent.format.tells_no_cost() {
+    let tells_cost = !agent.format.tells_no_cost();
+    let first = Round {
+        agent,
+        confined,
+        text,
+        which,
+    };
+    let outcome = Box::pin(run_rounds::run(open, &mut begun, first, options)).await?;
+    if !outcome.never_began() && tells_cost {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
     }
     conclude(open, outcome, begun).await

@@ -1,0 +1,250 @@
+//! Decides what the end of a round means for its attempt. A round is one process of the agent; the rounds of an attempt share
+//! one work tree, one record, one undo and one verdict. Pure.
+
+use super::verdict::Judgement;
+use crate::events::{Basis, Further};
+use crate::settings::{EmptyStory, NoSignal, Settings};
+use crate::state::Verdict;
+
+/// The most rounds that continue an attempt, where `ralph.continue` is not set.
+const CONTINUATIONS: u32 = 4;
+
+/// The rounds of an attempt so far.
+pub(crate) struct Rounds {
+    /// The most rounds that continue.
+    most: u32,
+    /// True if a promise without a changed file is asked about.
+    confirms: bool,
+    /// True if work without a promise is asked about.
+    asks: bool,
+    /// The number of rounds that continued.
+    continued: u32,
+    /// The reason for the round that was asked about the attempt: there is at most one.
+    asked: Option<Further>,
+}
+
+/// The work tree after a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// True if the round changed a file.
+    pub changed: bool,
+    /// True if a file other than the story list differs from the checkpoint.
+    pub differs: bool,
+}
+
+/// What follows a round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// The attempt is judged.
+    Judge(Judgement),
+    /// Another round, for this reason; the judgement has the words of this one.
+    Round(Further, Judgement),
+}
+
+impl Rounds {
+    /// Returns those of an attempt that begins.
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            most: settings.continuations.unwrap_or(CONTINUATIONS),
+            confirms: settings.empty_story == EmptyStory::Confirm,
+            asks: settings.no_signal != NoSignal::Retry,
+            continued: 0,
+            asked: None,
+        }
+    }
+
+    /// Returns whether the work tree decides what follows a round with this judgement. `is_unsaid` as for
+    /// [`Rounds::after`].
+    pub fn need_work_tree(&self, judgement: &Judgement, is_unsaid: bool) -> bool {
+        match judgement.verdict {
+            Verdict::Complete => self.confirms,
+            Verdict::NoSignal => self.continues(judgement) || self.asks && is_unsaid && self.asked.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Decides what follows a round: the first rule that fits. `is_unsaid` is true if the agent ended by itself and left open
+    /// whether the story is done; `says_unchanged` if it said what shows that it was done before.
+    pub fn after(&mut self, judgement: Judgement, left: Left, is_unsaid: bool, says_unchanged: bool) -> Next {
+        match judgement.verdict {
+            Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
+            Verdict::Complete if self.confirms && !left.differs => {
+                let also = match self.asked {
+                    _ if says_unchanged => Some(Basis::UnchangedSaid),
+                    Some(Further::Unchanged) => Some(Basis::Confirmed),
+                    None => return self.ask(Further::Unchanged, judgement),
+                    Some(_) => None,
+                };
+                Next::Judge(Judgement { also, ..judgement })
+            }
+            Verdict::NoSignal if self.asks && is_unsaid && left.differs && self.asked.is_none() => {
+                self.ask(Further::Unsaid, judgement)
+            }
+            _ => Next::Judge(judgement),
+        }
+    }
+
+    fn continues(&self, judgement: &Judgement) -> bool {
+        judgement.left.is_some() && self.most > 0
+    }
+
+    fn ask(&mut self, why: Further, judgement: Judgement) -> Next {
+        self.asked = Some(why);
+        Next::Round(why, judgement)
+    }
+
+    /// Decides about a round after which work is left.
+    fn go_on(&mut self, judgement: Judgement, now: Left) -> Next {
+        let left = judgement.left.as_deref().unwrap_or_default();
+        let why = if !now.changed {
+            "the agent printed CONTINUE but changed no file".to_owned()
+        } else if self.continued == self.most {
+            format!("not done in {} rounds", self.most + 1)
+        } else {
+            self.continued += 1;
+            return Next::Round(Further::Continue, judgement);
+        };
+        let colon = if left.is_empty() { "" } else { ": " };
+        Next::Judge(Judgement::new(Verdict::Failed, format!("{why}{colon}{left}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Left = Left {
+        changed: false,
+        differs: false,
+    };
+    const WORK: Left = Left {
+        changed: true,
+        differs: true,
+    };
+    /// The round changed nothing, and an earlier one did.
+    const EARLIER: Left = Left {
+        changed: false,
+        differs: true,
+    };
+
+    /// The end of a round: its words, and the work tree after it.
+    #[derive(Clone, Copy, Debug)]
+    enum End {
+        Done(Left),
+        DoneBefore,
+        More(Left),
+        Silent(Left),
+        Failed,
+    }
+    use End::{Done, DoneBefore, Failed, More, Silent};
+
+    /// Returns what follows each of these rounds, in short: `c`, `u` and `s` for a round that continues, or is asked because
+    /// nothing was changed or said; then the verdict, what else speaks for it, and its reason.
+    fn course(settings: &Settings, ends: &[End]) -> String {
+        let mut rounds = Rounds::of(settings);
+        let mut course = String::new();
+        for end in ends {
+            let (judgement, left, unchanged) = match *end {
+                Done(left) => (Judgement::complete(), left, false),
+                DoneBefore => (Judgement::complete(), NOTHING, true),
+                More(left) => {
+                    let judgement = Judgement {
+                        left: Some("x".to_owned()),
+                        ..Judgement::bare(Verdict::NoSignal)
+                    };
+                    (judgement, left, false)
+                }
+                Silent(left) => (Judgement::bare(Verdict::NoSignal), left, false),
+                Failed => (Judgement::new(Verdict::Failed, "no"), WORK, false),
+            };
+            let is_unsaid = matches!(end, Silent(_));
+            // What the work tree does not decide is the same for each.
+            if !rounds.need_work_tree(&judgement, is_unsaid) {
+                let mut other = Rounds { ..rounds };
+                let by_none = other.after(judgement.clone(), NOTHING, is_unsaid, unchanged);
+                assert_eq!(
+                    by_none,
+                    other.after(judgement.clone(), WORK, is_unsaid, unchanged)
+                );
+            }
+            match rounds.after(judgement, left, is_unsaid, unchanged) {
+                Next::Round(why, _) => course.push(match why {
+                    Further::Continue => 'c',
+                    Further::Unchanged => 'u',
+                    Further::Unsaid => 's',
+                }),
+                Next::Judge(judged) => {
+                    let also: Option<&str> = judged.also.map(Into::into);
+                    let words = [Some(judged.verdict.words()), also, judged.reason.as_deref()];
+                    let words: Vec<&str> = words.into_iter().flatten().collect();
+                    return format!("{course} {}", words.join(", ")).trim().to_owned();
+                }
+            }
+        }
+        course + " ?"
+    }
+
+    fn settings(empty_story: EmptyStory, no_signal: NoSignal, continuations: Option<u32>) -> Settings {
+        Settings {
+            empty_story,
+            no_signal,
+            continuations,
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn a_table_of_ends_settings_and_rounds_decides() {
+        use {
+            EmptyStory::{Confirm, Warn},
+            NoSignal::{Ask, Gates, Retry},
+        };
+        let (plain, ask) = (settings(Confirm, Retry, None), settings(Confirm, Ask, None));
+        let (literal, gates) = (settings(Warn, Retry, Some(0)), settings(Warn, Gates, Some(1)));
+        let table: &[(&Settings, &[End], &str)] = &[
+            (&plain, &[Done(WORK)], "complete"),
+            (&plain, &[Failed], "failed, no"),
+            (&plain, &[Done(NOTHING), Done(NOTHING)], "u complete, confirmed"),
+            (&plain, &[Done(NOTHING), Done(WORK)], "u complete"),
+            (&plain, &[Done(NOTHING), Failed], "u failed, no"),
+            (&plain, &[Done(NOTHING), Silent(NOTHING)], "u no signal"),
+            (&plain, &[Done(NOTHING), More(WORK), Done(EARLIER)], "uc complete"),
+            (&plain, &[DoneBefore], "complete, unchanged-said"),
+            (&plain, &[Done(NOTHING), DoneBefore], "u complete, unchanged-said"),
+            (&plain, &[Silent(WORK)], "no signal"),
+            (&plain, &[More(WORK), Done(EARLIER)], "c complete"),
+            (
+                &plain,
+                &[More(NOTHING)],
+                "failed, the agent printed CONTINUE but changed no file: x",
+            ),
+            (
+                &plain,
+                &[More(WORK), More(EARLIER)],
+                "c failed, the agent printed CONTINUE but changed no file: x",
+            ),
+            (&plain, &[More(WORK); 5], "cccc failed, not done in 5 rounds: x"),
+            (&literal, &[Done(NOTHING)], "complete"),
+            (&literal, &[More(WORK)], "no signal"),
+            (&ask, &[Silent(WORK), Done(EARLIER)], "s complete"),
+            (&ask, &[Silent(WORK), Silent(WORK)], "s no signal"),
+            (&ask, &[Silent(NOTHING)], "no signal"),
+            (&ask, &[Silent(WORK), Done(NOTHING)], "s complete"),
+            (&ask, &[Done(NOTHING), Silent(WORK)], "u no signal"),
+            (
+                &ask,
+                &[More(WORK), Silent(EARLIER), More(WORK), Done(WORK)],
+                "csc complete",
+            ),
+            (&gates, &[Silent(WORK), Silent(WORK)], "s no signal"),
+            (
+                &gates,
+                &[More(WORK), More(WORK)],
+                "c failed, not done in 2 rounds: x",
+            ),
+        ];
+        for (settings, ends, expected) in table {
+            assert_eq!(course(settings, ends), *expected, "{ends:?}");
+        }
+    }
+}

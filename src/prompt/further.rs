@@ -1,0 +1,63 @@
+//! Adds to the prompt of an attempt what another round of it is for.
+
+use super::{beginning, neutral, quotation};
+use crate::events::Further;
+
+/// Maximum size of what an agent says that is left, in bytes; its beginning is kept.
+const MAX_LEFT: usize = 4 * 1024;
+/// The most changed files that are named.
+const MAX_FILES: usize = 40;
+
+/// The work tree that another round begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Begins<'a> {
+    /// The commit of the last checkpoint, abbreviated.
+    pub checkpoint: &'a str,
+    /// The files that differ from it, with the lines that were added and removed.
+    pub files: &'a [String],
+    /// The work that is left, in the words of the round before.
+    pub left: &'a str,
+}
+
+/// Returns the prompt of another round: that of the attempt, and what the round is for.
+pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
+    let Begins {
+        checkpoint,
+        files,
+        left,
+    } = begins;
+    let text = match why {
+        Further::Continue => {
+            let left = quotation(&beginning(left, MAX_LEFT));
+            let files = first_of(files);
+            format!(
+                "## This attempt continues\n\nAn earlier process of this attempt did a part of the story. Its work is in the work \
+                 tree\n(`git diff {checkpoint}`):\n\n{files}\n\nIt said that this is left:\n\n{left}\n\nContinue from there, and \
+                 finish as described above.\n"
+            )
+        }
+        Further::Unchanged => "## Asked once more\n\nAn earlier process of this attempt said that the story is complete, but no file \
+             has changed since the last\ncheckpoint. If the story was done before, name for each of its tasks the file or commit \
+             that shows it,\nand finish as described above. Otherwise do it now. Run nothing again that acts outside of this \
+             repository.\n"
+            .to_owned(),
+        Further::Unsaid => format!(
+            "## Asked once more\n\nAn earlier process of this attempt ended without saying whether the story is done. Its work is in \
+             the work\ntree (`git diff {checkpoint}`). Check it, complete it, and finish as described above.\n"
+        ),
+    };
+    format!("{}\n\n{text}", prompt.trim_end())
+}
+
+/// Returns the first of these files as a list.
+fn first_of(files: &[String]) -> String {
+    let mut lines: Vec<String> = files
+        .iter()
+        .take(MAX_FILES)
+        .map(|file| format!("- {}", neutral(file)))
+        .collect();
+    if files.len() > MAX_FILES {
+        lines.push(format!("- and {} more", files.len() - MAX_FILES));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,55 @@
+//! Finds out without a process whether an attempt has certainly changed a file that git tracks.
+
+use super::attribute_sources::may_convert;
+use super::savepoint::Savepoint;
+use crate::fs::{Links, path_below, read_regular, seen_itself};
+use crate::git::index_file::{Entry, Index, touched};
+use crate::git::is_blob;
+use crate::protect::Site;
+
+/// The longest file that is read, in bytes.
+const MOST: u64 = 1 << 20;
+/// The most files that are read.
+const FILES: usize = 8;
+
+impl Savepoint {
+    /// Returns whether a tracked file other than `list` certainly has another content than at the savepoint; `false` means only
+    /// that none may have. One `lstat` for each file, up to the first of them.
+    pub async fn certainly_differs(&self, site: Site<'_>, list: &[u8]) -> bool {
+        let index = self.index(site);
+        let Ok(file) = site.repo.read_index_or_none(&index) else {
+            return false;
+        };
+        if file.index().and_then(Index::tree) != Some(&self.tree) {
+            return false;
+        }
+        let is_plain = |entry: &Entry<'_>| {
+            let is_regular = entry.mode & 0o170_000 == 0o100_000;
+            is_regular && entry.stage == 0 && !entry.skipped
+        };
+        let is_touched = |entry: &Entry<'_>| {
+            let file = seen_itself(&path_below(&site.repo.top, entry.path));
+            file.is_some_and(|file| touched(&file) != entry.touched)
+        };
+        let candidates = file
+            .entries()
+            .filter(|entry| entry.path != list)
+            .filter(is_plain)
+            .filter(is_touched);
+        for entry in candidates.take(FILES) {
+            let Ok(content) = read_regular(&path_below(&site.repo.top, entry.path), Links::Refused, MOST)
+            else {
+                continue;
+            };
+            // A filter or the ends of lines can make the same content of other bytes.
+            let converts = may_convert(site, &index, &file, [entry.path].into_iter()).await;
+            if converts.unwrap_or(true) {
+                return false;
+            }
+            if !is_blob(entry.oid, &content) {
+                return true;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,291 @@
+//! Attempts of more than one round: the agent asks for another process, or another process is asked about the work.
+
+use crate::support::Sandbox;
+
+/// Returns an agent that runs one of these scripts in each round, the last one again and again.
+fn rounds(sandbox: &Sandbox, scripts: &[&str]) -> String {
+    let mut script =
+        "n=$(cat \"$notes/n\" 2>/dev/null || echo 1); echo $((n + 1)) >\"$notes/n\"; ".to_owned();
+    script += "cat >\"$notes/prompt.$n\"; case $n in ";
+    for (number, round) in scripts.iter().enumerate() {
+        let pattern = if number + 1 == scripts.len() {
+            "*".to_owned()
+        } else {
+            (number + 1).to_string()
+        };
+        script += &format!("{pattern}) {round};; ");
+    }
+    sandbox.agent(&(script + "esac"))
+}
+
+const DONE: &str = "echo '<promise>COMPLETE</promise>'";
+
+fn last(sandbox: &Sandbox) -> serde_json::Value {
+    sandbox.attempts().pop().unwrap()
+}
+
+#[test]
+fn an_agent_that_prints_continue_gets_another_process_on_the_same_tree() {
+    let sandbox = Sandbox::started();
+    let agent = rounds(
+        &sandbox,
+        &[
+            "echo one >first; echo '<promise>CONTINUE: the second file</promise>'",
+            &format!("test -e first && echo two >second; {DONE}"),
+        ],
+    );
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("  round 2: the agent asked for another process, for what is left: the second file");
+    assert_eq!(
+        (sandbox.read("first"), sandbox.read("second")),
+        ("one\n".into(), "two\n".into())
+    );
+    let attempt = last(&sandbox);
+    assert_eq!((&attempt["rounds"], &attempt["files"]), (&2.into(), &3.into()));
+    assert_eq!(attempt["rests_on"], serde_json::json!(["promise"]));
+    let prompt = sandbox.noted("prompt.2");
+    assert!(
+        prompt.starts_with(sandbox.noted("prompt.1").trim_end()),
+        "{prompt}"
+    );
+    assert!(
+        prompt.contains("- first (+1 -0)\n") && prompt.contains("> the second file\n"),
+        "{prompt}"
+    );
+    let shown = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(shown.contains("\n       2 rounds\n"), "{shown}");
+    // The log has both processes.
+    let log = sandbox.read(".git/ralph/add-login/attempts/1.1.log");
+    assert!(log.contains("CONTINUE") && log.contains("COMPLETE"), "{log}");
+}
+
+#[test]
+fn rounds_that_change_nothing_or_never_end_fail_the_attempt() {
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.continue", "2");
+    let more = "echo '<promise>CONTINUE: the rest</promise>'";
+    sandbox
+        .step("next", &rounds(&sandbox, &[more]))
+        .exits(3)
+        .says("failed after")
+        .says("the agent printed CONTINUE but changed no file: the rest");
+    sandbox.is_at_checkpoint();
+    sandbox
+        .step("retry", &rounds(&sandbox, &[&format!("echo x >>made; {more}")]))
+        .exits(3)
+        .says("not done in 3 rounds: the rest");
+    sandbox.is_at_checkpoint();
+    // One record, one undo: what is kept has the work of all rounds.
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/2:made"]),
+        "x\nx\nx"
+    );
+    assert_eq!(last(&sandbox)["rounds"], 3);
+    assert!(
+        sandbox
+            .noted("prompt.1")
+            .contains("<promise>CONTINUE: ...</promise>")
+    );
+    sandbox.configure("ralph.continue", "0");
+    sandbox
+        .step("retry", &rounds(&sandbox, &[&format!("echo x >>made; {more}")]))
+        .exits(3)
+        .says("the agent printed CONTINUE: the rest");
+    assert!(last(&sandbox).get("rounds").is_none());
+}
+
+/// A loop with the default of `ralph.emptyStory`.
+fn confirming() -> Sandbox {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["config", "--global", "--unset", "ralph.emptyStory"]);
+    sandbox
+}
+
+#[test]
+fn a_promise_without_a_changed_file_is_asked_about_once() {
+    let sandbox = confirming();
+    let output = sandbox.step("next", &rounds(&sandbox, &[DONE])).exits(0);
+    let output = output.says("  round 2: the agent promised, but changed no file; another process is asked");
+    assert!(!output.stderr.contains("warning"), "{}", output.stderr);
+    assert_eq!(
+        last(&sandbox)["rests_on"],
+        serde_json::json!(["promise", "confirmed"])
+    );
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.ends_with("Ralph-Rests-On: promise, confirmed"),
+        "{message}"
+    );
+    assert!(
+        sandbox.noted("prompt.2").contains("no file"),
+        "{}",
+        sandbox.noted("prompt.2")
+    );
+    // It was not done: the second process does it.
+    let sandbox = confirming();
+    let agent = rounds(&sandbox, &[DONE, &format!("echo x >made; {DONE}")]);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(last(&sandbox)["rests_on"], serde_json::json!(["promise"]));
+    assert_eq!(sandbox.read("made"), "x\n");
+    // It says so by itself.
+    let sandbox = confirming();
+    let agent = rounds(
+        &sandbox,
+        &[&format!("echo '<unchanged>1.1: file.txt</unchanged>'; {DONE}")],
+    );
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(
+        last(&sandbox)["rests_on"],
+        serde_json::json!(["promise", "unchanged-said"])
+    );
+    assert!(last(&sandbox).get("rounds").is_none());
+    // Three in a row stop no loop.
+    for _ in 0..2 {
+        sandbox.step("next", &agent).exits(0);
+    }
+}
+
+#[test]
+fn work_without_a_promise_is_asked_about_if_the_setting_says_so() {
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.noSignal", "ask");
+    let work = "echo x >made; echo I have made it.";
+    sandbox
+        .step("next", &rounds(&sandbox, &[work, DONE]))
+        .exits(0)
+        .says("  round 2: the agent ended without a promise; another process is asked");
+    assert_eq!(last(&sandbox)["rests_on"], serde_json::json!(["promise"]));
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.noSignal", "ask");
+    sandbox.step("next", &rounds(&sandbox, &[work])).exits(3);
+    assert_eq!(
+        (sandbox.verdict(), &last(&sandbox)["rounds"]),
+        ("no_signal".into(), &2.into())
+    );
+    sandbox.is_at_checkpoint();
+    // Without work there is nothing to ask about.
+    sandbox.step("retry", &sandbox.agent("echo Hello.")).exits(3);
+    assert!(last(&sandbox).get("rounds").is_none());
+}
+
+#[test]
+fn what_a_round_does_to_git_is_put_right_before_the_next_one() {
+    let sandbox = Sandbox::started();
+    let agent = rounds(
+        &sandbox,
+        &[
+            "printf '#!/bin/sh\\ntouch \"$notes/ran\"\\n' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; \
+             git config core.fsmonitor true; git branch other; sed -i 's/- \\[ \\] 2.1/- [x] 2.1/' openspec/changes/add-login/tasks.md; \
+             echo x >made; echo '<promise>CONTINUE: rest</promise>'",
+            &format!(
+                "test -e .git/hooks/post-checkout && echo left >\"$notes/left\"; git config core.fsmonitor >>\"$notes/left\"; \
+                 cat openspec/changes/add-login/tasks.md >\"$notes/list\"; echo y >>made; {DONE}"
+            ),
+        ],
+    );
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.noted("left"), "");
+    assert!(
+        sandbox.noted("list").contains("- [ ] 2.1"),
+        "{}",
+        sandbox.noted("list")
+    );
+    assert_eq!(sandbox.read("made"), "x\ny\n");
+    // A branch that no guard refuses is reported once, at the end.
+    assert_eq!(sandbox.git(&["branch", "--list", "other"]).trim(), "other");
+}
+
+#[test]
+fn a_limit_or_a_request_between_two_rounds_ends_the_attempt_uncounted() {
+    let more = "echo x >>made; echo '<promise>CONTINUE: rest</promise>'";
+    let sandbox = Sandbox::started();
+    let agent = rounds(
+        &sandbox,
+        &[&format!("git ralph stop add-login >/dev/null 2>&1; {more}")],
+    );
+    sandbox.step("next", &agent).exits(6);
+    assert_eq!(sandbox.verdict(), "interrupted");
+    sandbox.is_at_checkpoint();
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:made"]),
+        "x"
+    );
+    sandbox.step("next", &sandbox.completing("echo x >made")).exits(0);
+    let events = sandbox.read(".git/ralph/add-login/events.jsonl");
+    let begun = events
+        .lines()
+        .rfind(|line| line.contains("attempt_started"))
+        .unwrap();
+    assert!(begun.contains("\"attempt\":2,\"retries\":0"), "{begun}");
+}
+
+const LIMITED: &str = "echo 'API Error: Request rejected (429)' >&2; exit 1";
+
+#[test]
+fn a_service_that_does_not_answer_in_a_later_round_costs_no_work() {
+    let more = "echo one >>made; echo '<promise>CONTINUE: rest</promise>'";
+    let sandbox = Sandbox::started();
+    sandbox.configure("ralph.maxWait", "0");
+    let agent = rounds(&sandbox, &[more, LIMITED]);
+    sandbox.step("next", &agent).exits(6).says("ralph.maxWait");
+    sandbox.is_at_checkpoint();
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:made"]),
+        "one"
+    );
+    assert_eq!(sandbox.verdict(), "interrupted");
+    // Another agent repeats the round in the same work tree.
+    let sandbox = Sandbox::started();
+    let fallback = sandbox.completing("cat >\"$notes/prompt\"; echo two >>made");
+    sandbox.configure("ralph.fallbackAgent", &fallback);
+    let agent = rounds(&sandbox, &[more, LIMITED]);
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("ralph.fallbackAgent takes the attempt");
+    assert_eq!(sandbox.read("made"), "one\ntwo\n");
+    assert!(
+        sandbox.noted("prompt").contains("> rest\n"),
+        "{}",
+        sandbox.noted("prompt")
+    );
+    assert_eq!(last(&sandbox)["rounds"], 2);
+}
+
+#[test]
+fn a_kill_in_a_later_round_undoes_the_attempt_as_one_in_every_mode() {
+    for args in [
+        &["start", "add-login"][..],
+        &["start", "add-login", "--strategy", "stash"],
+        &["start", "add-login", "--worktree"],
+    ] {
+        let sandbox = Sandbox::dirty();
+        sandbox.ralph(args).exits(0);
+        let agent = rounds(
+            &sandbox,
+            &[
+                "echo x >made; git tag mine; echo '<promise>CONTINUE: rest</promise>'",
+                "echo y >>made; kill -9 $(ps -o ppid= -p $PPID); sleep 1000",
+            ],
+        );
+        sandbox
+            .direct(&["next", "add-login", "--", &agent])
+            .run()
+            .exits(137);
+        sandbox.ralph(&["status", "add-login"]).exits(0);
+        sandbox.ralph(&["revert", "add-login"]).exits(0);
+        let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:made"]);
+        assert_eq!(kept, "x\ny", "{args:?}");
+        let log = sandbox.ralph(&["log", "add-login", "--json"]).exits(0).json();
+        assert_eq!(log["attempts"][0]["verdict"], "interrupted", "{log}");
+        // It does not count: the story can be tried as often as before.
+        let agent = sandbox.completing("test ! -e made && echo z >made");
+        sandbox
+            .direct(&["next", "add-login", "--", &agent])
+            .run()
+            .exits(0);
+        sandbox.ralph(&["abort", "add-login"]).exits(0);
+    }
+}
