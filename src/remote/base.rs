@@ -67,35 +67,25 @@ impl Base {
 
     /// Writes it, with the token of the run that holds the loop.
     pub fn note(&mut self, state: &Oid, token: Option<&str>) -> Result<(), Error> {
-        let noted = Noted {
-            remote: self.remote.clone(),
-            state: Some(state.clone()),
-            token: token.map(ToOwned::to_owned),
-        };
-        self.write(noted)
+        self.write(Some(state.clone()), token)
     }
 
     /// Writes the token of the run that holds the loop; the last common state stays.
     pub fn note_token(&mut self, token: &str) -> Result<(), Error> {
-        let noted = Noted {
-            remote: self.remote.clone(),
-            state: self.state().cloned(),
-            token: Some(token.to_owned()),
-        };
-        self.write(noted)
+        self.write(self.state().cloned(), Some(token))
     }
 
     /// Forgets that the loop was on the remote: the local state has diverged.
     pub fn forget(&mut self) -> Result<(), Error> {
-        let noted = Noted {
-            remote: self.remote.clone(),
-            state: None,
-            token: None,
-        };
-        self.write(noted)
+        self.write(None, None)
     }
 
-    fn write(&mut self, noted: Noted) -> Result<(), Error> {
+    fn write(&mut self, state: Option<Oid>, token: Option<&str>) -> Result<(), Error> {
+        let noted = Noted {
+            remote: self.remote.clone(),
+            state,
+            token: token.map(ToOwned::to_owned),
+        };
         if self.noted.as_ref() == Some(&noted) {
             return Ok(());
         }

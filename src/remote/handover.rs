@@ -1,13 +1,11 @@
 //! `push` and `pull`: the user carries a loop from one repository to another.
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::base::Base;
 use super::branch::{BranchCopy, Stand};
-use super::held_loop::run_name;
+use super::held_loop::{lacks_end, run_name};
 use super::lease::{Holding, Watch};
 use super::portable::{self, Tells};
-use super::received::{is_before, receive};
+use super::received::is_before;
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::require_branch;
@@ -49,8 +47,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
             if is_before(server, found, &open.state).await? {
                 return Err(server.over(found).into());
             }
-            let (change, remote) = (change.to_string(), server.name().to_owned());
-            return Err(RemoteRefusal::Behind { change, remote }.into());
+            return Err(server.behind(&change).into());
         }
     }
     let mut branch = BranchCopy::new(server, branch, there.as_ref()).await;
@@ -79,16 +76,9 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     let put = branch.put(server, &change, &checkpoint).await?;
     if put.is_err() && is_done {
         let why = branch.kept.unwrap_or_default();
-        let branch = change.branch();
-        let blocked = format!("branch {branch} does not have the last checkpoint: {why}");
+        let blocked = lacks_end(&change, &why);
         swaps.put(open, None, Tells::NoEnd, Some(blocked)).await?;
-        return Err(RemoteRefusal::NoBranch {
-            change: change.to_string(),
-            branch,
-            remote: server.name().to_owned(),
-            why,
-        }
-        .into());
+        return Err(server.no_branch(&change, why).into());
     }
     if is_done && !is_there {
         swaps.put(open, None, Tells::All, None).await?;
@@ -158,37 +148,22 @@ impl Swaps<'_> {
         packed: &portable::Packed,
         tells: Tells,
     ) -> Result<There, Error> {
-        let there = self.there.as_ref();
         let record = Record {
-            generation: there.map_or(0, |there| there.record.generation) + 1,
-            lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
+            lease: self.server.shown_lease(),
             blocked,
             ..portable::record_of(open, holder, tells).await?
         };
-        let previous = there.map(|there| &there.oid);
-        let message = record.message(previous, &random());
-        let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
-        let repo = &open.context.repo;
-        let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
-        Ok(There { oid, record })
+        Ok(portable::on_top(&open.context.repo, self.there.as_ref(), record, packed).await?)
     }
 }
 
 async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(), Error> {
-    let (change, remote) = (next.record.change.to_string(), server.name().to_owned());
-    match server
-        .swap(&next.record.change, previous, &next.oid, SHORT_PATIENCE)
-        .await
-    {
+    let change = &next.record.change;
+    match server.swap(change, previous, &next.oid, SHORT_PATIENCE).await {
         Answer::Ours => Ok(()),
-        Answer::Theirs(_) => Err(RemoteRefusal::Behind { change, remote }.into()),
-        Answer::Refused(words) => Err(RemoteRefusal::Refused {
-            change,
-            remote,
-            words,
-        }
-        .into()),
-        Answer::Unknown(words) => Err(RemoteRefusal::Unreadable { remote, words }.into()),
+        Answer::Theirs(_) => Err(server.behind(change).into()),
+        Answer::Refused(words) => Err(server.refused(change, words).into()),
+        Answer::Unknown(words) => Err(server.unreadable_for(words).into()),
     }
 }
 
@@ -244,7 +219,7 @@ async fn fetch_once(
     let portable = if base.is_at(&there.oid) {
         None
     } else {
-        Some(receive(server, &there).await?)
+        Some(server.portable(&there).await?)
     };
     if take && there.record.holder.is_some() {
         there = free(context, server, &there).await?;
@@ -256,26 +231,16 @@ async fn fetch_once(
 async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<There, Error> {
     let repo = &context.repo;
     let record = Record {
-        generation: there.record.generation + 1,
         holder: None,
-        renewed: Timestamp::now(),
         ..there.record.clone()
     };
-    let message = record.message(Some(&there.oid), &random());
     let packed = portable::packed_in(&repo.git, &there.oid).await?;
-    let parents: Vec<&Oid> = std::iter::once(&there.oid).chain(&packed.parents).collect();
-    let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
-    match server
-        .swap(&record.change, Some(&there.oid), &oid, SHORT_PATIENCE)
-        .await
-    {
-        Answer::Ours => Ok(There { oid, record }),
+    let next = portable::on_top(repo, Some(there), record, &packed).await?;
+    let (change, previous) = (&next.record.change, Some(&there.oid));
+    match server.swap(change, previous, &next.oid, SHORT_PATIENCE).await {
+        Answer::Ours => Ok(next),
         Answer::Theirs(_) => Err(server.held(there).into()),
-        Answer::Refused(words) | Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {
-            remote: server.name().to_owned(),
-            words,
-        }
-        .into()),
+        Answer::Refused(words) | Answer::Unknown(words) => Err(server.unreadable_for(words).into()),
     }
 }
 

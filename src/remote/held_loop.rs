@@ -2,19 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::base::Base;
 use super::branch::{BranchCopy, FOREIGN, Stand};
 use super::lease::patience;
 use super::portable::{self, Packed, Tells, taken_along};
-use super::record::{Holder, Record, random};
+use super::record::{Holder, Record};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, SHORT_PATIENCE, Server, There};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::git::{GitError, Repo};
-use crate::names::{Change, Oid};
+use crate::names::Change;
 use crate::paths::first_few;
 use crate::state::Phase;
 
@@ -57,12 +55,7 @@ impl HeldLoop {
                 silent: patience(self.server.lease),
             }
             .into()),
-            Some(End::Refused(words)) => Err(RemoteRefusal::Refused {
-                change,
-                remote,
-                words: words.clone(),
-            }
-            .into()),
+            Some(End::Refused(words)) => Err(self.server.refused(&self.change, words.clone()).into()),
         }
     }
 
@@ -84,17 +77,8 @@ impl HeldLoop {
             Answer::Ours if is_base => self.note_base(),
             Answer::Ours => self.base.note_token(&self.holder.token),
             Answer::Theirs(_) => Err(self.held_now().await.into()),
-            Answer::Refused(words) => Err(RemoteRefusal::Refused {
-                change: self.change.to_string(),
-                remote: self.server.name().to_owned(),
-                words,
-            }
-            .into()),
-            Answer::Unknown(words) => Err(RemoteRefusal::Unreadable {
-                remote: self.server.name().to_owned(),
-                words,
-            }
-            .into()),
+            Answer::Refused(words) => Err(self.server.refused(&self.change, words).into()),
+            Answer::Unknown(words) => Err(self.server.unreadable_for(words).into()),
         }
     }
 
@@ -136,22 +120,12 @@ impl HeldLoop {
             return self.put(open, record, Tells::All).await;
         }
         let why = self.branch.kept.clone().unwrap_or_else(|| FOREIGN.to_owned());
-        let (branch, remote) = (self.change.branch(), self.server.name().to_owned());
         let record = Record {
-            blocked: Some(format!(
-                "branch {branch} does not have the last checkpoint: {why}"
-            )),
+            blocked: Some(lacks_end(&self.change, &why)),
             ..portable::record_of(open, None, Tells::NoEnd).await?
         };
         self.put(open, record, Tells::NoEnd).await?;
-        let change = self.change.to_string();
-        Err(RemoteRefusal::NoBranch {
-            change,
-            branch,
-            remote,
-            why,
-        }
-        .into())
+        Err(self.server.no_branch(&self.change, why).into())
     }
 
     async fn put(&mut self, open: &Loop<'_>, record: Record, tells: Tells) -> Result<(), Error> {
@@ -169,10 +143,7 @@ impl HeldLoop {
             Answer::Theirs(_) => self.end = Some(End::Lost),
             Answer::Refused(words) => self.refused(words).await?,
             // A missed answer is not lost, as long as no other run takes the loop.
-            Answer::Unknown(words) if is_first => {
-                let remote = self.server.name().to_owned();
-                return Err(RemoteRefusal::Unreadable { remote, words }.into());
-            }
+            Answer::Unknown(words) if is_first => return Err(self.server.unreadable_for(words).into()),
             Answer::Unknown(_) => self.end = Some(End::Silent),
         }
         self.require()?;
@@ -320,18 +291,9 @@ impl HeldLoop {
 
     /// Makes the state whose parent is the last one.
     async fn next(&self, record: Record, packed: &Packed) -> Result<There, GitError> {
-        let previous = self.last.as_ref();
-        let record = Record {
-            generation: previous.map_or(0, |last| last.record.generation) + 1,
-            lease: SignedDuration::try_from(self.server.lease).unwrap_or(SignedDuration::MAX),
-            renewed: Timestamp::now(),
-            ..record
-        };
-        let previous = previous.map(|last| &last.oid);
-        let message = record.message(previous, &random());
-        let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
-        let oid = self.repo.own_commit(&packed.tree, &parents, &message).await?;
-        Ok(There { oid, record })
+        let lease = self.server.shown_lease();
+        let record = Record { lease, ..record };
+        portable::on_top(&self.repo, self.last.as_ref(), record, packed).await
     }
 
     /// Notes that the remote has this state.
@@ -348,6 +310,12 @@ impl HeldLoop {
             None => Ok(()),
         }
     }
+}
+
+/// Says why a loop is not done on the remote, where its branch lacks the last checkpoint.
+pub(super) fn lacks_end(change: &Change, why: &str) -> String {
+    let branch = change.branch();
+    format!("branch {branch} does not have the last checkpoint: {why}")
 }
 
 /// Returns a description of this run for people: its CI job if it has one, else its process.

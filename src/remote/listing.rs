@@ -72,30 +72,13 @@ impl Server {
         add(&mut known, &self.repo.git, &wanted).await?;
         kept.write(&loops, &known, number);
         let listed = loops.into_iter().map(|(change, oid)| {
-            let there = match known.get(&oid) {
-                None => {
-                    let failed = failed.remove(&change);
-                    Err(failed.unwrap_or_else(|| self.unintelligible(&change, MISSING)))
-                }
-                Some(commit) => self.there(&change, oid, commit),
+            let there = match failed.remove(&change) {
+                Some(failed) if !known.contains_key(&oid) => Err(failed),
+                _ => self.there(&change, oid, &known),
             };
             (change, there)
         });
         Ok(listed.collect())
-    }
-
-    /// Reads state commits that are here, in two processes; the error is about one of them.
-    async fn read(&self, loops: BTreeMap<Change, Oid>) -> Result<Listing, Error> {
-        let mut known = Commits::new();
-        add(&mut known, &self.repo.git, &loops).await?;
-        let read = loops.into_iter().map(|(change, oid)| {
-            let there = match known.get(&oid) {
-                None => Err(self.unintelligible(&change, MISSING)),
-                Some(commit) => self.there(&change, oid, commit),
-            };
-            (change, there)
-        });
-        Ok(read.collect())
     }
 
     /// Finds a loop on the remote and fetches it; returns it with the place of its branch there. What cannot be fetched twice,
@@ -111,8 +94,9 @@ impl Server {
             };
             let wanted = BTreeMap::from([(change.clone(), oid.clone())]);
             let Some(error) = self.fetch(&wanted).await?.into_values().next() else {
-                let there = self.read(wanted).await?.into_values().next().transpose()?;
-                return Ok((there, branch));
+                let mut known = Commits::new();
+                add(&mut known, &self.repo.git, &wanted).await?;
+                return Ok((Some(self.there(change, oid, &known)?), branch));
             };
             let (remote, words) = match error {
                 RemoteRefusal::Unreadable { remote, words } if looks <= LOOKS => (remote, words),
@@ -131,15 +115,12 @@ impl Server {
         }
     }
 
-    fn there(
-        &self,
-        change: &Change,
-        oid: Oid,
-        commit: &Result<Vec<u8>, &'static str>,
-    ) -> Result<There, RemoteRefusal> {
-        let record = match commit {
-            Ok(commit) => Record::parse(change, &message_of(commit)).ok_or(NO_STATE),
-            Err(why) => Err(*why),
+    /// Reads the state commit of a loop, which is among those that are known.
+    fn there(&self, change: &Change, oid: Oid, known: &Commits) -> Result<There, RemoteRefusal> {
+        let record = match known.get(&oid) {
+            Some(Ok(commit)) => Record::parse(change, &message_of(commit)).ok_or(NO_STATE),
+            Some(Err(why)) => Err(*why),
+            None => Err(MISSING),
         };
         match record {
             Ok(record) => Ok(There { oid, record }),

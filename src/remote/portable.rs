@@ -3,14 +3,15 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::record::{Holder, Record, list};
+use super::record::{Holder, Record, list, random};
 use super::refusal::RemoteRefusal;
+use super::server::There;
 use crate::engine::stories::{listing_of, progress_of};
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::fs::read_if_there;
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, Repo};
 use crate::names::Oid;
 use crate::refs::KeptRef;
 use crate::state::{Phase, Store};
@@ -36,6 +37,25 @@ pub(super) async fn packed_in(git: &Git, state: &Oid) -> Result<Packed, GitError
     parents.retain(|parent| Some(parent) != previous.as_ref());
     let tree = git.tree_of(state).await?;
     Ok(Packed { tree, parents })
+}
+
+/// Makes the state commit with this content and record on top of another one.
+pub(super) async fn on_top(
+    repo: &Repo,
+    previous: Option<&There>,
+    record: Record,
+    packed: &Packed,
+) -> Result<There, GitError> {
+    let record = Record {
+        generation: previous.map_or(0, |there| there.record.generation) + 1,
+        renewed: Timestamp::now(),
+        ..record
+    };
+    let previous = previous.map(|there| &there.oid);
+    let message = record.message(previous, &random());
+    let parents: Vec<&Oid> = previous.into_iter().chain(&packed.parents).collect();
+    let oid = repo.own_commit(&packed.tree, &parents, &message).await?;
+    Ok(There { oid, record })
 }
 
 /// The part of a loop's end that a state tells.

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::base::Base;
 use super::lease::{Holding, Watch};
-use super::record::phase_name;
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
 use crate::engine::Context;
@@ -153,6 +152,27 @@ pub enum Standing {
 }
 
 impl Entry {
+    /// Returns the entry of a change of which nothing is known, and which no run can take for this reason.
+    fn none(change: Change, why: String) -> Self {
+        Self {
+            source: None,
+            total: None,
+            done: 0,
+            skipped: 0,
+            phase: UNREADABLE,
+            holder: None,
+            renewed: None,
+            generation: 0,
+            branch: change.branch(),
+            checkpoint: None,
+            free: false,
+            why,
+            conflicts_with: None,
+            there: None,
+            change,
+        }
+    }
+
     /// Returns what has to happen with it next. A loop that is complete waits for the choice how to finish it.
     pub fn standing(&self) -> Standing {
         let has_loop = self.checkpoint.is_some();
@@ -177,22 +197,14 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
     let total = listing.stories.len();
     let done = listing.stories.iter().filter(|story| story.done).count();
     let is_open = done < total;
+    let why = if is_open { "" } else { "no story is left" };
     Some(Entry {
-        change: change.clone(),
         source: Some(source.path),
         total: Some(total),
         done,
-        skipped: 0,
         phase: if is_open { "new" } else { "complete" },
-        holder: None,
-        renewed: None,
-        generation: 0,
-        branch: change.branch(),
-        checkpoint: None,
         free: is_open,
-        why: if is_open { "" } else { "no story is left" }.to_owned(),
-        conflicts_with: None,
-        there: None,
+        ..Entry::none(change.clone(), why.to_owned())
     })
 }
 
@@ -211,24 +223,19 @@ fn of_loop(store: &Store, state: &State) -> Entry {
         why_not(phase, nothing_left, skipped)
     };
     Entry {
-        change: state.change.clone(),
         source: Some(state.source().path.clone()),
         total,
         done,
         skipped,
-        phase: phase_name(phase),
+        phase: phase.into(),
         holder: store
             .holder()
             .filter(|_| is_held)
             .map(|process| format!("process {process} here")),
-        renewed: None,
-        generation: 0,
         branch: state.common.branch.clone(),
         checkpoint: Some(state.checkpoint().clone()),
         free: why.is_empty(),
-        why,
-        conflicts_with: None,
-        there: None,
+        ..Entry::none(state.change.clone(), why)
     }
 }
 
@@ -255,28 +262,9 @@ pub fn entry_of(
     found: Result<There, RemoteRefusal>,
     watch: &mut Watch,
 ) -> Entry {
-    let branch = change.branch();
     let found = match found {
         Ok(found) => found,
-        Err(error) => {
-            return Entry {
-                change,
-                source: None,
-                total: None,
-                done: 0,
-                skipped: 0,
-                phase: UNREADABLE,
-                holder: None,
-                renewed: None,
-                generation: 0,
-                branch,
-                checkpoint: None,
-                free: false,
-                why: error.to_string(),
-                conflicts_with: None,
-                there: None,
-            };
-        }
+        Err(error) => return Entry::none(change, error.to_string()),
     };
     let record = &found.record;
     let base = Base::new(&server.repo, &change, server.name());
@@ -292,24 +280,20 @@ pub fn entry_of(
         (None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
     };
     Entry {
-        source: None,
         total: Some(record.total),
         done: record.done,
         skipped: record.skipped,
         phase: match record.blocked {
             Some(_) => "blocked",
-            None => phase_name(record.shown_phase()),
+            None => record.shown_phase().into(),
         },
         holder: record.holder.as_ref().map(|holder| holder.name.clone()),
         renewed: Some(record.renewed),
         generation: record.generation,
-        branch,
         checkpoint: Some(record.checkpoint.clone()),
         free: why.is_empty(),
-        why,
-        conflicts_with: None,
-        change,
         there: Some(found),
+        ..Entry::none(change, why)
     }
 }
 

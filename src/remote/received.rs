@@ -29,7 +29,9 @@ const MOST_ATTEMPTS: usize = 20_000;
 impl Server {
     /// Reads a loop on the remote. Its objects must be here.
     pub async fn portable(&self, there: &There) -> Result<Portable, Error> {
-        receive(self, there).await
+        let portable = read(self, there).await?;
+        check_objects(self, there, &portable).await?;
+        Ok(portable)
     }
 
     /// Returns whether the loop here is the one on the remote, in this very state.
@@ -38,20 +40,13 @@ impl Server {
     }
 }
 
-/// Reads a loop from a state commit.
-pub(super) async fn receive(server: &Server, there: &There) -> Result<Portable, Error> {
-    let portable = read(server, there).await?;
-    check_objects(server, there, &portable).await?;
-    Ok(portable)
-}
-
 /// Returns whether the loop on the remote is finished, and another one than this: this one can be put on top of it.
 pub(super) async fn is_before(server: &Server, there: &There, here: &State) -> Result<bool, Error> {
     let record = &there.record;
     if record.phase != Phase::Finished || record.blocked.is_some() {
         return Ok(false);
     }
-    Ok(!receive(server, there).await?.state.is_same_loop(here))
+    Ok(!server.portable(there).await?.state.is_same_loop(here))
 }
 
 fn wrong(server: &Server, there: &There, why: impl Into<String>) -> RemoteRefusal {

@@ -47,32 +47,11 @@ pub struct Record {
     pub blocked: Option<String>,
 }
 
-/// Returns the name of a phase in a record.
-pub fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Ready => "ready",
-        Phase::Running => "running",
-        Phase::Failed => "failed",
-        Phase::Exhausted => "exhausted",
-        Phase::Complete => "complete",
-        Phase::Finished => "finished",
-    }
-}
-
-const PHASES: [Phase; 6] = [
-    Phase::Ready,
-    Phase::Running,
-    Phase::Failed,
-    Phase::Exhausted,
-    Phase::Complete,
-    Phase::Finished,
-];
-
 impl Record {
     /// Returns the commit message. `previous` is the state commit before this one; with the token it makes two commits
     /// of one second different objects.
     pub fn message(&self, previous: Option<&Oid>, nonce: &str) -> String {
-        let phase = phase_name(self.phase);
+        let phase = self.phase.into();
         let mut text = format!("ralph: {} #{} {phase}\n\n", self.change, self.generation);
         let holder = self.holder.as_ref();
         let previous = previous.map_or("none", Oid::as_str);
@@ -115,7 +94,6 @@ impl Record {
             return None;
         }
         let (done, total) = field("Stories")?.split_once('/')?;
-        let phase = field("Phase")?;
         let renewed = field("Renewed")?.parse().ok()?;
         Some(Self {
             change: change.clone(),
@@ -130,7 +108,7 @@ impl Record {
             }),
             lease: SignedDuration::from_secs(field("Lease")?.parse().ok()?),
             renewed: Some(renewed).filter(|time| is_time(*time))?,
-            phase: PHASES.into_iter().find(|known| phase_name(*known) == phase)?,
+            phase: field("Phase")?.parse().ok()?,
             done: done.parse().ok()?,
             total: total.parse().ok()?,
             skipped: field("Skipped").map_or(Some(0), |number| number.parse().ok())?,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use super::base::Base;
 use super::lease::{Holding, Watch};
-use super::record::{Record, phase_name};
+use super::record::Record;
 use super::refusal::RemoteRefusal;
 use crate::async_cmd::CommandError;
 use crate::error::Error;
@@ -107,6 +107,11 @@ impl Server {
         self.git.name()
     }
 
+    /// Returns the lease as a record has it.
+    pub(super) fn shown_lease(&self) -> SignedDuration {
+        SignedDuration::try_from(self.lease).unwrap_or(SignedDuration::MAX)
+    }
+
     /// Returns the beginning of the refs of loops there.
     pub fn prefix(&self) -> &str {
         &self.prefix
@@ -175,9 +180,36 @@ impl Server {
         })
     }
 
-    fn unreadable_for(&self, words: String) -> RemoteRefusal {
+    /// Returns the error about a remote that cannot be read, for this reason.
+    pub(super) fn unreadable_for(&self, words: String) -> RemoteRefusal {
         let remote = self.name().to_owned();
         RemoteRefusal::Unreadable { remote, words }
+    }
+
+    /// Returns the error about work on a loop that the host refuses, in its words.
+    pub(super) fn refused(&self, change: &Change, words: String) -> RemoteRefusal {
+        let (change, remote) = (change.to_string(), self.name().to_owned());
+        RemoteRefusal::Refused {
+            change,
+            remote,
+            words,
+        }
+    }
+
+    /// Returns the error about a loop of which the remote has newer work.
+    pub(super) fn behind(&self, change: &Change) -> RemoteRefusal {
+        let (change, remote) = (change.to_string(), self.name().to_owned());
+        RemoteRefusal::Behind { change, remote }
+    }
+
+    /// Returns the error about a loop whose branch there does not get its end, for this reason.
+    pub(super) fn no_branch(&self, change: &Change, why: String) -> RemoteRefusal {
+        RemoteRefusal::NoBranch {
+            change: change.to_string(),
+            branch: change.branch(),
+            remote: self.name().to_owned(),
+            why,
+        }
     }
 
     /// Returns the error about a state on the remote that is none.
@@ -303,7 +335,7 @@ impl Server {
         RemoteRefusal::Over {
             change: found.record.change.to_string(),
             remote: self.name().to_owned(),
-            phase: phase_name(found.record.shown_phase()),
+            phase: found.record.shown_phase().into(),
         }
     }
 

@@ -14,7 +14,7 @@ use super::branch::BranchCopy;
 use super::held_loop::{HeldLoop, run_name};
 use super::lease::{Holding, Watch, patience, renewal};
 use super::portable::require_same;
-use super::received::{is_before, receive};
+use super::received::is_before;
 use super::record::{Holder, Record, random};
 use super::server::{SHORT_PATIENCE, Server, There};
 use crate::engine::{Context, Loop, Portable};
@@ -100,7 +100,7 @@ impl Tenure {
         let mut portable = None;
         if let Some(there) = there {
             if !is_here && !is_on_top {
-                let found = receive(&held.server, &there).await?;
+                let found = held.server.portable(&there).await?;
                 require_same(context, &found)?;
                 portable = Some(found);
             }
@@ -219,7 +219,7 @@ async fn mend_branch(
     {
         return Ok(());
     }
-    receive(server, found).await?;
+    server.portable(found).await?;
     let mut branch = BranchCopy::new(server, branch, Some(found)).await;
     branch.put(server, &found.record.change, checkpoint).await?.ok();
     Ok(())

@@ -58,8 +58,11 @@ fn is_empty<T>(list: &RefCell<Vec<T>>) -> bool {
 }
 
 /// The phase of a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Phase {
     /// The next story may be attempted.
     Ready,
