@@ -87,12 +87,8 @@ fn change_of(branch: &str) -> &str {
 
 /// Reads the stories of a file, in the order in which they are to be worked on.
 pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
-    let malformed = |cause| SourceError::Malformed {
-        path: shown.to_owned(),
-        cause,
-    };
-    let text = text(bytes).map_err(malformed)?;
-    records(text).map(|(records, _)| records).map_err(malformed)
+    let read = text(bytes).and_then(records);
+    read.map(|(records, _)| records).map_err(malformed(shown))
 }
 
 /// The members beside a list.
@@ -126,12 +122,8 @@ fn records(text: &str) -> Result<(Records, Beside<'_>), String> {
 
 /// Returns what a file says.
 pub(super) fn view(bytes: &[u8], shown: &str) -> Result<View, SourceError> {
-    let malformed = |cause| SourceError::Malformed {
-        path: shown.to_owned(),
-        cause,
-    };
-    let text = text(bytes).map_err(malformed)?;
-    let (records, beside) = records(text).map_err(malformed)?;
+    let text = text(bytes).map_err(malformed(shown))?;
+    let (records, beside) = records(text).map_err(malformed(shown))?;
     let mut view = json_view::view(text, &records, &beside, bytes.len() - text.len());
     let marked = records
         .all_marked(text)
@@ -182,6 +174,13 @@ pub(super) fn mark(
         .to_vec();
     whole.extend_from_slice(marked.as_bytes());
     Ok(whole)
+}
+
+fn malformed(shown: &str) -> impl Fn(String) -> SourceError {
+    |cause| SourceError::Malformed {
+        path: shown.to_owned(),
+        cause,
+    }
 }
 
 fn text(bytes: &[u8]) -> Result<&str, String> {

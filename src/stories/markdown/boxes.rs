@@ -110,7 +110,7 @@ fn box_in(line: &str) -> Option<BoxSyntax> {
 }
 
 /// Returns what follows the marker of an item that `line` begins with.
-fn behind_marker(line: &str) -> Option<&str> {
+pub(super) fn behind_marker(line: &str) -> Option<&str> {
     let behind_digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     if behind_digits.len() < line.len() {
         behind_digits.strip_prefix(['.', ')'])

@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::Plan;
 use super::document::Document;
 use super::outline::Outline;
+use crate::stories::contains::overwrite;
 
 /// A file with ticks in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,35 +40,17 @@ pub(super) fn tick_all(bytes: &[u8], plan: &Plan) -> Result<Ticked, Spoiled> {
 }
 
 fn tick_boxes(bytes: &[u8], plan: &Plan, members: Range<usize>) -> Result<Ticked, Spoiled> {
-    let marks: Vec<Range<usize>> = plan
-        .boxes
-        .get(members.clone())
-        .unwrap_or_default()
-        .iter()
-        .filter(|member| !member.done)
-        .map(|member| member.mark.clone())
-        .collect();
+    let members_of = plan.boxes.get(members.clone()).unwrap_or_default();
+    let open = members_of.iter().filter(|member| !member.done);
+    let ticks: Vec<_> = open.map(|member| (member.mark.clone(), b"x".to_vec())).collect();
     let ticked = Ticked {
-        bytes: overwrite(bytes, &marks),
-        count: marks.len(),
+        count: ticks.len(),
+        bytes: overwrite(bytes, ticks),
     };
     match first_spoiled(plan, &members, &ticked.bytes) {
         Some(spoiled) => Err(spoiled),
         None => Ok(ticked),
     }
-}
-
-/// Puts an `x` in place of each of `marks`, which are in order.
-fn overwrite(bytes: &[u8], marks: &[Range<usize>]) -> Vec<u8> {
-    let mut result = Vec::with_capacity(bytes.len() + marks.len());
-    let mut copied = 0;
-    for mark in marks {
-        result.extend_from_slice(bytes.get(copied..mark.start).unwrap_or_default());
-        result.push(b'x');
-        copied = mark.end;
-    }
-    result.extend_from_slice(bytes.get(copied..).unwrap_or_default());
-    result
 }
 
 /// Finds the first box that is not in `bytes` as it was, except for the ticks of `members`.
@@ -161,7 +144,7 @@ mod tests {
             let plan = Plan::parse(bytes, Grouping::Auto);
             for open in plan.boxes.iter().filter(|found| !found.done) {
                 let mark = open.mark.clone();
-                let after = overwrite(bytes, std::slice::from_ref(&mark));
+                let after = overwrite(bytes, vec![(mark.clone(), b"x".to_vec())]);
                 prop_assert_eq!(&after[..mark.start], &bytes[..mark.start]);
                 prop_assert_eq!(after[mark.start], b'x');
                 prop_assert_eq!(&after[mark.start + 1..], &bytes[mark.end..]);

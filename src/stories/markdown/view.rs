@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::Plan;
-use super::boxes::BLANK;
+use super::boxes::{BLANK, behind_marker};
 use super::document::Document;
 use super::outline::CheckBox;
 use super::tick::tick_all;
@@ -81,13 +81,7 @@ fn words(document: &Document<'_>, range: Range<usize>, boxes: &[CheckBox]) -> St
 fn without_markers(line: &str) -> &str {
     let mut line = line.trim_start();
     loop {
-        let behind_digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        let behind = if behind_digits.len() < line.len() {
-            behind_digits.strip_prefix(['.', ')'])
-        } else {
-            line.strip_prefix(['-', '*', '+'])
-        };
-        match behind {
+        match behind_marker(line) {
             Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => {
                 line = rest.trim_start();
             }
