@@ -2,11 +2,11 @@
 //! called several times in a git command: therefore it is no part of `cli`.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 
+use super::guard::told;
 use crate::exit::Exit;
-use crate::repository_hooks::{self, Answer, HookCall};
-use crate::ui::plain;
+use crate::repository_hooks::{self, HookCall};
 
 /// Parses the arguments, the program's name first; returns `None` if they are for other commands.
 pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
@@ -18,13 +18,5 @@ pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
 
 /// Answers git, and prints a refusal.
 pub async fn run(asked: &HookCall) -> Exit {
-    match repository_hooks::answer(asked, &mut io::stdin().lock()).await {
-        Answer::GoOn => Exit::Done,
-        Answer::HookFailed => Exit::Refused,
-        Answer::Refused(words) => {
-            let words = format!("git-ralph: refused: {words}\n");
-            let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
-            Exit::Refused
-        }
-    }
+    told(&repository_hooks::answer(asked, &mut io::stdin().lock()).await)
 }

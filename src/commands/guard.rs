@@ -15,11 +15,17 @@ pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
 
 /// Answers git, and shows a refusal to the agent.
 pub async fn run(asked: &HookCall) -> Exit {
-    match guard::answer(asked, &mut io::stdin().lock()).await {
+    told(&guard::answer(asked, &mut io::stdin().lock()).await)
+}
+
+/// Returns the exit code of a hook with this answer; prints a refusal.
+pub(super) fn told(answer: &Answer) -> Exit {
+    match answer {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
-        Answer::Refused(words) => {
-            // Git shows the agent its hooks' output. If it is not read, the move is refused all the same.
+        Answer::Refused(why) => {
+            // Git shows its hooks' output to its caller. If it is not read, the move is refused all the same.
+            let words = format!("git-ralph: refused: {why}\n");
             let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
             Exit::Refused
         }

@@ -25,11 +25,7 @@ pub struct Args {
 
 /// Returns the commands and topics that have a manual page.
 fn verbs() -> impl Iterator<Item = &'static str> {
-    bundled::PAGES
-        .iter()
-        .chain(bundled::TOPICS)
-        .map(|(name, _)| *name)
-        .filter(|name| !name.is_empty())
+    pages().map(|(name, _)| *name).filter(|name| !name.is_empty())
 }
 
 pub(super) async fn run(screen: Screen, args: Args, all: clap::Command) -> Result<Exit, Error> {

@@ -23,11 +23,12 @@ const SILENT: Screen = Screen {
     colour: None,
 };
 
-/// The work that is left after a first look.
+/// The call of an agent's session in a loop.
 #[derive(Debug)]
-pub enum Work {
-    /// An agent's session in a loop.
-    Session(Event, Box<HookInput>, LoopHere),
+pub struct Work {
+    event: Event,
+    call: HookInput,
+    place: LoopHere,
 }
 
 /// Parses the arguments, the program's name first; returns the event, or `None` if they are for `cli`.
@@ -36,38 +37,26 @@ pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<OsString> {
     Some(args.next().unwrap_or_default())
 }
 
-/// Checks whether a hook call concerns git-ralph; starts no process.
-///
-/// # Errors
-/// The exit code of a hook call that does not.
-pub fn look(event: &OsString) -> Result<Work, Exit> {
-    match event.to_str().and_then(Event::named) {
-        Some(event) => look_at_session(event).ok_or(Exit::Done),
-        None => {
-            say(&format!(
-                "there is no event {:?}; hooks of agents call: git ralph hook stop|stop-failure|session-end",
-                event.to_string_lossy()
-            ));
-            Err(Exit::Done)
-        }
-    }
-}
-
-/// Does the remaining work.
+/// Does what is to be done for a call that concerns git-ralph.
 pub async fn run(work: Work) -> Exit {
-    match work {
-        Work::Session(event, call, place) => {
-            let narrator = Narrator::new(SILENT);
-            let answer = Box::pin(agent_sessions::answer(event, &call, &place, &narrator)).await;
-            let answer = answer.unwrap_or_else(|error| error_answer(&error));
-            give(&answer, call.event.as_deref());
-            // Any other code would be an answer too, with a different meaning for each agent.
-            Exit::Done
-        }
-    }
+    let Work { event, call, place } = work;
+    let narrator = Narrator::new(SILENT);
+    let answer = Box::pin(agent_sessions::answer(event, &call, &place, &narrator)).await;
+    let answer = answer.unwrap_or_else(|error| error_answer(&error));
+    give(&answer, call.event.as_deref());
+    // Any other code would be an answer too, with a different meaning for each agent.
+    Exit::Done
 }
 
-fn look_at_session(event: Event) -> Option<Work> {
+/// Returns the call of a hook if it concerns git-ralph; starts no process.
+pub fn look(event: &OsString) -> Option<Work> {
+    let Some(event) = event.to_str().and_then(Event::named) else {
+        say(&format!(
+            "there is no event {:?}; hooks of agents call: git ralph hook stop|stop-failure|session-end",
+            event.to_string_lossy()
+        ));
+        return None;
+    };
     // The git-ralph that started the agent already drives it.
     if env::var_os(process_tree::VARIABLE).is_some() {
         return None;
@@ -94,7 +83,7 @@ fn look_at_session(event: Event) -> Option<Work> {
     let named = call.cwd.clone().filter(|dir| dir.is_absolute());
     let dir: PathBuf = named.or_else(|| here().ok())?;
     match agent_sessions::locate(&dir) {
-        Ok(Some(place)) => Some(Work::Session(event, Box::new(call), place)),
+        Ok(Some(place)) => Some(Work { event, call, place }),
         Ok(None) => None,
         Err(error) => {
             give(&error_answer(&error), call.event.as_deref());

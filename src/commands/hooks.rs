@@ -220,15 +220,11 @@ async fn status(screen: Screen, json: bool) -> Result<(), Error> {
         return Ok(());
     }
     let mut text = String::new();
-    let (of_git, others): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.whose == "git");
-    for Installed { whose, state, path } in of_git {
+    for Installed { whose, state, path } in &all {
         let _ = writeln!(text, "{whose}: {state}\n  {path}");
-    }
-    for wrong in &wrong {
-        let _ = writeln!(text, "  {wrong}");
-    }
-    for Installed { whose, state, path } in others {
-        let _ = writeln!(text, "{whose}: {state}\n  {path}");
+        for wrong in wrong.iter().filter(|_| whose == "git") {
+            let _ = writeln!(text, "  {wrong}");
+        }
     }
     if text.is_empty() {
         screen.say("no hooks of git-ralph's are installed\n");

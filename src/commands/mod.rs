@@ -25,7 +25,6 @@ pub mod hooks;
 pub mod install;
 mod job_page;
 pub mod log;
-mod next;
 mod notify;
 mod pick;
 pub mod program;
@@ -38,7 +37,6 @@ pub mod report;
 mod report_of;
 mod report_remote;
 pub mod restore;
-mod retry;
 mod revert;
 pub mod review;
 pub mod run;
@@ -61,7 +59,9 @@ use std::env;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
+use self::attempt::attempt;
 use crate::cli::{self, Verb};
+use crate::engine::Step;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -233,8 +233,8 @@ pub async fn run(cli: Cli) -> Exit {
     screen.settle_colours(None);
     let result = match cli.command {
         Command::Start(Verb(args)) => Box::pin(start::run(with_json(&mut screen, args.json), args)).await,
-        Command::Next(Verb(args)) => next::run(with_json(&mut screen, args.json), args).await,
-        Command::Retry(Verb(args)) => retry::run(with_json(&mut screen, args.json), args).await,
+        Command::Next(Verb(args)) => attempt(with_json(&mut screen, args.json), Step::Next, args).await,
+        Command::Retry(Verb(args)) => attempt(with_json(&mut screen, args.json), Step::Retry, args).await,
         Command::Finish(Verb(args)) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
         Command::Run(Verb(args)) if args.any || args.changes.len() > 1 => {
             Box::pin(several::run(with_json(&mut screen, args.json), args)).await

@@ -28,8 +28,8 @@ pub fn main() -> ExitCode {
     }
     if let Some(event) = hook::asked(env::args_os()) {
         return match hook::look(&event) {
-            Ok(work) => with_runtime(hook::run(work)),
-            Err(exit) => ExitCode::from(exit.code()),
+            Some(work) => with_runtime(hook::run(work)),
+            None => ExitCode::SUCCESS,
         };
     }
     CompleteEnv::with_factory(to_complete).complete();

@@ -37,10 +37,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let name = Some(remote.as_str()).filter(|name| !name.is_empty());
         return Box::pin(on_remote(screen, &context, &args, name)).await;
     }
-    let change = match &args.change {
-        Some(name) => Some(resolve(&context, Some(name))?),
-        None => None,
-    };
+    let change = args.change.as_deref().map(|name| resolve(&context, Some(name)));
+    let change = change.transpose()?;
     let removed = engine::prune(&context, change.as_ref()).await?;
     if args.json {
         screen.document(&json!({ "removed": removed }));

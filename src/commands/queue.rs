@@ -48,11 +48,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&narrator).await?;
     let settings = context.configuration.settings.clone();
     let named = args.remote.is_some() || settings.remote.is_some();
-    let server = if named {
-        Some(Server::new(&context.repo, &settings, args.remote.as_deref())?)
-    } else {
-        None
-    };
+    let server = named.then(|| Server::new(&context.repo, &settings, args.remote.as_deref()));
+    let server = server.transpose()?;
     let mut holders = Watch::default();
     let mut stop = context.stop.clone();
     let mut last = None;

@@ -19,7 +19,6 @@ use crate::git::Repo;
 use crate::names::Change;
 use crate::report::{Diffs, Redaction, Report, Wanted};
 use crate::settings::parse_duration;
-use crate::signal::Stop;
 use crate::state::{self, Store};
 use crate::ui::report::{Options, PULL_REQUEST, Progress, junit, markdown, page};
 use crate::ui::{Narrator, Screen};
@@ -137,7 +136,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let mut stop = context.stop.clone();
         let made = report_of(&context, &state, &wanted, &mut progress);
         tokio::select! {
-            signal = stopped(&mut stop) => return Ok(Exit::Signal(signal)),
+            signal = stop.asked(1) => return Ok(Exit::Signal(signal)),
             made = made => reports.push(made?),
         }
     }
@@ -145,7 +144,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let mut stop = context.stop.clone();
         let made = report_remote::reports(screen, &context, remote, &wanted, &mut progress);
         tokio::select! {
-            signal = stopped(&mut stop) => return Ok(Exit::Signal(signal)),
+            signal = stop.asked(1) => return Ok(Exit::Signal(signal)),
             made = made => (reports, exit) = made?,
         }
     }
@@ -225,9 +224,4 @@ fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
         _ => {}
     }
     write_named(path, text.as_bytes(), 0o600, Durability::Atomic)
-}
-
-/// Waits for a signal that asks git-ralph to stop; returns its number.
-async fn stopped(stop: &mut Stop) -> i32 {
-    stop.asked(1).await
 }

@@ -15,8 +15,8 @@ use crate::settings::{FinishChoice, OnFailure, Settings};
 use crate::ui::choice::Choice;
 use crate::ui::{self, Screen};
 
-/// The choices when a story has no retries left.
-const AFTER_A_FAILURE: [Choice; 7] = [
+/// The choices when a story has no retries left; the first of them is for a run alone.
+pub(super) const AFTER_A_FAILURE: [Choice; 7] = [
     Choice::Retry,
     Choice::Skip,
     Choice::Diff,

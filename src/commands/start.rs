@@ -59,12 +59,6 @@ pub struct Args {
     pub agent: Vec<OsString>,
 }
 
-/// Returns a command as a line that a shell splits into the same words.
-fn shell_line(words: &[OsString]) -> String {
-    let words: Vec<String> = words.iter().map(|word| typed_path(word.as_ref())).collect();
-    words.join(" ")
-}
-
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let narrator = Narrator::new(screen);
     let (context, refs) = Context::open_with_refs(&here()?, &narrator).await?;
@@ -72,7 +66,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let mut settings = context.configuration.settings.clone();
     let mut typed = Options::from(&args.settings);
     if !args.agent.is_empty() {
-        typed.agent = Some(shell_line(&args.agent));
+        // A line that a shell splits into the same words.
+        let words = args.agent.iter().map(|word| typed_path(word.as_ref()));
+        typed.agent = Some(words.collect::<Vec<_>>().join(" "));
     }
     typed.apply(&mut settings);
     settings.strategy = args.strategy.unwrap_or(settings.strategy);
@@ -106,7 +102,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let started = Box::pin(start(context, &change, &options, refs)).await?;
         (started.open, started.already)
     };
-    let open = open;
     if already {
         tell_strategy(&open, args.strategy);
         let message = "the loop is already active; nothing was changed".to_owned();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::choose::{AT_THE_END, Question, closes};
 use super::queue::interval;
+use super::run_end::AFTER_A_FAILURE;
 use super::setup::{context, open_loop, resolve};
 use super::view;
 use super::watch_remote;
@@ -113,23 +114,13 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
 }
 
-/// The choices when a story has no retries left: the next attempt is for git ralph run.
-const AFTER_A_FAILURE: [Choice; 6] = [
-    Choice::Skip,
-    Choice::Diff,
-    Choice::Log,
-    Choice::Cleanup,
-    Choice::Keep,
-    Choice::Quit,
-];
-
 /// Asks how to finish a loop that has ended. The loop is locked only to read it: meanwhile others may continue.
 async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(Choice, Summary), Error> {
     ui::set_subject(change);
     let open = engine::open(context, change).await?;
     let summary = Summary::of(&open, Driver::Run).await?;
     let possible: &[Choice] = match open.state.phase() {
-        Phase::Exhausted => &AFTER_A_FAILURE,
+        Phase::Exhausted => &AFTER_A_FAILURE[1..],
         _ => &AT_THE_END,
     };
     let asked = Summary {

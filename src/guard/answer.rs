@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use jiff::Timestamp;
 
 use super::log::{self, Kind, Lines};
-use super::rules::{Move, Rules, Ruling, refused};
+use super::rules::{Move, Rules, Ruling};
 use super::scripts::{EARLIER, PUSH, REFS, VERB, is_program};
 use super::users_hook::{follow, users_hooks};
 use crate::fs::{Below, Links, read_regular_text, seen};
@@ -64,7 +64,7 @@ impl HookCall {
 pub enum Answer {
     /// Git may go on.
     GoOn,
-    /// Git must stop; git's caller sees the text.
+    /// Git must stop; git's caller is told why.
     Refused(String),
     /// The user's own hook failed.
     HookFailed,
@@ -81,7 +81,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
         let mut lines = Lines::default();
         lines.push_refused();
         lines.append(&call.slot.door(), &call.slot.file(log::FILE));
-        return Answer::Refused(refused(Rules::push()));
+        return Answer::Refused(Rules::push().to_owned());
     }
     let users = if call.alone {
         None
@@ -257,13 +257,13 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Records the moves; returns the message of a refusal.
+    /// Records the moves; returns the reason of a refusal.
     fn end(mut self) -> Option<String> {
         if let Some(head) = self.head.take() {
             self.lines.push(Kind::Prepared, &head);
         }
         self.lines.append(&self.slot.door(), &self.slot.file(log::FILE));
-        self.no.map(|no| refused(&no))
+        self.no
     }
 }
 

@@ -232,11 +232,6 @@ impl Rules {
     }
 }
 
-/// Returns the refusal as the agent sees it.
-pub(super) fn refused(why: &str) -> String {
-    format!("git-ralph: refused: {why}\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,5 +12,4 @@ mod answer;
 mod note;
 pub(crate) mod scripts;
 
-pub use crate::guard::Answer;
 pub use answer::{HookCall, answer};
