@@ -109,6 +109,8 @@ pub enum Basis {
     Confirmed,
     /// What the agent said in `<unchanged>` of the work that was there before.
     UnchangedSaid,
+    /// A promise inside a sentence; a second process that was asked changed nothing, and the gates passed.
+    PromiseInSentence,
     /// The user's word.
     Person,
     /// Gates, all of which passed.

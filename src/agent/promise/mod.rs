@@ -31,7 +31,7 @@ mod tests;
 mod thoughts;
 mod unchanged;
 
-pub use sentence::may_be_blocked;
+pub use sentence::{may_be_blocked, promises_in_sentence};
 pub use tag::{Nonce, Promise, Tag};
 pub use unchanged::says_unchanged;
 

@@ -96,6 +96,12 @@ const BLOCKED: &[&str] = &[
     "refusing",
 ];
 
+/// The completion that is searched in a sentence.
+const COMPLETION: &str = "<promise>COMPLETE</promise>";
+
+/// Words for what is not done yet.
+const TO_COME: &[&str] = &["will", "shall", "going", "later", "then", "next"];
+
 /// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
 const DONE: &[&str] = &[
     "done",
@@ -176,6 +182,28 @@ pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
         || is_denial(first)
         || goes_on && GOING_ON.contains(&first)
         || !output && (is_later(first) || words.any(is_later))
+}
+
+/// Returns true if a message has a completion inside a sentence, and no sentence around one denies it, makes it depend on
+/// something or speaks of what is to come.
+pub fn promises_in_sentence(message: &str) -> bool {
+    let ends = |char: char| ".!?\n\r".contains(char);
+    let mut found = message.match_indices(COMPLETION).peekable();
+    let is_there = found.peek().is_some();
+    is_there
+        && found.all(|(at, tag)| {
+            let before = lower(&message.as_bytes()[..at]);
+            let after = message[at + tag.len()..].split(ends).next();
+            let after = lower(after.unwrap_or_default().as_bytes());
+            let before = Sentence::last_of(&before).map_or("", |sentence| sentence.text);
+            let is_open = |word: &str| {
+                let is_known = [CONDITIONS, LATER, TO_COME]
+                    .iter()
+                    .any(|words| words.contains(&word));
+                is_known || is_denial(word) || word.ends_with("'ll")
+            };
+            !words(before).chain(words(&after)).any(is_open)
+        })
 }
 
 /// Returns true if the end of a message without a promise may say that the story is not done: it has a word for that, or

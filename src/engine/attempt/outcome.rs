@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::verdict::Judgement;
 use crate::agent::decode::{Report, sum};
-use crate::agent::promise::{Heard, may_be_blocked, says_unchanged};
+use crate::agent::promise::{Heard, may_be_blocked, promises_in_sentence, says_unchanged};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
 use crate::events::Stretch;
@@ -33,6 +33,8 @@ pub(crate) struct Outcome {
     pub review: Option<Spent>,
     /// Number of the processes of the agent.
     pub rounds: u32,
+    /// The work that was left after a round, in the words of each that said so.
+    pub left: Vec<String>,
 }
 
 impl Outcome {
@@ -60,6 +62,13 @@ impl Outcome {
         let says_nothing =
             |report: &Report| report.heard == Heard::Nothing && !may_be_blocked(&report.message.text);
         self.is_unsaid() && self.report.as_ref().is_some_and(says_nothing)
+    }
+
+    /// Returns whether the agent made its promise inside a sentence that neither denies it nor makes it depend on something.
+    pub fn promises_in_sentence(&self) -> bool {
+        let is_said =
+            |report: &Report| report.heard == Heard::InSentence && promises_in_sentence(&report.message.text);
+        self.report.as_ref().is_some_and(is_said)
     }
 
     /// Returns whether the agent said what shows that the story was done before.
@@ -102,6 +111,7 @@ impl Outcome {
             litter: None,
             review: None,
             rounds: 1,
+            left: Vec::new(),
         }
     }
 }

@@ -13,14 +13,27 @@ const CONTINUATIONS: u32 = 4;
 pub(crate) struct Rounds {
     /// The most rounds that continue.
     most: u32,
-    /// True if a promise without a changed file is asked about.
-    confirms: bool,
-    /// True if work without a promise is asked about.
-    asks: bool,
+    empty_story: EmptyStory,
+    no_signal: NoSignal,
     /// The number of rounds that continued.
     continued: u32,
     /// The reason for the round that was asked about the attempt: there is at most one.
     asked: Option<Further>,
+    /// True if it was asked because the promise stood inside a sentence.
+    is_in_sentence: bool,
+    /// True if gates judge what is promised.
+    has_gates: bool,
+}
+
+/// What an agent said at the end of a round, besides its promise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// True if it ended by itself, and without a promise that counts.
+    pub is_unsaid: bool,
+    /// True if its promise stood inside a sentence that leaves no doubt.
+    pub in_sentence: bool,
+    /// True if it said what shows that the story was done before.
+    pub unchanged: bool,
 }
 
 /// The work tree after a round.
@@ -46,39 +59,46 @@ impl Rounds {
     pub fn of(settings: &Settings) -> Self {
         Self {
             most: settings.continuations.unwrap_or(CONTINUATIONS),
-            confirms: settings.empty_story == EmptyStory::Confirm,
-            asks: settings.no_signal != NoSignal::Retry,
+            empty_story: settings.empty_story,
+            no_signal: settings.no_signal,
             continued: 0,
             asked: None,
+            is_in_sentence: false,
+            has_gates: !settings.verify.is_empty(),
         }
     }
 
-    /// Returns whether the work tree decides what follows a round with this judgement. `is_unsaid` as for
-    /// [`Rounds::after`].
-    pub fn need_work_tree(&self, judgement: &Judgement, is_unsaid: bool) -> bool {
+    /// Returns whether the work tree decides what follows a round with this judgement.
+    pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {
-            Verdict::Complete => self.confirms,
-            Verdict::NoSignal => self.continues(judgement) || self.asks && is_unsaid && self.asked.is_none(),
+            Verdict::Complete => self.empty_story == EmptyStory::Confirm,
+            Verdict::NoSignal => self.continues(judgement) || self.asks(said) || self.is_in_sentence,
             _ => false,
         }
     }
 
-    /// Decides what follows a round: the first rule that fits. `is_unsaid` is true if the agent ended by itself and left open
-    /// whether the story is done; `says_unchanged` if it said what shows that it was done before.
-    pub fn after(&mut self, judgement: Judgement, left: Left, is_unsaid: bool, says_unchanged: bool) -> Next {
+    /// Decides what follows a round: the first rule that fits.
+    pub fn after(&mut self, judgement: Judgement, left: Left, said: Said) -> Next {
         match judgement.verdict {
             Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
-            Verdict::Complete if self.confirms && !left.differs => {
+            Verdict::Complete if self.empty_story == EmptyStory::Confirm && !left.differs => {
                 let also = match self.asked {
-                    _ if says_unchanged => Some(Basis::UnchangedSaid),
+                    _ if said.unchanged => Some(Basis::UnchangedSaid),
                     Some(Further::Unchanged) => Some(Basis::Confirmed),
                     None => return self.ask(Further::Unchanged, judgement),
                     Some(_) => None,
                 };
                 Next::Judge(Judgement { also, ..judgement })
             }
-            Verdict::NoSignal if self.asks && is_unsaid && left.differs && self.asked.is_none() => {
+            Verdict::NoSignal if self.asks(said) && left.differs => {
+                self.is_in_sentence = said.in_sentence && self.has_gates;
                 self.ask(Further::Unsaid, judgement)
+            }
+            Verdict::NoSignal if self.is_in_sentence && said.is_unsaid && !left.changed => {
+                Next::Judge(Judgement {
+                    also: Some(Basis::PromiseInSentence),
+                    ..Judgement::unpromised()
+                })
             }
             _ => Next::Judge(judgement),
         }
@@ -86,6 +106,11 @@ impl Rounds {
 
     fn continues(&self, judgement: &Judgement) -> bool {
         judgement.left.is_some() && self.most > 0
+    }
+
+    /// Returns whether work without a promise is still to be asked about.
+    fn asks(&self, said: Said) -> bool {
+        self.no_signal != NoSignal::Retry && said.is_unsaid && self.asked.is_none()
     }
 
     fn ask(&mut self, why: Further, judgement: Judgement) -> Next {
@@ -134,9 +159,10 @@ mod tests {
         DoneBefore,
         More(Left),
         Silent(Left),
+        InSentence(Left),
         Failed,
     }
-    use End::{Done, DoneBefore, Failed, More, Silent};
+    use End::{Done, DoneBefore, Failed, InSentence, More, Silent};
 
     /// Returns what follows each of these rounds, in short: `c`, `u` and `s` for a round that continues, or is asked because
     /// nothing was changed or said; then the verdict, what else speaks for it, and its reason.
@@ -144,30 +170,31 @@ mod tests {
         let mut rounds = Rounds::of(settings);
         let mut course = String::new();
         for end in ends {
-            let (judgement, left, unchanged) = match *end {
-                Done(left) => (Judgement::complete(), left, false),
-                DoneBefore => (Judgement::complete(), NOTHING, true),
+            let (judgement, left) = match *end {
+                Done(left) => (Judgement::complete(), left),
+                DoneBefore => (Judgement::complete(), NOTHING),
                 More(left) => {
                     let judgement = Judgement {
                         left: Some("x".to_owned()),
                         ..Judgement::bare(Verdict::NoSignal)
                     };
-                    (judgement, left, false)
+                    (judgement, left)
                 }
-                Silent(left) => (Judgement::bare(Verdict::NoSignal), left, false),
-                Failed => (Judgement::new(Verdict::Failed, "no"), WORK, false),
+                Silent(left) | InSentence(left) => (Judgement::bare(Verdict::NoSignal), left),
+                Failed => (Judgement::new(Verdict::Failed, "no"), WORK),
             };
-            let is_unsaid = matches!(end, Silent(_));
+            let said = Said {
+                is_unsaid: matches!(end, Silent(_) | InSentence(_)),
+                in_sentence: matches!(end, InSentence(_)),
+                unchanged: matches!(end, DoneBefore),
+            };
             // What the work tree does not decide is the same for each.
-            if !rounds.need_work_tree(&judgement, is_unsaid) {
+            if !rounds.need_work_tree(&judgement, said) {
                 let mut other = Rounds { ..rounds };
-                let by_none = other.after(judgement.clone(), NOTHING, is_unsaid, unchanged);
-                assert_eq!(
-                    by_none,
-                    other.after(judgement.clone(), WORK, is_unsaid, unchanged)
-                );
+                let by_none = other.after(judgement.clone(), NOTHING, said);
+                assert_eq!(by_none, other.after(judgement.clone(), WORK, said));
             }
-            match rounds.after(judgement, left, is_unsaid, unchanged) {
+            match rounds.after(judgement, left, said) {
                 Next::Round(why, _) => course.push(match why {
                     Further::Continue => 'c',
                     Further::Unchanged => 'u',
@@ -201,6 +228,11 @@ mod tests {
         };
         let (plain, ask) = (settings(Confirm, Retry, None), settings(Confirm, Ask, None));
         let (literal, gates) = (settings(Warn, Retry, Some(0)), settings(Warn, Gates, Some(1)));
+        let gate = Settings {
+            verify: vec!["true".to_owned()],
+            ..ask.clone()
+        };
+        let by_sentence = "s complete, promise-in-sentence, accepted without a promise (ralph.noSignal)";
         let table: &[(&Settings, &[End], &str)] = &[
             (&plain, &[Done(WORK)], "complete"),
             (&plain, &[Failed], "failed, no"),
@@ -236,6 +268,11 @@ mod tests {
                 &[More(WORK), Silent(EARLIER), More(WORK), Done(WORK)],
                 "csc complete",
             ),
+            (&gate, &[InSentence(WORK), Silent(EARLIER)], by_sentence),
+            (&gate, &[InSentence(WORK), InSentence(EARLIER)], by_sentence),
+            (&gate, &[InSentence(WORK), Silent(WORK)], "s no signal"),
+            (&gate, &[Silent(WORK), InSentence(EARLIER)], "s no signal"),
+            (&ask, &[InSentence(WORK), Silent(EARLIER)], "s no signal"),
             (&gates, &[Silent(WORK), Silent(WORK)], "s no signal"),
             (
                 &gates,

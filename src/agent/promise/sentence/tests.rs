@@ -219,3 +219,26 @@ fn may_be_blocked_recognizes_words_of_a_blocked_agent() {
         assert!(!may_be_blocked(text), "{text}");
     }
 }
+
+#[test]
+fn a_completion_inside_a_sentence_is_free_or_open() {
+    for (message, is_free) in [
+        (
+            "I wrote it, so here is <promise>COMPLETE</promise> as you wanted, have a nice day.",
+            true,
+        ),
+        ("All green. The story is <promise>COMPLETE</promise> now!", true),
+        ("I will print <promise>COMPLETE</promise> at the end.", false),
+        ("I'll say <promise>COMPLETE</promise> soon.", false),
+        ("Say <promise>COMPLETE</promise> if it is done.", false),
+        ("This is not <promise>COMPLETE</promise> yet.", false),
+        ("It is <promise>COMPLETE</promise>, except the tests.", false),
+        (
+            "It is <promise>COMPLETE</promise>. I would not say <promise>COMPLETE</promise> twice.",
+            false,
+        ),
+        ("Nothing here.", false),
+    ] {
+        assert_eq!(promises_in_sentence(message), is_free, "{message}");
+    }
+}

@@ -23,6 +23,9 @@ use crate::stories::Story;
 /// Number of complete stories in a row without a change after which the agent's promises are not believed.
 const MOST_UNCHANGED: u32 = 3;
 
+/// The most lines of what was left that the next prompt has.
+const MOST_LEFT: usize = 40;
+
 /// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepEnd {
@@ -186,8 +189,27 @@ fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
             Some(format!("{reason}; the end of the output:\n\n{}", outcome.tail))
         }
         (_, Verdict::NoSignal) if !judgement.wrong_form => None,
-        (reason, verdict) => reason.clone().filter(|_| verdict.counts()),
+        (reason, verdict) => {
+            let reason = reason.clone().filter(|_| verdict.counts())?;
+            Some(with_left(reason, &outcome.left))
+        }
     }
+}
+
+/// Returns a reason, extended by what the rounds of the attempt said that was left.
+fn with_left(reason: String, left: &[String]) -> String {
+    let lines: Vec<&str> = left
+        .iter()
+        .flat_map(|left| left.lines())
+        .take(MOST_LEFT)
+        .collect();
+    if lines.is_empty() {
+        return reason;
+    }
+    format!(
+        "{reason}\n\nBefore that, its processes said that this was left:\n\n{}",
+        lines.join("\n")
+    )
 }
 
 async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd, Error> {

@@ -16,7 +16,7 @@ use crate::engine::attempt::agent_run::run_agent;
 use crate::engine::attempt::backoff::{Backoff, Unavailable, Waited, wait_for_service};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
-use crate::engine::attempt::rounds::{Left, Next, Rounds};
+use crate::engine::attempt::rounds::{Left, Next, Rounds, Said};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::boxed::{self, Confinement, Inside};
 use crate::engine::stories::changes_only_the_list;
@@ -49,7 +49,7 @@ pub(super) async fn run(
     let (prompt, mut tree) = (round.text.clone(), open.state.checkpoint_tree().clone());
     let mut backoff = Backoff::default();
     let mut earlier = Report::default();
-    let mut number = 1;
+    let (mut number, mut all_left) = (1, Vec::new());
     loop {
         let since = Timestamp::now();
         let Round {
@@ -65,6 +65,7 @@ pub(super) async fn run(
             report.add(&earlier);
         }
         outcome.rounds = number;
+        outcome.left.clone_from(&all_left);
         earlier.add(&used);
         let (why, judgement) = match what_follows(open, &mut rounds, &outcome, &mut tree).await {
             Next::Round(why, judgement) => (Some(why), judgement),
@@ -95,6 +96,7 @@ pub(super) async fn run(
                 cost_usd: used.cost_usd,
             });
             number += 1;
+            all_left.extend(outcome.judgement.left.clone());
             round.text = next_prompt(open, &prompt, why, &outcome.judgement, &tree).await?;
             open.emit(What::RoundStarted {
                 story: begun.story.id.clone(),
@@ -111,8 +113,13 @@ pub(super) async fn run(
 /// Decides what follows a round, by what it left in the work tree if that matters. `before` is the tree before the round, and
 /// becomes that after it.
 async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, before: &mut Oid) -> Next {
-    let (judgement, is_unsaid) = (outcome.judgement.clone(), outcome.is_unsaid());
-    if !rounds.need_work_tree(&judgement, is_unsaid) {
+    let judgement = outcome.judgement.clone();
+    let said = Said {
+        is_unsaid: outcome.is_unsaid(),
+        in_sentence: outcome.promises_in_sentence(),
+        unchanged: outcome.says_unchanged(),
+    };
+    if !rounds.need_work_tree(&judgement, said) {
         return Next::Judge(judgement);
     }
     let (list, site) = (open.state.source().path.as_bytes(), open.site());
@@ -128,7 +135,7 @@ async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, b
         differs: !changes_only_the_list(open, &reading),
     };
     *before = reading.tree;
-    rounds.after(judgement, left, is_unsaid, outcome.says_unchanged())
+    rounds.after(judgement, left, said)
 }
 
 /// Returns the judgement that ends an attempt although another round would follow.
