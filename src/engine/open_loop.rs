@@ -50,6 +50,8 @@ pub struct Loop<'o> {
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
     pub(super) is_looking: bool,
+    /// True in a run that puts stories off (`ralph.onFailure=later`).
+    pub(super) puts_off: bool,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
     slot: Slot,
@@ -77,6 +79,7 @@ impl<'o> Loop<'o> {
             review_template: RefCell::default(),
             is_recovering: false,
             is_looking: false,
+            puts_off: false,
             lock: Some(lock),
         }
     }

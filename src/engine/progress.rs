@@ -5,7 +5,7 @@
 //! `max_retries` attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed in every
 //! state except during an attempt.
 
-use crate::state::{Completed, Current, Phase, Progress, Verdict};
+use crate::state::{Completed, Current, Phase, Progress, PutOff, Verdict};
 
 /// The kind of a request for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ impl Progress {
             phase: Phase::Ready,
             max_retries,
             skipped: Vec::new(),
+            put_off: Vec::new(),
             story: None,
             completed,
         }
@@ -171,13 +172,77 @@ impl Progress {
         if !self.skipped.iter().any(|skipped| skipped == id) {
             self.skipped.push(id.to_owned());
         }
+        self.put_off.retain(|other| other.story.id != id);
         Ok(())
+    }
+
+    /// Returns whether the story without retries left can be tried again after the others: it was not yet, or another one can be
+    /// tried first.
+    pub fn may_put_off(&self) -> bool {
+        let id = self.story.as_ref().map(|story| &story.id);
+        let was_put_off = self.put_off.iter().any(|other| Some(&other.story.id) == id);
+        self.phase == Phase::Exhausted && (!was_put_off || self.next_put_off().is_some())
+    }
+
+    /// Puts the story without retries left off until the others are through; returns its id.
+    pub fn put_off(&mut self) -> Result<String, Refusal> {
+        let story = self.story.clone().filter(|_| self.may_put_off());
+        let story = story.ok_or(Refusal::NothingFailed)?;
+        let is_over = self.put_off.iter().any(|other| other.story.id == story.id);
+        self.skip(&story.id)?;
+        let id = story.id.clone();
+        self.put_off.push(PutOff {
+            story: Current {
+                reason: None,
+                shown: None,
+                ..story
+            },
+            completed: self.completed.len(),
+            is_over,
+        });
+        Ok(id)
+    }
+
+    /// Takes up the next story that was put off, if another one was completed since, with all its retries; returns its id.
+    pub fn take_up(&mut self) -> Option<String> {
+        let id = self.next_put_off()?;
+        let at = self.put_off.iter().position(|other| other.story.id == id)?;
+        let kept = self.put_off.get(at).cloned();
+        self.unskip(&id).ok()?;
+        // It is not put off again, and its place in the list stays known.
+        self.put_off.extend(kept.map(|kept| PutOff {
+            is_over: true,
+            ..kept
+        }));
+        Some(id)
+    }
+
+    /// Returns to the first story that was put off, which has no retries left; returns its id.
+    pub fn give_up(&mut self) -> Option<String> {
+        let is_skipped = |other: &&PutOff| self.skipped.contains(&other.story.id);
+        let story = self.put_off.iter().find(is_skipped)?.story.clone();
+        let id = story.id.clone();
+        self.unskip(&id).ok()?;
+        self.story = Some(story);
+        self.phase = self.phase_at_rest();
+        Some(id)
+    }
+
+    fn next_put_off(&self) -> Option<String> {
+        let is_due = |other: &&PutOff| {
+            !other.is_over && other.completed < self.completed.len() && self.skipped.contains(&other.story.id)
+        };
+        self.put_off
+            .iter()
+            .find(is_due)
+            .map(|other| other.story.id.clone())
     }
 
     /// Stops skipping a story.
     pub fn unskip(&mut self, id: &str) -> Result<(), Refusal> {
         self.require_rest()?;
         self.skipped.retain(|skipped| skipped != id);
+        self.put_off.retain(|other| other.story.id != id);
         if self.phase == Phase::Complete {
             self.phase = Phase::Ready;
         }
@@ -370,6 +435,81 @@ mod tests {
         ]
     }
 
+    /// Drives these stories with `ralph.onFailure=later`; `succeeds` is asked about each attempt. Returns the progress at the end,
+    /// and the stories in the order of their attempts.
+    fn drive_later(
+        stories: &[String],
+        max_retries: u32,
+        mut succeeds: impl FnMut(&str) -> bool,
+    ) -> (Progress, Vec<String>) {
+        let (mut progress, mut tried) = (fresh(max_retries), Vec::new());
+        loop {
+            let is_done = |id: &String| progress.completed.iter().any(|done| done.id == *id);
+            let is_open = |id: &&String| !is_done(id) && !progress.skipped.contains(id);
+            let open: Vec<String> = stories.iter().filter(is_open).cloned().collect();
+            progress.listed(&open).unwrap();
+            if progress.phase == Phase::Exhausted {
+                if !progress.may_put_off() {
+                    return (progress, tried);
+                }
+                progress.put_off().unwrap();
+                continue;
+            }
+            let current = progress.story.as_ref().map(|story| story.id.clone());
+            let Some(id) = current.or_else(|| open.first().cloned()) else {
+                if progress.take_up().is_some() {
+                    continue;
+                }
+                progress.give_up();
+                return (progress, tried);
+            };
+            let step = if progress.phase == Phase::Failed {
+                Step::Retry
+            } else {
+                Step::Next
+            };
+            let attempt = u32::try_from(tried.len()).unwrap();
+            progress.begin(step, &id, "title", attempt).unwrap();
+            let verdict = if succeeds(&id) {
+                Verdict::Complete
+            } else {
+                Verdict::Failed
+            };
+            progress.end(verdict, None, None).unwrap();
+            tried.push(id);
+        }
+    }
+
+    #[test]
+    fn a_story_is_put_off_once_and_tried_again_only_if_another_was_completed() {
+        let stories = ["a", "b", "c"].map(ToOwned::to_owned);
+        let course = |succeeds: &dyn Fn(&str, usize) -> bool| {
+            let mut counts = std::collections::HashMap::<String, usize>::new();
+            let (progress, tried) = drive_later(&stories, 0, |id| {
+                let count = counts.entry(id.to_owned()).or_default();
+                *count += 1;
+                succeeds(id, *count)
+            });
+            let left = progress.story.map(|story| story.id);
+            (
+                tried.concat(),
+                left.unwrap_or_default(),
+                progress.skipped.concat(),
+            )
+        };
+        let is =
+            |tried: &str, left: &str, skipped: &str| (tried.to_owned(), left.to_owned(), skipped.to_owned());
+        assert_eq!(course(&|_, _| true), is("abc", "", ""));
+        assert_eq!(course(&|id, count| id != "a" || count > 1), is("abca", "", ""));
+        assert_eq!(course(&|id, _| id != "a"), is("abca", "a", ""));
+        assert_eq!(course(&|_, _| false), is("abc", "a", "bc"));
+        assert_eq!(course(&|id, _| id == "c"), is("abcab", "b", "a"));
+        assert_eq!(
+            course(&|id, count| id == "c" || id == "b" && count > 1),
+            is("abcab", "a", "")
+        );
+    }
+
     proptest! {
         #[test]
         fn the_invariants_hold(
@@ -406,6 +546,19 @@ mod tests {
             progress.close().unwrap();
             prop_assert_eq!(progress.phase, Phase::Finished);
             prop_assert_eq!(progress.close(), Err(Refusal::Finished));
+        }
+
+        #[test]
+        fn a_drive_that_puts_stories_off_ends(ends in prop::collection::vec(any::<bool>(), 0..60), max_retries in 0_u32..3) {
+            let stories = ["a", "b", "c", "d"].map(ToOwned::to_owned);
+            let mut ends = ends.into_iter();
+            let (progress, tried) = drive_later(&stories, max_retries, |_| ends.next().unwrap_or(false));
+            for story in &stories {
+                let times = tried.iter().filter(|id| *id == story).count();
+                prop_assert!(times <= 2 * (1 + max_retries as usize), "{}: {}", story, times);
+            }
+            let is_all = progress.completed.len() == stories.len();
+            prop_assert_eq!(progress.phase, if is_all { Phase::Complete } else { Phase::Exhausted });
         }
     }
 }

@@ -174,6 +174,12 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
 /// Passes the open stories to the progress; the caller saves.
 pub(crate) fn note_open(state: &mut State, listing: &Listing) -> Result<(), Error> {
     state.common.progress.skipped = state.still_skipped(listing);
+    let is_open = |id: &String| listing.stories.iter().any(|story| story.id == *id && !story.done);
+    state
+        .common
+        .progress
+        .put_off
+        .retain(|other| is_open(&other.story.id));
     let skipped = &state.progress().skipped;
     let incomplete = listing.stories.iter();
     let incomplete =

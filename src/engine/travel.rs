@@ -202,6 +202,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
         | What::MaxRetriesExceeded {
             story: _,
             max_retries: _,
+            deferred: _,
         }
         | What::Committed { oid: _, commits: _ }
         | What::Left { to: _ }

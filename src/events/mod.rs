@@ -262,6 +262,9 @@ pub enum What {
         story: String,
         /// Retries that it had.
         max_retries: u32,
+        /// True if it is put off until the other stories are through.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        deferred: bool,
     },
     /// The agent's git moved a ref, or was kept from moving one.
     RefMoved {

@@ -50,7 +50,9 @@ pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static
         titles.push(&done.title);
     }
     let mut numbers = vec![u64::from(state.common.unchanged)];
-    if let Some(story) = progress.current() {
+    let put_off = progress.put_off.iter().map(|other| &other.story);
+    numbers.extend(progress.put_off.iter().map(|other| other.completed as u64));
+    for story in progress.current().into_iter().chain(put_off) {
         ids.push(&story.id);
         titles.push(&story.title);
         numbers.extend([story.retries, story.failures, story.attempt].map(u64::from));

@@ -75,6 +75,14 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
                 format!("{}@{}: {why}", attempt.story, attempt.attempt),
             )
         }
+        What::MaxRetriesExceeded {
+            story,
+            deferred: true,
+            ..
+        } => (
+            Kind::Notice,
+            format!("story {story} failed, no retries left; it was put off"),
+        ),
         What::MaxRetriesExceeded { story, .. } => {
             (Kind::Notice, format!("story {story} failed, no retries left"))
         }

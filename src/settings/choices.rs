@@ -91,12 +91,14 @@ choices! {
     }
 
     /// The action of `run` when a story has no retries left.
-    OnFailure, "stop, skip or finish" {
+    OnFailure, "stop, skip, later or finish" {
         /// Stop; the loop stays open.
         #[default]
         Stop = "stop",
         /// Skip the story, and continue.
         Skip = "skip",
+        /// Try it again after the other stories, once, if one of them was completed meanwhile.
+        Later = "later",
         /// Finish the loop as if it were complete.
         Finish = "finish",
     }

@@ -181,7 +181,7 @@ settings! {
     "ralph.worktreeSetup" => worktree_setup: Option<String> = None, is Command;
         "none", "shell command that prepares such a new work tree, before the loop begins there";
     "ralph.onFailure" => on_failure: OnFailure = OnFailure::Stop;
-        "stop", "what git ralph run does when a story has no retries left: stop, skip the story, or finish the loop";
+        "stop", "what git ralph run does when a story has no retries left: stop, skip the story, later (try it again after the others, if one of them was completed), or finish the loop";
     "ralph.finish" => finish: FinishChoice = FinishChoice::Ask;
         "ask", "what git ralph run does when the loop is complete: ask, cleanup or keep";
     "ralph.notify" => notify: Notify = Notify::Bell;

@@ -223,6 +223,17 @@ impl Completed {
     }
 }
 
+/// A story without retries left, which is to be tried again after the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PutOff {
+    /// The story, as it failed.
+    pub story: Current,
+    /// Number of the stories that were complete then.
+    pub completed: usize,
+    /// True if it was tried again, and is not a second time.
+    pub is_over: bool,
+}
+
 /// A summary of a story list, for readers of the state alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
@@ -244,6 +255,9 @@ pub struct Progress {
     /// Ids that the loop skips.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
+    /// Those of them that `ralph.onFailure=later` put off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_off: Vec<PutOff>,
     /// The story being worked on.
     pub story: Option<Current>,
     /// Stories with a checkpoint, in order.

@@ -96,6 +96,13 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             format!("an agent's service cannot answer now; trying again {when}")
         }
         What::StoryProgress { done, total, skipped } => far(*done, *total, skipped),
+        What::MaxRetriesExceeded {
+            story,
+            deferred: true,
+            ..
+        } => red(&format!(
+            "story {story} failed, no retries left; it is put off until the others are through"
+        )),
         What::MaxRetriesExceeded { story, .. } => red(&format!("story {story} failed, no retries left")),
         What::RefMoved {
             name,

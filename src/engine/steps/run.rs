@@ -2,15 +2,15 @@
 
 use super::attempt::{BY_REQUEST, note_stopped};
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::stories::{listing_of, progress_of};
+use crate::engine::stories::{listing_of, progress_of, read_list};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip};
+use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip, transition};
 use crate::error::Error;
 use crate::events::log::attempts;
 use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::settings::OnFailure;
-use crate::state::Phase;
+use crate::state::{Phase, Progress};
 use crate::stories::Listing;
 
 /// The reason why the driver stopped.
@@ -73,6 +73,13 @@ fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     })
 }
 
+/// Returns whether a story that was put off is left.
+fn has_put_off(open: &Loop<'_>) -> bool {
+    let progress = open.state.progress();
+    let mut put_off = progress.put_off.iter();
+    put_off.any(|other| progress.skipped.contains(&other.story.id))
+}
+
 /// Drives a loop, one step a turn.
 #[derive(Debug)]
 pub struct Driver {
@@ -83,6 +90,7 @@ impl Driver {
     /// Begins to drive a loop, which may allow a story more retries than before.
     pub fn new(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Self, Error> {
         open.advance(|progress| progress.limit(options.settings.max_retries))?;
+        open.puts_off = options.settings.on_failure == OnFailure::Later;
         Ok(Self {
             options: options.clone(),
         })
@@ -112,6 +120,12 @@ impl Driver {
             Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => Ok(None),
             Ok(StepEnd::Failed { retries_left: false })
             | Err(Error::Step(StepRefusal::RetriesSpent { .. })) => {
+                if on_failure == OnFailure::Later && open.state.progress().may_put_off() {
+                    open.advance(Progress::put_off)?;
+                    read_list(open).await?;
+                    open.save()?;
+                    return Ok(None);
+                }
                 if on_failure != OnFailure::Skip {
                     return Ok(Some(Stopped::RetriesSpent));
                 }
@@ -122,11 +136,31 @@ impl Driver {
             Ok(StepEnd::Limited(limit)) => Ok(Some(Stopped::Limit(limit))),
             Ok(StepEnd::Asked) => Ok(Some(Stopped::Asked)),
             Ok(StepEnd::Interrupted(signal)) => Ok(Some(Stopped::Signal(signal))),
+            Err(Error::Story(StoryRefusal::NothingLeft { .. } | StoryRefusal::Blocked(_)))
+                if on_failure == OnFailure::Later && has_put_off(open) =>
+            {
+                Self::take_up(open).await
+            }
             Err(Error::Story(StoryRefusal::NothingLeft { .. })) => Ok(Some(Self::complete(open).await?)),
             // The list was changed meanwhile, so that another story comes first.
             Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Takes up a story that was put off, or stops at the first of them.
+    async fn take_up(open: &mut Loop<'_>) -> Result<Option<Stopped>, Error> {
+        if let Some(id) = open.state.common.progress.take_up() {
+            read_list(open).await?;
+            open.save()?;
+            open.tell(format!("story {id} was put off, and is tried again"));
+            return Ok(None);
+        }
+        if let Some(id) = open.state.common.progress.give_up() {
+            open.save()?;
+            open.emit(transition::given_up(open, id));
+        }
+        Ok(Some(Stopped::RetriesSpent))
     }
 
     /// Ends a loop without a story left.

@@ -144,24 +144,35 @@ async fn fail(
 }
 
 /// Returns the events about a story that has no retries left.
-fn retries_spent(open: &Loop<'_>, story: String) -> [What; 2] {
+fn retries_spent(open: &Loop<'_>, story: String) -> Vec<What> {
+    let progress = open.state.progress();
+    let deferred = open.puts_off && progress.may_put_off();
+    let spent = What::MaxRetriesExceeded {
+        story: story.clone(),
+        max_retries: progress.max_retries,
+        deferred,
+    };
+    let given_up = (!deferred).then(|| given_up(open, story));
+    std::iter::once(spent).chain(given_up).collect()
+}
+
+/// Returns the event about a story that is given up.
+pub(crate) fn given_up(open: &Loop<'_>, story: String) -> What {
     let progress = open.state.progress();
     let current = progress.current();
     let change = typed(open.change());
-    let error = What::Error {
+    What::Error {
         message: format!("story {story} failed, no retries left"),
         hint: Some(format!(
             "git ralph skip {change}, or: git ralph finish {change} --cleanup (or --keep)"
         )),
         exit: Exit::RetriesSpent.code(),
         kind: Some("max_retries_exceeded".to_owned()),
-        story: Some(story.clone()),
+        story: Some(story),
         reason: current.and_then(|current| current.why()).map(ToOwned::to_owned),
         attempts: current.map(|current| current.failures),
         options: closings(),
-    };
-    let max_retries = progress.max_retries;
-    [What::MaxRetriesExceeded { story, max_retries }, error]
+    }
 }
 
 /// Returns the reason for the next attempt, extended by the files that the last one removed and that could not be

@@ -1,7 +1,7 @@
 //! Tables of endings: of those that deny, and of those that are honest.
 
 use crate::agent::promise::tests::hear;
-use crate::agent::promise::{Heard, Promise, PromiseScanner};
+use crate::agent::promise::{Heard, Promise, PromiseScanner, promises_in_sentence};
 
 /// Endings with `@` for the tag; none is a completion.
 const DENIALS: &[&str] = &[
