@@ -136,13 +136,25 @@ fn configuration(listed: &[Vec<u8>], oid_length: usize) -> Vec<u8> {
     text
 }
 
+/// Quotes a value for a configuration file (git-config(1), "Syntax").
+pub fn quoted(value: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'"'];
+    for byte in value {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            other => quoted.push(*other),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
 /// Returns the lines of one setting (git-config(1), "Syntax"); `None` if it is left out.
 fn setting(key: &str, value: Option<&[u8]>) -> Option<Vec<u8>> {
     let (section, rest) = key.split_once('.')?;
-    let (subsection, name) = match rest.rsplit_once('.') {
-        Some((subsection, name)) => (Some(subsection), name),
-        None => (None, rest),
-    };
+    let parts = rest.rsplit_once('.');
+    let (subsection, name) = parts.map_or((None, rest), |(subsection, name)| (Some(subsection), name));
     let is_left_out = matches!(section, "extensions" | "include" | "includeif")
         || OF_REPOSITORY.contains(&key)
         || section == "remote" && matches!(name, "promisor" | "partialclonefilter");
@@ -158,15 +170,8 @@ fn setting(key: &str, value: Option<&[u8]>) -> Option<Vec<u8>> {
     }
     .into_bytes();
     if let Some(value) = value {
-        text.extend(b" = \"");
-        for byte in value {
-            match byte {
-                b'\\' | b'"' => text.extend([b'\\', *byte]),
-                b'\n' => text.extend(b"\\n"),
-                other => text.push(*other),
-            }
-        }
-        text.push(b'"');
+        text.extend(b" = ");
+        text.extend(quoted(value));
     }
     text.push(b'\n');
     Some(text)

@@ -368,10 +368,7 @@ impl GitCommand {
     pub async fn oid(self) -> Result<Oid, GitError> {
         let verb = self.verb;
         let text = self.text().await?;
-        Oid::parse(&text).ok_or_else(|| GitError::Answer {
-            verb: verb.to_owned(),
-            answer: text.chars().take(200).collect(),
-        })
+        Oid::parse(&text).ok_or_else(|| GitError::answer(verb, &text))
     }
 
     /// Runs it and splits a `-z` answer.

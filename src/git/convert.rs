@@ -60,16 +60,7 @@ impl Repo {
         let mut prefix = OsString::from("--prefix=");
         prefix.push(dir);
         prefix.push("/");
-        let args = ["--ignore-skip-worktree-bits", "-z", "--stdin"]
-            .map(OsString::from)
-            .into_iter()
-            .chain([prefix]);
-        self.git
-            .cmd("checkout-index", args)
-            .index(index)
-            .stdin(joined_z(paths))
-            .done()
-            .await
+        self.check_out(index, &[&prefix], paths).await
     }
 }
 

@@ -92,10 +92,8 @@ impl Repo {
 
     /// Returns the path of the index that describes the work tree: the loop's own, or that of the work tree.
     pub fn index(&self) -> PathBuf {
-        match self.git.own_index() {
-            Some(index) => index.to_owned(),
-            None => self.users_index(),
-        }
+        let own = self.git.own_index();
+        own.map_or_else(|| self.users_index(), Path::to_owned)
     }
 
     /// Returns the path of the work tree's index.
@@ -220,10 +218,7 @@ fn read_head<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Head> {
 }
 
 fn unreadable(answer: &str) -> GitError {
-    GitError::Answer {
-        verb: "rev-parse".to_owned(),
-        answer: answer.chars().take(200).collect(),
-    }
+    GitError::answer("rev-parse", answer)
 }
 
 #[cfg(test)]

@@ -42,6 +42,16 @@ pub enum GitError {
 }
 }
 
+impl GitError {
+    /// Returns the error about an answer that is not understood.
+    pub(super) fn answer(verb: &str, answer: &str) -> Self {
+        Self::Answer {
+            verb: verb.to_owned(),
+            answer: answer.chars().take(200).collect(),
+        }
+    }
+}
+
 /// Returns whether git says that the system has no room left.
 fn is_of_full_disk(words: &str) -> bool {
     words.contains("No space left on device") || words.contains("Disk quota exceeded")

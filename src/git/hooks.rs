@@ -33,11 +33,6 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Returns whether a configured hook names this event.
-    pub fn is_configured(&self, name: &str) -> bool {
-        self.events.contains(name)
-    }
-
     /// Returns the hooks directory; `None` if only git can find it, such as one below another user's home.
     pub fn dir(&self, repo: &Repo) -> Option<PathBuf> {
         let Some(path) = &self.path else {
@@ -58,6 +53,6 @@ impl Hooks {
 
     /// Returns whether git may find a hook of this name; `false` means that there certainly is none.
     pub fn may_be(&self, repo: &Repo, name: &str) -> bool {
-        self.is_configured(name) || self.file(repo, name).is_none_or(|file| may_be_there(&file))
+        self.events.contains(name) || self.file(repo, name).is_none_or(|file| may_be_there(&file))
     }
 }

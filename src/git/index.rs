@@ -3,6 +3,7 @@
 //! A copy keeps the modification time of its source: git compares it with the times of the entries to know
 //! which of them may have changed within the same tick, and a copy that looks newer would hide such a change.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -268,15 +269,21 @@ impl Repo {
 
     /// Writes those of these paths of an index that are missing into the work tree.
     pub async fn check_out_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
-        self.git
-            .cmd(
-                "checkout-index",
-                ["-u", "--ignore-skip-worktree-bits", "-z", "--stdin"],
-            )
-            .index(index)
-            .stdin(joined_z(paths))
-            .done()
-            .await
+        self.check_out(index, &["-u".as_ref()], paths).await
+    }
+
+    /// Writes these paths of an index as git checks them out, also those that it skips, with more flags of
+    /// git-checkout-index(1).
+    pub(super) async fn check_out(
+        &self,
+        index: &Path,
+        flags: &[&OsStr],
+        paths: &[Vec<u8>],
+    ) -> Result<(), GitError> {
+        let all = ["--ignore-skip-worktree-bits", "-z", "--stdin"].map(OsStr::new);
+        let args = all.iter().chain(flags);
+        let command = self.git.cmd("checkout-index", args).index(index);
+        command.stdin(joined_z(paths)).done().await
     }
 
     /// Makes git stop looking at these paths.

@@ -65,10 +65,7 @@ impl RepoLayout {
     /// Finds the repository in which git runs a hook: the environment names its git directory, or it is the
     /// one of the current directory (githooks(5)).
     pub fn of_hook() -> Option<Self> {
-        let git_dir = match from_environment("GIT_DIR") {
-            Some(named) => named,
-            None => git_dir_at(Path::new(".git"))?,
-        };
+        let git_dir = from_environment("GIT_DIR").or_else(|| git_dir_at(Path::new(".git")))?;
         let common_dir = from_environment("GIT_COMMON_DIR").unwrap_or_else(|| common_dir_of(&git_dir));
         Some(Self { git_dir, common_dir })
     }
@@ -229,12 +226,7 @@ impl RepoLayout {
     /// Lists the existing linked work trees (gitrepository-layout(5), `worktrees/<id>/gitdir`).
     pub fn linked_work_trees(&self) -> Result<impl Iterator<Item = PathBuf> + use<>, FileError> {
         let entries = entries_of(&self.common_dir.join("worktrees"))?.into_iter();
-        let link = |dir: PathBuf| read_regular(&dir.join("gitdir"), Links::Refused, MOST_OF_A_PATH).ok();
-        let links = entries.filter_map(move |entry| link(entry.path()));
-        let dirs = links.filter_map(|link| {
-            let path = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
-            path.parent().map(Path::to_owned)
-        });
+        let dirs = entries.filter_map(|entry| registered_top(&entry.path()));
         Ok(dirs.filter(|dir| may_exist(dir)))
     }
 
@@ -254,6 +246,13 @@ impl RepoLayout {
     pub fn git(&self) -> Git {
         Git::at(&self.git_dir)
     }
+}
+
+/// Returns the top directory of a linked work tree, as git has registered it.
+pub fn registered_top(registration: &Path) -> Option<PathBuf> {
+    let link = read_regular(&registration.join("gitdir"), Links::Refused, MOST_OF_A_PATH).ok()?;
+    let link = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
+    link.parent().map(Path::to_owned)
 }
 
 /// Finds the git directories around `dir`, with refs and objects, and the top of their work tree, even if git cannot

@@ -62,10 +62,8 @@ pub fn of_stash(repo: &Repo) -> [PathBuf; 2] {
 /// # Errors
 /// [`GitError::Locked`] with the first lock that is not released.
 pub async fn require_free(repo: &Repo) -> Result<(), GitError> {
-    match stuck(repo, &of_git(repo)).await.into_iter().next() {
-        Some(lock) => Err(GitError::Locked(lock)),
-        None => Ok(()),
-    }
+    let lock = stuck(repo, &of_git(repo)).await.into_iter().next();
+    lock.map_or(Ok(()), |lock| Err(GitError::Locked(lock)))
 }
 
 /// Waits for locks to be released: a moment, and longer for those that all work trees share while a git works in any of

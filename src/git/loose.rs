@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 64 << 10;
 pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> bool {
     let mut commit = new.clone();
     for _ in 0..MOST_COMMITS {
-        let Some(parents) = parents(objects, &commit) else {
+        let Some((_, parents)) = tree_and_parents(objects, &commit) else {
             return false;
         };
         if parents.iter().any(|parent| olds.contains(&parent)) {
@@ -30,11 +30,6 @@ pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> b
         commit = first;
     }
     false
-}
-
-/// Returns the parents of a loose commit; `None` if it is no such thing.
-fn parents(objects: &Path, commit: &Oid) -> Option<Vec<Oid>> {
-    Some(tree_and_parents(objects, commit)?.1)
 }
 
 /// Returns the tree of a loose commit; `None` if it is no such thing.

@@ -1,15 +1,14 @@
 //! Merges trees in the object database. What an attempt wrote has no say in how: the attributes are those of the target, and
 //! no merge driver is run.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::apart::temporary_in;
 use super::command::{failure, split_z};
 use super::discover::Repo;
 use super::error::GitError;
-use crate::fs::{Below, Durability};
+use super::old_rules::put;
+use crate::fs::{Below, path_below};
 use crate::names::Oid;
 
 /// The result: a tree, or the paths with conflicts.
@@ -73,31 +72,8 @@ impl Repo {
     /// Writes the attributes files of a tree into a directory.
     async fn write_attributes(&self, tree: &Oid, place: &Path) -> Result<(), GitError> {
         let door = Below::new(place);
-        for path in self
-            .git
-            .cmd("ls-tree", ["-r", "-z", tree.as_str()])
-            .fields()
-            .await?
-        {
-            let mut parts = path.splitn(2, |byte| *byte == b'\t');
-            let (Some(entry), Some(path)) = (parts.next(), parts.next()) else {
-                continue;
-            };
-            let is_rules = path == b".gitattributes" || path.ends_with(b"/.gitattributes");
-            // Git follows no link to attributes.
-            let entry = String::from_utf8_lossy(entry);
-            let mut words = entry.split(' ');
-            let (mode, oid) = (words.next(), words.nth(1));
-            let (true, Some(true), Some(oid)) = (is_rules, mode.map(|mode| mode.starts_with("100")), oid)
-            else {
-                continue;
-            };
-            let bytes = self.git.cmd("cat-file", ["blob", oid]).bytes().await?;
-            let path = Path::new(OsStr::from_bytes(path));
-            if let Some(dir) = path.parent() {
-                door.make_dir(&place.join(dir), 0o700)?;
-            }
-            door.write(&place.join(path), &bytes, 0o600, Durability::Atomic)?;
+        for (path, rules) in self.files_called(tree, b".gitattributes").await? {
+            put(&door, &path_below(place, &path), &rules)?;
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ mod users_own;
 mod waits;
 pub mod worktree;
 
-pub use apart::{Temporary, temporary_in};
+pub use apart::{Temporary, quoted, temporary_in};
 pub use command::{Git, REPOSITORY_VARIABLES};
 pub use discover::{Head, Repo, discover, discover_in_files};
 pub use error::GitError;

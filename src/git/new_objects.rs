@@ -36,10 +36,7 @@ impl Repo {
 
     /// Makes a commit with git-ralph as its author, whatever the user's identity.
     pub async fn own_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
-        let who = match Signers::own().lines() {
-            Some(lines) => lines,
-            None => git_ralph(),
-        };
+        let who = Signers::own().lines().unwrap_or_else(git_ralph);
         self.commit(tree, parents.iter().copied(), &who, message).await
     }
 

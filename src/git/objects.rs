@@ -33,6 +33,11 @@ pub struct Described {
 }
 
 impl Git {
+    /// Makes an index hold a tree.
+    pub(super) async fn read_tree(&self, tree: &Oid, index: &Path) -> Result<(), GitError> {
+        self.cmd("read-tree", [tree.as_str()]).index(index).done().await
+    }
+
     /// Writes the tree that an index holds.
     pub async fn write_tree(&self, index: &Path) -> Result<Oid, GitError> {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await

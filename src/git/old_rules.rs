@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::command::{Git, joined_z, split_z};
 use super::discover::Repo;
 use super::error::GitError;
-use crate::fs::{Below, Durability, is_file_or_link, path_below};
+use crate::fs::{Below, Durability, FileError, is_file_or_link, path_below};
 use crate::names::Oid;
 use crate::paths::{is_of_work_tree, of_user};
 
@@ -94,42 +94,47 @@ impl Repo {
         door: &Below,
         dir: &Path,
     ) -> Result<(), GitError> {
-        let listed = self
-            .git
-            .cmd("ls-tree", ["-r", "-z", tree.as_str()])
-            .fields()
-            .await?;
         let mut top = first;
-        for entry in &listed {
-            // "<mode> <kind> <oid>\t<path>"; a link to rules is none to git either.
-            let Some((oid, path)) = entry
-                .strip_prefix(b"100644 blob ")
-                .or_else(|| entry.strip_prefix(b"100755 blob "))
-                .and_then(|rest| {
-                    let at = rest.iter().position(|byte| *byte == b'\t')?;
-                    let (oid, path) = rest.split_at_checked(at)?;
-                    let oid = Oid::parse(&String::from_utf8_lossy(oid))?;
-                    Some((oid, path.get(1..)?))
-                })
-            else {
-                continue;
-            };
-            if path.rsplit(|byte| *byte == b'/').next() != Some(RULES) || !is_of_work_tree(path) {
-                continue;
-            }
-            let rules = self.git.cmd("cat-file", ["blob", oid.as_str()]).bytes().await?;
+        for (path, rules) in self.files_called(tree, RULES).await? {
             if path == RULES {
                 top.push(b'\n');
                 top.extend(rules);
-                continue;
+            } else if is_of_work_tree(&path) {
+                put(door, &path_below(dir, &path), &rules)?;
             }
-            let file = path_below(dir, path);
-            if let Some(above) = file.parent() {
-                door.make_dir(above, 0o700)?;
-            }
-            door.write(&file, &rules, 0o600, Durability::Atomic)?;
         }
-        let file = path_below(dir, RULES);
-        Ok(door.write(&file, &top, 0o600, Durability::Atomic)?)
+        Ok(put(door, &path_below(dir, RULES), &top)?)
     }
+
+    /// Returns the files of this name in a tree, each with its content. A link is none of them, as to git itself.
+    pub(super) async fn files_called(
+        &self,
+        tree: &Oid,
+        name: &[u8],
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, GitError> {
+        let mut found = Vec::new();
+        let listed = self.git.cmd("ls-tree", ["-r", "-z", tree.as_str()]);
+        for entry in listed.fields().await? {
+            // "<mode> <kind> <oid>\t<path>"
+            let mut parts = entry.splitn(2, |byte| *byte == b'\t');
+            let (Some(meta), Some(path)) = (parts.next(), parts.next()) else {
+                continue;
+            };
+            let is_named = path.rsplit(|byte| *byte == b'/').next() == Some(name);
+            let oid = String::from_utf8_lossy(meta.rsplit(|byte| *byte == b' ').next().unwrap_or_default());
+            if is_named && meta.starts_with(b"100") {
+                let bytes = self.git.cmd("cat-file", ["blob", &oid]).bytes().await?;
+                found.push((path.to_vec(), bytes));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Writes a file, and makes the directories above it.
+pub(super) fn put(door: &Below, file: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    if let Some(above) = file.parent() {
+        door.make_dir(above, 0o700)?;
+    }
+    door.write(file, bytes, 0o600, Durability::Atomic)
 }

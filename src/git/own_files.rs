@@ -156,16 +156,12 @@ impl OwnFiles {
                 Some(is) => put(door, &away, is)?,
                 None => {}
             }
-            match (was, is) {
-                (Some(was @ (Entry::File { .. } | Entry::Link(_))), _) => put(&here, &path, was)?,
-                (was, is) => {
-                    if matches!(is, Some(Entry::File { .. } | Entry::Link(_))) {
-                        here.remove_file(&path)?;
-                    }
-                    if let Some(was) = was {
-                        put(&here, &path, was)?;
-                    }
-                }
+            let is_file = |entry: Option<&Entry>| matches!(entry, Some(Entry::File { .. } | Entry::Link(_)));
+            if is_file(is) && !is_file(was) {
+                here.remove_file(&path)?;
+            }
+            if let Some(was) = was {
+                put(&here, &path, was)?;
             }
             differed.push(PutBack {
                 path,

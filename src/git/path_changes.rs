@@ -191,11 +191,7 @@ impl Repo {
         gone: &[Vec<u8>],
     ) -> Result<Oid, GitError> {
         self.discard_index(scratch)?;
-        self.git
-            .cmd("read-tree", [base.as_str()])
-            .index(scratch)
-            .done()
-            .await?;
+        self.git.read_tree(base, scratch).await?;
         self.update_index(scratch, &["--force-remove"], gone).await?;
         self.set_entries(scratch, entries).await?;
         let tree = self.git.write_tree(scratch).await?;

@@ -166,9 +166,7 @@ impl Git {
         let rest = self.cmd("rev-list", args).stdin(also).bytes().await?;
         Ok(rest.is_empty())
     }
-}
 
-impl Git {
     /// Finds the best common ancestor of two commits, if they have one.
     pub async fn merge_base(&self, one: &Oid, other: &Oid) -> Result<Option<Oid>, GitError> {
         let args = [one.as_str(), other.as_str()];

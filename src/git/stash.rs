@@ -23,6 +23,17 @@ pub struct StashEntry {
     pub message: String,
 }
 
+impl StashEntry {
+    /// Reads `<oid> <message>`.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (oid, message) = line.split_once(' ')?;
+        Some(Self {
+            oid: Oid::parse(oid)?,
+            message: message.to_owned(),
+        })
+    }
+}
+
 impl Repo {
     /// Lists the entries of the stash, newest first, from the reflog that is the list. Asks git only if its refs are not in
     /// files.
@@ -62,14 +73,8 @@ impl Git {
         let args = ["list", "-z", "--format=%H %gs"];
         let list = self.cmd_with(&["log.showSignature=false"], "stash", args);
         let entries = list.fields().await?;
-        let entries = entries.iter().filter_map(|entry| {
-            let entry = String::from_utf8_lossy(entry);
-            let (oid, message) = entry.split_once(' ')?;
-            Some(StashEntry {
-                oid: Oid::parse(oid)?,
-                message: message.to_owned(),
-            })
-        });
+        let entries = entries.iter();
+        let entries = entries.filter_map(|entry| StashEntry::parse(&String::from_utf8_lossy(entry)));
         Ok(entries.collect())
     }
 
@@ -100,10 +105,7 @@ impl Git {
                 return Err(failure("stash drop", &output));
             }
             let answer = String::from_utf8_lossy(&output.stdout);
-            let not_understood = || GitError::Answer {
-                verb: "stash drop".to_owned(),
-                answer: answer.chars().take(200).collect(),
-            };
+            let not_understood = || GitError::answer("stash drop", &answer);
             let dropped = named_in(&answer).ok_or_else(not_understood)?;
             if dropped == *oid {
                 return Ok(stored_again);

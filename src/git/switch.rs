@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::command::joined_z;
 use super::discover::Repo;
 use super::error::GitError;
 use super::index_file::touched;
@@ -107,14 +106,7 @@ impl Repo {
             if !taken_for_same.is_empty() {
                 self.forget_times(index, &taken_for_same)?;
             }
-            self.git
-                .cmd(
-                    "checkout-index",
-                    ["-f", "-u", "--ignore-skip-worktree-bits", "-z", "--stdin"],
-                )
-                .index(index)
-                .stdin(joined_z(&wanted))
-                .done()
+            self.check_out(index, &["-f".as_ref(), "-u".as_ref()], &wanted)
                 .await?;
         }
         Ok(true)
@@ -193,20 +185,8 @@ impl Repo {
             return Ok(());
         }
         self.discard_index(scratch)?;
-        self.git
-            .cmd("read-tree", [target.as_str()])
-            .index(scratch)
-            .done()
-            .await?;
-        self.git
-            .cmd(
-                "checkout-index",
-                ["-f", "--ignore-skip-worktree-bits", "-z", "--stdin"],
-            )
-            .index(scratch)
-            .stdin(joined_z(&wanted))
-            .done()
-            .await?;
+        self.git.read_tree(target, scratch).await?;
+        self.check_out(scratch, &["-f".as_ref()], &wanted).await?;
         self.discard_index(scratch)
     }
 }

@@ -158,19 +158,20 @@ impl Repo {
         let (tree, counted) = tokio::join!(self.git.write_tree(index), counting);
         let tree = tree?;
         let counted = counted.map(|size| (tree.clone(), size));
-        let New { mut changes, links } = self.new_entries(index, base, &tree, known).await?;
+        let New { changes, links } = self.new_entries(index, base, &tree, known).await?;
+        let mut reading = Reading {
+            tree,
+            base: base.clone(),
+            nested: Vec::new(),
+            changes,
+            unstorable,
+            unconverted,
+            counted,
+        };
         if links.is_empty() && outside.is_empty() {
-            return Ok(Reading {
-                tree,
-                base: base.clone(),
-                nested: Vec::new(),
-                changes,
-                unstorable,
-                unconverted,
-                counted,
-            });
+            return Ok(reading);
         }
-        if let Some(changes) = &mut changes {
+        if let Some(changes) = &mut reading.changes {
             changes.retain(|(_, path)| !links.contains(path));
         }
         self.update_index(index, &["--force-remove"], &links).await?;
@@ -179,20 +180,14 @@ impl Repo {
             for path in outside.iter().filter(|path| !nested.contains(path)) {
                 let files = self.files_of_nested(path).await?;
                 self.update_index(index, &["--add"], &files).await?;
-                if let Some(changes) = &mut changes {
+                if let Some(changes) = &mut reading.changes {
                     changes.extend(files.into_iter().map(|file| (b'A', file)));
                 }
             }
         }
-        Ok(Reading {
-            tree: self.git.write_tree(index).await?,
-            base: base.clone(),
-            nested: outside,
-            changes,
-            unstorable,
-            unconverted,
-            counted: None,
-        })
+        reading.tree = self.git.write_tree(index).await?;
+        (reading.nested, reading.counted) = (outside, None);
+        Ok(reading)
     }
 
     /// Runs `git add -A` without the given nested repositories. Returns git's message if git left out something that it
@@ -250,12 +245,8 @@ impl Repo {
     /// without conversion; returns them.
     async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         let touched = self.git.cmd("diff-files", ["--name-only", "-z"]).index(index);
-        let others = self
-            .git
-            .cmd("ls-files", ["-z", "-o", "--exclude-standard"])
-            .index(index);
         let mut left = touched.fields().await?;
-        left.extend(others.fields().await?);
+        left.extend(self.others(index).await?);
         left.retain(|path| !path.ends_with(b"/") && !known.contains(path));
         left.sort();
         left.dedup();
@@ -313,9 +304,8 @@ impl Repo {
             .await?;
         let mut all = left.changed;
         // One by one: a directory with a name that git refuses is among others that it stores.
-        let args = ["-o", "-z", "--exclude-standard"];
-        let untracked = self.git.cmd("ls-files", args).index(index).fields().await?;
-        all.extend(untracked.into_iter().filter(|path| !path.ends_with(b"/")));
+        let untracked = self.others(index).await?.into_iter();
+        all.extend(untracked.filter(|path| !path.ends_with(b"/")));
         all.retain(|path| !known.contains(path));
         all.sort();
         all.dedup();
@@ -324,12 +314,15 @@ impl Repo {
 
     /// Lists the nested repositories that are not tracked: git lists them as directories.
     async fn untracked_repositories(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let listed = self.others(index).await?.into_iter();
+        let nested = listed.filter_map(|path| path.strip_suffix(b"/").map(<[u8]>::to_vec));
+        Ok(nested.collect())
+    }
+
+    /// Lists the paths that are neither tracked nor ignored; nested repositories as directories.
+    async fn others(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-o", "-z", "--exclude-standard"];
-        let listed = self.git.cmd("ls-files", args).index(index).fields().await?;
-        Ok(listed
-            .into_iter()
-            .filter_map(|path| path.strip_suffix(b"/").map(<[u8]>::to_vec))
-            .collect())
+        self.git.cmd("ls-files", args).index(index).fields().await
     }
 
     /// Finds the differences between `tree` (which `index` holds) and `base`, and new gitlinks that are not registered

@@ -4,12 +4,13 @@
 //! "Conditional includes"). So git never starts the guard's hooks in other repositories that the agent creates.
 //! Git 2.54 and later can run hooks from its configuration; with them, the user's hooks stay in place.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use super::scripts::{ALONE, PUSH, Places, REFS, quoted, write_new};
+use super::scripts::{self, ALONE, PUSH, Places, REFS, write_new};
 use crate::fs::{FileError, file_error};
+use crate::git::quoted as value;
 
 /// Settings for the git of another program.
 pub type GitSettings = Vec<(OsString, OsString)>;
@@ -26,9 +27,9 @@ pub(super) fn write(
     hooks: &Path,
     places: Places<'_>,
 ) -> Result<GitSettings, FileError> {
-    let file = places.slot.file(FILE);
-    write_new(&places.slot.door(), &file, &text(version, hooks), 0o600)?;
-    let common_dir = places.common_dir;
+    let file = places.rail.slot.file(FILE);
+    write_new(&places.rail.slot.door(), &file, &text(version, hooks), 0o600)?;
+    let common_dir = places.rail.common_dir;
     let common_dir = common_dir
         .canonicalize()
         .map_err(|source| file_error("find", common_dir, source))?;
@@ -53,32 +54,18 @@ pub(super) fn can_name(path: &Path) -> bool {
 /// Returns the file's text, depending on git's version.
 fn text(version: Option<(u32, u32)>, hooks: &Path) -> Vec<u8> {
     if version.is_some_and(|version| version >= CONFIGURED_HOOKS) {
-        let command = OsString::from_vec(quoted(&hooks.join(ALONE)));
+        let command = value(&scripts::quoted(&hooks.join(ALONE)));
         let events = format!("\n\tevent = {REFS}\n\tevent = {PUSH}\n");
         let head = b"[hook \"git-ralph\"]\n\tcommand = ".as_slice();
-        [head, &value(&command), events.as_bytes()].concat()
+        [head, &command, events.as_bytes()].concat()
     } else {
         [
             b"[core]\n\thooksPath = ".as_slice(),
-            &value(hooks.as_os_str()),
+            &value(hooks.as_os_str().as_bytes()),
             b"\n",
         ]
         .concat()
     }
-}
-
-/// Quotes a value for a configuration file (git-config(1), "Syntax").
-fn value(value: &OsStr) -> Vec<u8> {
-    let mut quoted = vec![b'"'];
-    for byte in value.as_bytes() {
-        match byte {
-            b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
-            b'\n' => quoted.extend_from_slice(b"\\n"),
-            _ => quoted.push(*byte),
-        }
-    }
-    quoted.push(b'"');
-    quoted
 }
 
 /// Returns a pattern that matches this path alone (gitignore(5)).

@@ -55,14 +55,13 @@ pub async fn set_up(git: &Git, rail: Rail<'_>) -> Result<GitSettings, GuardError
     let program = Program::find().map_err(|source| file_error("find", Path::new("this program"), source))?;
     let places = Places {
         program: &program,
-        slot: rail.slot,
-        change: rail.change,
-        git_dir: rail.git_dir,
-        common_dir: rail.common_dir,
-        // If the settings cannot name the repository, each hook has to look whose it is.
-        users: rail
-            .users_hooks
-            .filter(|users| can_name(rail.common_dir) && can_name(users)),
+        rail: Rail {
+            // If the settings cannot name the repository, each hook has to look whose it is.
+            users_hooks: rail
+                .users_hooks
+                .filter(|users| can_name(rail.common_dir) && can_name(users)),
+            ..rail
+        },
     };
     let door = rail.slot.door();
     let make = async {

@@ -12,9 +12,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{env, process};
 
+use super::rail::Rail;
 use crate::exit::Exit;
 use crate::fs::{Below, Durability, FileError, file_error, is_there, may_exist, seen};
-use crate::names::Change;
 use crate::slot::Slot;
 
 /// Every hook that git looks for by name in the hooks directory (githooks(5)).
@@ -71,16 +71,8 @@ const MOVES: &str = include_str!("reference-transaction.sh");
 pub(super) struct Places<'a> {
     /// This program.
     pub program: &'a Program,
-    /// The slot of the attempt.
-    pub slot: &'a Slot,
-    /// The change.
-    pub change: &'a Change,
-    /// The git directory of the loop's work tree.
-    pub git_dir: &'a Path,
-    /// The git directory that all work trees share.
-    pub common_dir: &'a Path,
-    /// The directory of the user's own hooks; `None` if only git can find it.
-    pub users: Option<&'a Path>,
+    /// The attempt.
+    pub rail: Rail<'a>,
 }
 
 /// This program, in the ways in which a hook can start it.
@@ -130,12 +122,17 @@ pub const EARLIER: [&str; 2] = ["guard-1", "guard"];
 
 /// Writes the scripts into the directory `hooks`, in which none of them may be.
 pub(super) fn write(hooks: &Path, places: Places<'_>) -> Result<(), FileError> {
-    let door = places.slot.door();
+    let door = places.rail.slot.door();
     door.make_dir(hooks, 0o700)?;
-    if let Some(users) = places.users {
-        write_users(places.slot, users)?;
+    if let Some(users) = places.rail.users_hooks {
+        write_users(places.rail.slot, users)?;
     }
-    let may_be = |name: &str| places.users.is_none_or(|users| is_program(&users.join(name)));
+    let may_be = |name: &str| {
+        places
+            .rail
+            .users_hooks
+            .is_none_or(|users| is_program(&users.join(name)))
+    };
     add(&door, hooks, may_be)?;
     write_script(&door, &hooks.join(PUSH), &push(places, ""))?;
     write_script(&door, &hooks.join(REFS), &moves(places, ""))?;
@@ -181,8 +178,8 @@ fn moves(places: Places<'_>, alone: &str) -> Vec<u8> {
     let mut script = variables(
         places,
         &[
-            ("git_dir", places.git_dir.as_os_str()),
-            ("common_dir", places.common_dir.as_os_str()),
+            ("git_dir", places.rail.git_dir.as_os_str()),
+            ("common_dir", places.rail.common_dir.as_os_str()),
             ("alone", OsStr::new(alone)),
             ("names", OsStr::new(&names)),
             ("name", OsStr::new(REFS)),
@@ -235,8 +232,8 @@ fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
         ("running", places.program.running.as_os_str()),
         ("inode", OsStr::new(&inode)),
         ("verb", OsStr::new(VERB)),
-        ("slot", places.slot.dir().as_os_str()),
-        ("loop", OsStr::new(places.change.as_str())),
+        ("slot", places.rail.slot.dir().as_os_str()),
+        ("loop", OsStr::new(places.rail.change.as_str())),
         ("refused", OsStr::new(&refused)),
     ];
     let mut script = HEAD.as_bytes().to_vec();
