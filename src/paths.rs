@@ -67,6 +67,12 @@ pub fn is_of_work_tree(path: &[u8]) -> bool {
         && parts.all(is_name)
 }
 
+/// Returns the path of what has this name in a directory; that of the top is empty.
+pub fn named_in(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    let slash: &[u8] = if dir.is_empty() { b"" } else { b"/" };
+    [dir, slash, name].concat()
+}
+
 /// Returns every directory above these paths; fast if they are in order.
 pub fn directories<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<&'p [u8]> {
     let mut dirs = BTreeSet::new();

@@ -8,9 +8,14 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::repository::{ControlFiles, RepositoryRecord, UserRefs};
+use super::records::Records;
+use super::repository::{
+    ControlFiles, RepositoryRecord, UserRefs, access, linked_work_trees, pipes as gits_pipes, stash_list,
+};
+use super::tree::own_position::OwnPosition;
 use super::tree::{
-    HeldOfTree, InnerGitFiles, RepoLink, Return, Savepoint, TreeRecord, gate_files, story_backup,
+    HeldOfTree, InnerGitFiles, RepoLink, Return, Savepoint, damaged_index, foreign_filters, gate_files,
+    hidden_files, ignored_files, index_flags, inner_git_files, make_top, pipes, story_backup, submodules,
 };
 use super::{ProtectError, Site};
 use crate::events::Notices;
@@ -82,13 +87,13 @@ impl AttemptRecord<'_> {
     /// Takes the record, and returns what has to be held of it, and the user's refs in it: those that are known, else
     /// git is asked for them during the one scan of the work tree.
     pub async fn before_attempt(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
-        let (repository, tree) = (self.repository(), self.tree());
+        let repository = self.repository();
         story_backup::take(self.site, self.source)?;
-        let ((), refs) = tokio::try_join!(tree.record_ignored(), repository.refs(known))?;
-        tree.settle_hidden()?;
+        let ((), refs) = tokio::try_join!(ignored_files::record(self.site), repository.refs(known))?;
+        Records::of(self.site).settle_hidden()?;
         let held = Held {
             control: repository.take()?,
-            tree: tree.take().await?,
+            tree: HeldOfTree::take(self.site).await?,
         };
         refs.record(self.site.slot)?;
         Ok((held, refs))
@@ -104,14 +109,15 @@ impl AttemptRecord<'_> {
         }
     }
 
-    /// Returns the part of the record that this work tree has.
-    fn tree(&self) -> TreeRecord<'_> {
-        TreeRecord {
-            site: self.site,
+    /// Restores HEAD, its branch and the loop's tip if git cannot read them.
+    async fn repair_own_position(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
+        let own = OwnPosition {
             head: &self.head,
             tip: &self.tip,
-            checkpoint: &self.checkpoint,
-        }
+            checkpoint: &self.checkpoint.commit,
+            in_attempt: true,
+        };
+        own.repair(self.site, &self.control_trash(), notices).await
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
@@ -122,21 +128,20 @@ impl AttemptRecord<'_> {
         held: Option<&Held>,
         notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
-        let (repository, tree) = (self.repository(), self.tree());
-        repository.give_access(notices);
-        tree.make_top(notices)?;
+        access::take_back(self.site, notices);
+        make_top(self.site, notices)?;
         let changed = self.repair_gits_files(held, notices).await?;
-        let removed = repository.remove_stale_locks().await?;
+        let removed = self.repository().remove_stale_locks().await?;
         if changed {
-            tree.repair_index(notices).await?;
+            self.repair_index(notices).await?;
         } else {
-            tree.replace_damaged_index(notices).await?;
+            damaged_index::replace(self.site, &self.checkpoint, notices).await?;
         }
         self.site.put_users_index_back().await?;
         if removed > 0 {
             notices.tell("the attempt left locks in the repository; they are removed".to_owned());
         }
-        repository.tell_gone(notices)?;
+        linked_work_trees::tell_gone(self.site, notices)?;
         Ok(changed)
     }
 
@@ -150,22 +155,29 @@ impl AttemptRecord<'_> {
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
     /// had changed.
     pub async fn after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
-        let (repository, tree) = (self.repository(), self.tree());
-        repository.give_access(notices);
-        repository.clear_pipes(notices)?;
-        tree.clear_pipes(notices)?;
+        let site = self.site;
+        access::take_back(site, notices);
+        gits_pipes::clear(site, notices)?;
+        pipes::clear(site, self.checkpoint.since.into(), notices)?;
         let changed = self.repair_gits_files(None, notices).await?;
-        tree.forget_unproven()?;
-        repository.remove_stale_locks().await?;
-        tree.replace_damaged_index(notices).await?;
-        tree.tell_unproven(notices).await?;
-        self.site.put_users_index_back().await?;
+        // A person's work by hand is no attempt of an agent.
+        let by_agent = self.checkpoint.has_own_inventory;
+        if by_agent {
+            foreign_filters::forget(site)?;
+            submodules::forget_links(site)?;
+        }
+        self.repository().remove_stale_locks().await?;
+        damaged_index::replace(site, &self.checkpoint, notices).await?;
+        if by_agent {
+            inner_git_files::tell_unproven(site, notices).await?;
+        }
+        site.put_users_index_back().await?;
         Ok(changed)
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.
     pub fn tell_deleted(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        self.tree().tell_deleted(notices)
+        ignored_files::tell_deleted(self.site, notices)
     }
 
     /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
@@ -196,7 +208,7 @@ impl AttemptRecord<'_> {
         let inner = before.inner.put_back(site, who, &trash, notices)?;
         let changed = self.put_files_back(&before.control, known, who, notices).await?;
         self.repository().remove_stale_locks_of(who, notices).await?;
-        inner.settle(site).await?;
+        InnerGitFiles::settle(site, inner).await?;
         ControlFiles::forget(site)?;
         Ok(changed)
     }
@@ -213,16 +225,14 @@ impl AttemptRecord<'_> {
         let differed = before
             .put_back(self.site, who, &self.control_trash(), notices)
             .await?;
-        self.tree()
-            .repair_own_position(&self.control_trash(), notices)
-            .await?;
+        self.repair_own_position(notices).await?;
         let changed = !differed.is_empty();
         let rules = ControlFiles::settle(self.site, differed, notices).await?;
         // What the rules hid stays out of every reading. Where another loop runs, they may be its own, and hide nothing.
         if self.is_alone
             && let Some(rules) = rules
         {
-            self.tree().leave_hidden_out(known, &rules, notices).await?;
+            hidden_files::leave_out(self.site, known, &rules, notices).await?;
         }
         before.show_whole_history(self.site, who, notices).await?;
         Ok(changed)
@@ -249,16 +259,14 @@ impl AttemptRecord<'_> {
             }
         };
         let Some(before) = before else {
-            self.tree()
-                .repair_own_position(&self.control_trash(), notices)
-                .await?;
+            self.repair_own_position(notices).await?;
             return Ok(false);
         };
         let changed = self
             .put_files_back(before, &self.checkpoint, ATTEMPT, notices)
             .await?;
         if let Some(inner) = inner {
-            inner.settle(site).await?;
+            InnerGitFiles::settle(site, inner).await?;
         }
         ControlFiles::forget(site)?;
         Ok(changed)
@@ -267,7 +275,8 @@ impl AttemptRecord<'_> {
     /// Replaces the index if it is damaged, and brings back files that the attempt excluded by a sparse checkout of its
     /// own.
     pub async fn repair_index(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        self.tree().repair_index(notices).await
+        damaged_index::replace(self.site, &self.checkpoint, notices).await?;
+        index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
     }
 
     /// Returns the directory for files found in place of git's own files.
@@ -277,9 +286,9 @@ impl AttemptRecord<'_> {
 
     /// Forgets the record: the user's work is not compared with it.
     pub fn forget(&self) -> Result<(), ProtectError> {
-        let (repository, tree) = (self.repository(), self.tree());
-        repository.forget_refs()?;
-        tree.settle_hidden()?;
+        self.site.forget_refs();
+        stash_list::forget(self.site.slot)?;
+        Records::of(self.site).settle_hidden()?;
         ControlFiles::forget(self.site)?;
         self.site.forget_attempt()
     }

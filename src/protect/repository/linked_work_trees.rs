@@ -16,15 +16,14 @@ const NAME: &str = "linked-work-trees";
 /// Records the existing ones before an attempt.
 pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
     let (records, found) = (Records::of(site), find(site)?);
-    let known = records.knows(NAME);
-    if (known && records.paths(NAME)? == found) || (!known && found.is_empty()) {
+    if found.is_empty() && !records.knows(NAME) {
         return Ok(());
     }
     records.save_paths(NAME, &found)
 }
 
 /// Reports those that are gone since.
-pub(super) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Result<(), FileError> {
+pub(in crate::protect) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Result<(), FileError> {
     let records = Records::of(site);
     if !records.knows(NAME) {
         return Ok(());

@@ -13,7 +13,7 @@ mod locks;
 pub(super) mod own_directory;
 pub(super) mod pipes;
 mod record;
-mod stash_list;
+pub(super) mod stash_list;
 mod user_refs;
 
 pub(crate) use control_files::ControlFiles;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::{ControlFiles, UserRefs, access, linked_work_trees, pipes, stash_list};
+use super::{ControlFiles, UserRefs, linked_work_trees};
 use crate::events::Notices;
 use crate::git::GitError;
 use crate::names::Change;
@@ -54,26 +54,5 @@ impl RepositoryRecord<'_> {
             Err(error) => return Err(error),
         }
         Ok(())
-    }
-
-    /// Gives git the access again that the attempt took away.
-    pub fn give_access(&self, notices: &dyn Notices) {
-        access::take_back(self.site, notices);
-    }
-
-    /// Moves what git would wait for away from its own directories.
-    pub fn clear_pipes(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        pipes::clear(self.site, notices)
-    }
-
-    /// Reports the other work trees that are gone.
-    pub fn tell_gone(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        Ok(linked_work_trees::tell_gone(self.site, notices)?)
-    }
-
-    /// Forgets the refs and the stash list.
-    pub fn forget_refs(&self) -> Result<(), ProtectError> {
-        self.site.forget_refs();
-        Ok(stash_list::forget(self.site.slot)?)
     }
 }

@@ -50,14 +50,7 @@ impl StashList {
     /// Reads the record of the attempt's beginning; the list is empty if there is none.
     pub fn recorded(slot: &Slot) -> Result<Self, FileError> {
         let text = regular_text_if_there(&slot.file(RECORD), Links::Refused, u64::MAX)?.unwrap_or_default();
-        let entries = text.lines().filter_map(|line| {
-            let (oid, message) = line.split_once(' ')?;
-            Some(StashEntry {
-                oid: Oid::parse(oid)?,
-                message: message.to_owned(),
-            })
-        });
-        Ok(Self(entries.collect()))
+        Ok(Self(text.lines().filter_map(StashEntry::parse).collect()))
     }
 
     /// Returns the commits of the entries.
@@ -79,7 +72,7 @@ impl StashList {
 }
 
 /// Forgets the record.
-pub(super) fn forget(slot: &Slot) -> Result<(), FileError> {
+pub(in crate::protect) fn forget(slot: &Slot) -> Result<(), FileError> {
     slot.door().remove_file(&slot.file(RECORD))
 }
 

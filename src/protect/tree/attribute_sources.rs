@@ -37,7 +37,13 @@ pub(super) async fn may_convert<'p>(
 ) -> Result<bool, ProtectError> {
     let repo = site.repo;
     let of_repository = repo.common_dir.join("info/attributes");
-    if repo.converts || may_exist(&of_repository) || attributes_of_user().is_some_and(|file| may_exist(&file))
+    // `core.attributesFile` is a setting, and not considered here.
+    let of_user = of_user("XDG_CONFIG_HOME", ".config").map(|config| config.join("git/attributes"));
+    if repo.converts
+        || [of_user, Some(of_repository)]
+            .into_iter()
+            .flatten()
+            .any(|file| may_exist(&file))
     {
         return Ok(true);
     }
@@ -68,9 +74,4 @@ fn has_unlisted_rules<'p>(top: &Path, paths: impl Iterator<Item = &'p [u8]>) -> 
     dirs.insert(b"");
     let rules = |dir: &[u8]| path_below(top, dir).join(RULES);
     dirs.into_iter().any(|dir| may_exist(&rules(dir)))
-}
-
-/// Returns the user's own attributes file; `core.attributesFile` is a setting, and not considered here.
-fn attributes_of_user() -> Option<PathBuf> {
-    Some(of_user("XDG_CONFIG_HOME", ".config")?.join("git/attributes"))
 }

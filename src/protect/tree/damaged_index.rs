@@ -7,7 +7,7 @@ use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 /// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
-pub(super) async fn replace(
+pub(in crate::protect) async fn replace(
     site: Site<'_>,
     checkpoint: &Savepoint,
     notices: &dyn Notices,

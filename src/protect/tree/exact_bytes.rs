@@ -98,11 +98,6 @@ impl ExactBytes {
         self.record(site, index, &file, &all).await
     }
 
-    /// Restores all kept bytes that differ; returns the paths that it wrote.
-    pub fn restore_all(&self, top: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
-        self.restore(top, &self.paths()?)
-    }
-
     /// Forgets the kept bytes.
     pub fn forget(&self) -> Result<(), ProtectError> {
         Ok(self.door.remove(&self.kept)?)
@@ -131,7 +126,7 @@ impl ExactBytes {
     }
 
     /// Returns the paths of all kept files.
-    fn paths(&self) -> Result<Vec<Vec<u8>>, ProtectError> {
+    pub fn paths(&self) -> Result<Vec<Vec<u8>>, ProtectError> {
         let mut found = Vec::new();
         let mut open = vec![PathBuf::new()];
         while let Some(below) = open.pop() {

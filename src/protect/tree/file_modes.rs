@@ -25,7 +25,7 @@ pub(super) const IGNORES_MODES: &str = "ignores-modes";
 pub(super) const IGNORES_LINKS: &str = "ignores-links";
 
 /// Name of the record of unusual permissions.
-const MODES: &str = "modes";
+pub(super) const MODES: &str = "modes";
 
 /// Permissions by path; for files including the set-id and sticky bits. A link has [`LINK`].
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
@@ -140,11 +140,6 @@ impl Records {
             ignores_modes: self.knows(IGNORES_MODES),
             ignores_links: self.knows(IGNORES_LINKS),
         }
-    }
-
-    /// Forgets the permissions of that moment.
-    pub(super) fn forget_modes(&self, moment: Moment) -> Result<(), FileError> {
-        self.forget_paths(&moment.name(MODES))
     }
 
     /// Updates the permissions of `paths` and of their directories in `modes`: only unusual ones stay.

@@ -51,7 +51,7 @@ pub(super) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
 }
 
 /// Forgets the record: from now on, every filter in the configuration of a submodule is unknown.
-pub(super) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
+pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site
         .own_door()
         .remove_file(&Records::of(site).dir.join(FILTERS))?)

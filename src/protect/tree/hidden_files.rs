@@ -17,7 +17,7 @@ const JUST_HIDDEN: &str = "covered.now";
 
 impl Records {
     /// Counts the files that the last attempt hid as the user's while they exist. Called before an attempt.
-    pub(super) fn settle_hidden(&self) -> Result<(), FileError> {
+    pub(in crate::protect) fn settle_hidden(&self) -> Result<(), FileError> {
         let (known, now) = (self.paths(HIDDEN)?, self.paths(JUST_HIDDEN)?);
         if known.is_empty() && now.is_empty() {
             return Ok(());
@@ -53,7 +53,7 @@ impl Records {
 }
 
 /// Leaves files out of every reading that these rules match and the checkpoint lacks.
-pub(super) async fn leave_out(
+pub(in crate::protect) async fn leave_out(
     site: Site<'_>,
     checkpoint: &Savepoint,
     rules: &Path,

@@ -31,9 +31,7 @@ impl Records {
     /// Copies the small ignored files and directories that changed since the last copy, and saves the present
     /// inventory: files that a complete story or the user deleted are not restored.
     fn copy_ignored(&self, now: &Inventory) -> Result<(), FileError> {
-        if self.inventory_before_attempt()?.as_ref() != Some(now) {
-            self.save_inventory(Moment::Checkpoint, now)?;
-        }
+        self.save_inventory(Moment::Checkpoint, now)?;
         let start = self.inventory_of_start()?.unwrap_or_default();
         let before = self.read_modes(IGNORED_MODES)?;
         // Files that were there at the start and are gone by now are still in the record of the start.
@@ -128,13 +126,9 @@ impl Records {
     /// Restores the copies of ignored paths that were there at that moment and are gone, and the permissions of the
     /// other files. If a directory is lost, files that were built with it are not restored without it.
     pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
-        let before = match moment {
-            Moment::Start | Moment::Judged => None,
-            Moment::Checkpoint => self.inventory_before_attempt()?,
-        };
-        let inventory = match before {
-            Some(before) => before,
-            None => self.inventory_of_start()?.unwrap_or_default(),
+        let inventory = match moment {
+            Moment::Start | Moment::Judged => self.inventory_of_start()?.unwrap_or_default(),
+            Moment::Checkpoint => self.last_inventory()?,
         };
         let modes = self.read_modes(IGNORED_MODES)?;
         let mut gone = Gone::default();
@@ -337,16 +331,16 @@ impl Gone {
 }
 
 /// Takes the inventory before an attempt, and copies its small files. One scan of the work tree.
-pub(super) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
+pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     inner_repositories::record(site, Moment::Checkpoint, &site.repo.index())?;
     let records = Records::of(site);
-    let now = records.take_inventory(site, &site.repo.index()).await?;
+    let now = Inventory::take(site.repo, &site.repo.index()).await?;
     Ok(records.copy_ignored(&now)?)
 }
 
 /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
 /// build makes again are left out.
-pub(super) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let Some(before) = records.inventory_before_attempt()? else {
         return Ok(());

@@ -70,7 +70,7 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
 
 /// Brings back files that an attempt excluded by a sparse checkout of its own: they are not deleted, but git does not
 /// check them out.
-pub(super) async fn widen_sparse(
+pub(in crate::protect) async fn widen_sparse(
     site: Site<'_>,
     checkpoint: &Savepoint,
     notices: &dyn Notices,

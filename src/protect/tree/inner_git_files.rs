@@ -31,9 +31,6 @@ struct Inner {
     files: OwnFiles,
 }
 
-/// Files that were put back.
-pub(crate) struct PutBackIn(Vec<PutBack>);
-
 impl InnerGitFiles {
     /// Reads them, once the inventory before the attempt is recorded. Reads the index only in a repository that may have
     /// a submodule.
@@ -54,19 +51,17 @@ impl InnerGitFiles {
         who: &str,
         trash: &Path,
         notices: &dyn Notices,
-    ) -> Result<PutBackIn, ProtectError> {
+    ) -> Result<Vec<PutBack>, ProtectError> {
         let mut differed = Vec::new();
         for inner in &self.0 {
             differed.extend(inner.put_back(site, who, trash, notices)?);
         }
-        Ok(PutBackIn(differed))
+        Ok(differed)
     }
-}
 
-impl PutBackIn {
-    /// Keeps the settings that run nothing, once git can run.
-    pub async fn settle(self, site: Site<'_>) -> Result<(), ProtectError> {
-        for PutBack { path, instead } in self.0 {
+    /// Keeps the settings that run nothing of files that were put back, once git can run.
+    pub async fn settle(site: Site<'_>, differed: Vec<PutBack>) -> Result<(), ProtectError> {
+        for PutBack { path, instead } in differed {
             let is_config = path.file_name().is_some_and(|name| name == "config");
             if let Some(instead) = instead
                 && is_config
@@ -255,7 +250,10 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
 /// their places are right again.
-pub(super) async fn tell_unproven(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) async fn tell_unproven(
+    site: Site<'_>,
+    notices: &dyn Notices,
+) -> Result<(), ProtectError> {
     let paths = known(site).await?;
     for path in &paths {
         let dir = path_below(&site.repo.top, path);

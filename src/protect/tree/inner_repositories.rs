@@ -17,12 +17,8 @@ const NAME: &str = "inner-repositories";
 
 /// Records the existing ones; `index` tells which files are tracked.
 pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
-    let (records, found) = (Records::of(site), find(site, index)?.into_iter().collect());
-    let name = moment.name(NAME);
-    if records.knows(&name) && records.paths(&name)? == found {
-        return Ok(());
-    }
-    Ok(records.save_paths(&name, &found)?)
+    let found = find(site, index)?.into_iter().collect();
+    Ok(Records::of(site).save_paths(&moment.name(NAME), &found)?)
 }
 
 /// Returns the top directories of those that are recorded before an attempt.

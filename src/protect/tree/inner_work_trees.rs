@@ -3,13 +3,14 @@
 //! with what git knows of them, so that a retry can make the same ones.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::events::Notices;
 use crate::fs::{
     FileError, Links, entries_of, is_there, may_exist, path_below, read_regular, read_regular_text,
 };
+use crate::git::layout::registered_top;
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, discover, git_directories, is_same_dir};
 use crate::names::{Oid, ref_component};
@@ -60,7 +61,7 @@ impl Site<'_> {
 /// Finds the registrations of those whose directories a git-ralph that was killed has moved to the trash.
 fn half_taken(site: Site<'_>, trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     let is_half_taken = |registration: &PathBuf| {
-        let dir = dir_of(registration)?;
+        let dir = registered_top(registration)?;
         let path = dir.strip_prefix(&site.repo.top).ok()?;
         Some(!may_exist(&dir) && may_exist(&trash.join(path)))
     };
@@ -69,13 +70,6 @@ fn half_taken(site: Site<'_>, trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(registrations
         .filter(|registration| is_half_taken(registration).unwrap_or(false))
         .collect())
-}
-
-/// Returns the top directory of a linked work tree, as git has registered it.
-fn dir_of(registration: &Path) -> Option<PathBuf> {
-    let link = read_regular(&registration.join("gitdir"), Links::Refused, MOST).ok()?;
-    let link = PathBuf::from(OsString::from_vec(link.trim_ascii_end().to_vec()));
-    link.parent().map(Path::to_owned)
 }
 
 /// Moves what git knows of one to the trash.
@@ -90,7 +84,7 @@ fn find(site: Site<'_>) -> Result<Vec<Inner>, FileError> {
     let mut found = Vec::new();
     for entry in entries_of(&site.repo.common_dir.join("worktrees"))? {
         let registration = entry.path();
-        let Some(named) = dir_of(&registration) else {
+        let Some(named) = registered_top(&registration) else {
             continue;
         };
         let locked = read_regular(&registration.join("locked"), Links::Refused, MOST);

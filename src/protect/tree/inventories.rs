@@ -1,13 +1,9 @@
 //! The inventories among the records, and whether a path that they have is still there.
 
-use std::path::Path;
-
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use crate::fs::{Below, FileError, is_there, kind_of, may_be_there, path_below};
-use crate::git::GitError;
 use crate::paths::parents;
-use crate::protect::Site;
 use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::Records;
 
@@ -52,11 +48,6 @@ impl Records {
         Ok(empty.map(|(path, _)| path.clone()).collect())
     }
 
-    /// Takes the inventory of the present work tree. One scan.
-    pub(super) async fn take_inventory(&self, site: Site<'_>, index: &Path) -> Result<Inventory, GitError> {
-        Inventory::take(site.repo, index).await
-    }
-
     /// Returns the untracked paths of the beginning of the loop, except those in its snapshot; `None` if the record is
     /// lost.
     pub(super) fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
@@ -67,6 +58,14 @@ impl Records {
     /// Returns the untracked paths from before the last attempt; `None` if there is no record.
     pub(super) fn inventory_before_attempt(&self) -> Result<Option<Inventory>, FileError> {
         self.inventory(INVENTORY)
+    }
+
+    /// Returns the untracked paths from before the last attempt; without a record those of the beginning of the loop.
+    pub(super) fn last_inventory(&self) -> Result<Inventory, FileError> {
+        match self.inventory_before_attempt()? {
+            Some(before) => Ok(before),
+            None => Ok(self.inventory_of_start()?.unwrap_or_default()),
+        }
     }
 
     fn inventory(&self, name: &str) -> Result<Option<Inventory>, FileError> {

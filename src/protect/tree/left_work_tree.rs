@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{Below, FileError, entries_of, file_error, path_below};
+use crate::paths::named_in;
 use crate::protect::trash::free_name;
 
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
@@ -27,13 +28,8 @@ pub(crate) fn put_unkept_away(
     while let Some(dir) = dirs.pop() {
         let place = path_below(top, &dir);
         for entry in entries_of(&place)? {
-            let name = entry.file_name().into_vec();
-            let is_git = name == b".git";
-            let path = if dir.is_empty() {
-                name
-            } else {
-                [dir.as_slice(), b"/", &name].concat()
-            };
+            let is_git = entry.file_name() == ".git";
+            let path = named_in(&dir, entry.file_name().as_bytes());
             if whole.contains(&path) || is_git && dir.is_empty() || kept.contains(path.as_slice()) {
                 continue;
             }

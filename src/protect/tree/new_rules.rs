@@ -34,10 +34,7 @@ impl Site<'_> {
     /// of the work tree; more processes only if there is something new that git ignores.
     pub async fn hidden_by_new(self, tree: &Oid, pathspecs: &[String]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, records) = (self.repo, self.work_index(), Records::of(self));
-        let before = match records.inventory_before_attempt()? {
-            Some(before) => before,
-            None => records.inventory_of_start()?.unwrap_or_default(),
-        };
+        let before = records.last_inventory()?;
         let was_there = |path: &[u8]| {
             let kind = before.kind_of(path);
             before.holds_back(path) || kind.is_some_and(super::inventory::Kind::is_whole)

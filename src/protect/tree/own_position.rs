@@ -12,7 +12,7 @@ use crate::protect::{ProtectError, Site};
 
 /// The proper position of HEAD and the tip of a loop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OwnPosition<'a> {
+pub(in crate::protect) struct OwnPosition<'a> {
     /// HEAD.
     pub head: &'a Head,
     /// The full name of the ref on which the checkpoints hang; it may be the branch of HEAD.

@@ -11,17 +11,21 @@ use super::stat_changes::tracked_directories;
 use crate::events::Notices;
 use crate::fs::{path_below, seen_itself};
 use crate::git::RULES;
-use crate::paths::shown;
+use crate::paths::{named_in, shown};
 use crate::protect::records::Records;
 use crate::protect::repository::pipes::entries;
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
 
 /// File systems use the clock of the last tick for timestamps: a change may look slightly older than it is.
-const CLOCK_LAG: Duration = Duration::from_millis(100);
+pub(super) const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Moves what git would wait for to the trash, if it is in a directory of the work tree that has changed since then.
-pub(super) fn clear(site: Site<'_>, since: SystemTime, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) fn clear(
+    site: Site<'_>,
+    since: SystemTime,
+    notices: &dyn Notices,
+) -> Result<(), ProtectError> {
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
         let from = path_below(&site.repo.top, &path);
@@ -55,11 +59,7 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
         // Git follows no link there (gitattributes(5), gitignore(5)).
         for (path, is_dir) in entries(&path, |_| false) {
             let Some(name) = path.file_name() else { continue };
-            let mut below = dir.clone();
-            if !below.is_empty() {
-                below.push(b'/');
-            }
-            below.extend_from_slice(name.as_bytes());
+            let below = named_in(&dir, name.as_bytes());
             if is_dir {
                 let is_left = name == ".git" || tracked.contains(&below) || known.kind_of(&below).is_some();
                 if !is_left {

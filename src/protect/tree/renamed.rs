@@ -2,7 +2,7 @@
 //! device, inode and birth time show that they are the same files, and they are renamed back.
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::inventory::{Identity, Inventory};
@@ -10,7 +10,7 @@ use super::moment::Moment;
 use super::savepoint::Savepoint;
 use crate::events::Notices;
 use crate::fs::{Below, FileError, path_below, seen_in};
-use crate::paths::first_few;
+use crate::paths::{first_few, named_in};
 use crate::protect::records::Records;
 use crate::protect::{ProtectError, Site};
 
@@ -73,15 +73,10 @@ fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> V
     let mut dirs = vec![Vec::new()];
     while let Some(dir) = dirs.pop() {
         for entry in seen_in(&path_below(top, &dir)) {
-            let name = entry.file_name().into_vec();
-            if dir.is_empty() && name == b".git" {
+            if dir.is_empty() && entry.file_name() == ".git" {
                 continue;
             }
-            let path = if dir.is_empty() {
-                name
-            } else {
-                [&dir, &b"/"[..], &name].concat()
-            };
+            let path = named_in(&dir, entry.file_name().as_bytes());
             let Ok(is) = entry.metadata() else { continue };
             let is_known = known
                 .kind_of(&path)

@@ -10,7 +10,6 @@ use std::time::SystemTime;
 use super::pipes;
 use crate::events::Notices;
 use crate::fs::{Below, Durability, FileError, is_there, kind_of, link_of, read, target_of, umask_now};
-use crate::git::Repo;
 use crate::protect::repository::{access, own_directory, pipes as gits_pipes};
 use crate::protect::{ProtectError, Site, trash};
 
@@ -91,21 +90,18 @@ pub(super) enum Link {
 impl Site<'_> {
     /// Records the link before one of the agent's processes runs.
     pub fn repo_link(self) -> Result<RepoLink, FileError> {
-        RepoLink::of(self.repo)
-    }
-}
-
-impl RepoLink {
-    fn of(repo: &Repo) -> Result<Self, FileError> {
+        let repo = self.repo;
         let objects = repo.common_dir.join("objects");
-        Ok(Self {
+        Ok(RepoLink {
             objects: is_there(&objects)?.then_some(objects),
             dirs: [GitDir::at(&repo.common_dir)?, GitDir::at(&repo.git_dir)?],
             link: Link::at(&repo.top.join(".git"))?,
             since: SystemTime::now(),
         })
     }
+}
 
+impl RepoLink {
     /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be called first after the agent's
     /// processes have ended.
     ///

@@ -21,7 +21,7 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     let records = Records::of(site);
     records.door.remove(&records.dir)?;
     let (inventory, attributes) = tokio::join!(
-        records.take_inventory(site, index),
+        Inventory::take(site.repo, index),
         site.repo.git.system_attributes()
     );
     attribute_sources::record(site, attributes?)?;

@@ -29,25 +29,22 @@ pub(crate) struct StoryList {
 impl Site<'_> {
     /// Reads the list as it is now; `None` if there is none that can be marked.
     pub fn read_story_list(self, source: &Source) -> Result<Option<StoryList>, FileError> {
-        StoryList::read(self, source)
+        let top = &self.repo.top;
+        let Ok(bytes) = source.bytes(top) else {
+            return Ok(None);
+        };
+        let place = source.target(top).ok();
+        let found = place.as_deref().and_then(seen);
+        Ok(Some(StoryList {
+            mode: found.as_ref().map_or(MODE, mode_of),
+            link: link_at(self, source)?,
+            place,
+            ..StoryList::with(bytes, source)
+        }))
     }
 }
 
 impl StoryList {
-    fn read(site: Site<'_>, source: &Source) -> Result<Option<Self>, FileError> {
-        let Ok(bytes) = source.bytes(&site.repo.top) else {
-            return Ok(None);
-        };
-        let place = source.target(&site.repo.top).ok();
-        let found = place.as_deref().and_then(seen);
-        Ok(Some(Self {
-            mode: found.as_ref().map_or(MODE, mode_of),
-            link: link_at(site, source)?,
-            place,
-            ..Self::with(bytes, source)
-        }))
-    }
-
     /// Returns a list of which only the content is known.
     pub fn with(bytes: Vec<u8>, source: &Source) -> Self {
         Self {

@@ -78,7 +78,7 @@ impl Files {
 
 /// Forgets which repositories belong to the submodules: an attempt could have written that, and git would run what it
 /// has put there.
-pub(super) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
+pub(in crate::protect) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
     let mut files = Files::read(site)?;
     for submodule in files.0.iter_mut().flat_map(|all| &mut all.submodule) {
         submodule.git_file = None;

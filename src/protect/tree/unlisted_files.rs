@@ -2,16 +2,14 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::inventory::Inventory;
+use super::pipes::CLOCK_LAG;
 use crate::fs::{path_below, seen, seen_in};
 use crate::git::GitError;
-use crate::paths::directories;
+use crate::paths::{directories, named_in};
 use crate::protect::Site;
-
-/// File systems use the clock of the last tick for timestamps: a new file may look slightly older than it is.
-const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Finds special files, and ignore rules that hide themselves, in the directories of the files in `index`, if they were
 /// made since `since` and are not in `known`. `index` describes the work tree.
@@ -35,11 +33,7 @@ pub(super) fn made_since(
         }
         for entry in seen_in(&path) {
             let Ok(kind) = entry.file_type() else { continue };
-            let mut name = dir.to_vec();
-            if !name.is_empty() {
-                name.push(b'/');
-            }
-            name.extend_from_slice(entry.file_name().as_bytes());
+            let name = named_in(dir, entry.file_name().as_bytes());
             if known.kind_of(&name).is_some() {
                 continue;
             }

@@ -12,7 +12,9 @@ use crate::names::Oid;
 use crate::protect::records::Records;
 use crate::protect::trash::put_away;
 use crate::protect::tree::exact_bytes::ExactBytes;
+use crate::protect::tree::file_modes::MODES;
 use crate::protect::tree::fresh_times::Times;
+use crate::protect::tree::inventory::Inventory;
 use crate::protect::tree::moment::Moment;
 use crate::protect::tree::scan;
 use crate::protect::tree::stat_changes::tracked_directories;
@@ -36,7 +38,7 @@ impl Savepoint {
         repo.copy_index(&work, &site.file("judged.index"))?;
         repo.copy_index(&repo.index(), &real_index(site))?;
         let records = Records::of(site);
-        let inventory = records.take_inventory(site, &work).await?;
+        let inventory = Inventory::take(repo, &work).await?;
         let found = scan::found(site, &inventory).await?;
         records.save_modes(Moment::Judged, &found.modes)?;
         records.save_paths(&Moment::Judged.name(EMPTY), &found.empty)?;
@@ -132,7 +134,7 @@ impl Savepoint {
         let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
         let mut touched = self.converge(site, None, trash, &mut times, &untold).await?;
         let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
-        touched.extend(exact.restore_all(top)?);
+        touched.extend(exact.restore(top, &exact.paths()?)?);
         let index = repo.read_index_if_there(&work)?;
         let links = records.restore_links(self.moment, &index, &touched, true)?;
         touched.extend(links);
@@ -184,9 +186,9 @@ impl Savepoint {
         site.repo.discard_index(&site.file("judged.index"))?;
         site.repo.discard_index(&real_index(site))?;
         let records = Records::of(site);
-        records.forget_modes(Moment::Judged)?;
-        records.forget_paths(&Moment::Judged.name(UNTRACKED))?;
-        records.forget_paths(&Moment::Judged.name(EMPTY))?;
+        for name in [MODES, UNTRACKED, EMPTY] {
+            records.forget_paths(&Moment::Judged.name(name))?;
+        }
         ExactBytes::of(site, Moment::Judged).forget()
     }
 }
