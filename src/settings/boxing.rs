@@ -48,12 +48,6 @@ pub struct Least {
 }
 
 impl Least {
-    /// Returns whether no file of the work tree asks for a box.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Forgets what a setting that is not in such a file overrides; its key is in lower case.
     pub(super) fn forget(&mut self, key: &str) {
         match key {

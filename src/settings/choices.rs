@@ -1,45 +1,42 @@
 //! The values of settings that have names.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// The words for what a value must be.
 pub type Wanted = &'static str;
 
 /// A setting whose values are a few names.
-pub trait Choice: Copy + PartialEq + 'static {
-    /// The values with their names.
-    const ALL: &'static [(Self, &'static str)];
+pub trait Choice: FromStr + Into<&'static str> {
     /// The names, in words.
     const WANTED: Wanted;
 
     /// Returns the value with a name.
     fn parse(text: &str) -> Result<Self, Wanted> {
-        let mut all = Self::ALL.iter();
-        let found = all.find(|(_, name)| *name == text);
-        found.map(|(value, _)| *value).ok_or(Self::WANTED)
+        text.parse().map_err(|_| Self::WANTED)
     }
 
     /// Returns the name of this value.
     fn name(self) -> &'static str {
-        let mut all = Self::ALL.iter();
-        all.find(|(value, _)| *value == self).map_or("", |(_, name)| name)
+        self.into()
     }
 }
 
-/// Makes choices: each with its names in words, and the values with their names.
+/// Makes choices: each with its names in words, and its values.
 macro_rules! choices {
     ($($(#[$about:meta])* $type:ident, $wanted:literal {
-        $($(#[$of_value:meta])* $value:ident = $name:literal,)*
+        $($(#[$of_value:meta])* $value:ident,)*
     })*) => {$(
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr)]
         #[serde(rename_all = "kebab-case")]
+        #[strum(serialize_all = "kebab-case")]
         pub enum $type {
             $($(#[$of_value])* $value,)*
         }
 
         impl Choice for $type {
-            const ALL: &'static [(Self, &'static str)] = &[$((Self::$value, $name)),*];
             const WANTED: Wanted = $wanted;
         }
     )*};
@@ -50,68 +47,68 @@ choices! {
     FinishChoice, "ask, cleanup or keep" {
         /// Ask on a terminal; otherwise leave it to a later `finish`.
         #[default]
-        Ask = "ask",
+        Ask,
         /// Bring the work to the original branch, uncommitted.
-        Cleanup = "cleanup",
+        Cleanup,
         /// Stay on the loop's branch.
-        Keep = "keep",
+        Keep,
     }
 
     /// The judgement of an agent's promise when no file changed but the story list.
     EmptyStory, "confirm, warn, fail or accept" {
         /// A new process of the agent is asked about it once.
         #[default]
-        Confirm = "confirm",
+        Confirm,
         /// The story is complete, with a warning; three of them in a row stop the loop.
-        Warn = "warn",
+        Warn,
         /// The attempt failed.
-        Fail = "fail",
+        Fail,
         /// The story is complete.
-        Accept = "accept",
+        Accept,
     }
 
     /// The judgement of an attempt that ended without a promise.
     NoSignal, "retry, ask or gates" {
         /// It failed.
         #[default]
-        Retry = "retry",
+        Retry,
         /// A new process of the agent is asked about the work that it left.
-        Ask = "ask",
+        Ask,
         /// A new process is asked; after it, gates and the reviewer judge what was changed.
-        Gates = "gates",
+        Gates,
     }
 
     /// The part of the prompt of a retry that describes the attempt before.
     RetryContext, "reason or always" {
         /// The reason, if there is one: after an attempt without a promise the prompt stays the same.
         #[default]
-        Reason = "reason",
+        Reason,
         /// Always what it left and printed, with the end of its output.
-        Always = "always",
+        Always,
     }
 
     /// The action of `run` when a story has no retries left.
     OnFailure, "stop, skip, later or finish" {
         /// Stop; the loop stays open.
         #[default]
-        Stop = "stop",
+        Stop,
         /// Skip the story, and continue.
-        Skip = "skip",
+        Skip,
         /// Try it again after the other stories, once, if one of them was completed meanwhile.
-        Later = "later",
+        Later,
         /// Finish the loop as if it were complete.
-        Finish = "finish",
+        Finish,
     }
 
     /// The changes that an attempt may make to other stories of the list.
     ListEdits, "additions, allow or none" {
         /// It may add stories, and boxes to its own.
         #[default]
-        Additions = "additions",
+        Additions,
         /// Anything.
-        Allow = "allow",
+        Allow,
         /// Nothing.
-        None = "none",
+        None,
     }
 
     /// Who marks a complete story as done in its list.
@@ -119,11 +116,11 @@ choices! {
     Mark, "auto, agent or never" {
         /// git-ralph, once the agent has promised and all gates have passed.
         #[default]
-        Auto = "auto",
+        Auto,
         /// The agent; a promise with open tasks is a failed attempt.
-        Agent = "agent",
+        Agent,
         /// No one: the loop itself remembers which stories are done.
-        Never = "never",
+        Never,
     }
 
     /// The place of a loop's checkpoints, and of HEAD meanwhile.
@@ -131,32 +128,32 @@ choices! {
     Strategy, "branch or stash" {
         /// Checkpoints are commits of the branch `ralph/<change>`, which is checked out during the loop.
         #[default]
-        Branch = "branch",
+        Branch,
         /// HEAD, its branch and the index stay as they are; checkpoints hang on a hidden ref, and the state before the
         /// story is shown as a stash entry.
-        Stash = "stash",
+        Stash,
     }
 
     /// The treatment of changes to tests that were there at the last checkpoint.
     TestChanges, "held, refuse or allow" {
         /// The gates must also pass with these tests as they were.
         #[default]
-        Held = "held",
+        Held,
         /// The attempt fails.
-        Refuse = "refuse",
+        Refuse,
         /// They are let pass.
-        Allow = "allow",
+        Allow,
     }
 
     /// The treatment of tests that an attempt adds.
     NewTests, "apart, allow or refuse" {
         /// The gates must also pass without them.
         #[default]
-        Apart = "apart",
+        Apart,
         /// They are let pass.
-        Allow = "allow",
+        Allow,
         /// The attempt fails.
-        Refuse = "refuse",
+        Refuse,
     }
 }
 

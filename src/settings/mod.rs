@@ -38,7 +38,7 @@ use origins::{is_of_tree, scopes};
 pub use table::{Settings, TABLE, spelled};
 pub use test_rules::TestRules;
 use values::{Value, truth};
-pub use values::{parse_box, parse_colour, parse_dollars, parse_duration, to_std};
+pub use values::{is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std};
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
 const PLAIN_EXTENSIONS: &[&str] = &[

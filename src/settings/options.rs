@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::{BoxMode, Least, Mark, Settings, parse_duration};
+use super::{BoxMode, Least, Mark, Settings, is_default, parse_duration};
 
 /// The settings of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct LoopSettings {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
     /// The box that a file of the work tree asked for when the loop began.
-    #[serde(default, skip_serializing_if = "Least::is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub least: Least,
 }
 
@@ -66,11 +66,6 @@ pub struct LoopCommands {
 }
 
 impl LoopCommands {
-    /// Returns whether there is none.
-    pub fn are_none(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Forgets the commands, and keeps the text of the gates; returns the forgotten ones, described. Those that the
     /// configuration has as well stay.
     pub fn forget_commands(&mut self, configured: &Settings) -> Vec<String> {

@@ -14,6 +14,11 @@ pub(super) trait Value {
     fn set(&mut self, text: &str) -> Result<(), Wanted>;
 }
 
+/// Returns whether a value is left out where it is saved.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Returns whether a value is left out where the settings are shown: no value, or an empty list.
 pub(super) fn is_nothing(value: &impl Serialize) -> bool {
     let value = serde_json::to_value(value).unwrap_or_default();
@@ -112,10 +117,9 @@ pub(super) fn is_address(value: &str) -> Result<(), Wanted> {
 
 /// Checks a regular expression.
 pub(super) fn is_expression(value: &str) -> Result<(), Wanted> {
-    match regex::Regex::new(value) {
-        Ok(_) => Ok(()),
-        Err(_) => Err("a regular expression"),
-    }
+    regex::Regex::new(value)
+        .map(drop)
+        .map_err(|_| "a regular expression")
 }
 
 /// Parses a truth value as git does.

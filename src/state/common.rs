@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Completed, ListNotes, Listed, Progress, Stood};
 use crate::names::Oid;
-use crate::settings::{LoopSettings, Strategy};
+use crate::settings::{LoopSettings, Strategy, is_default};
 use crate::stories::Source;
 
 /// The part of a state that may leave this machine. A field here must hold nothing that runs a command, no command line
@@ -46,7 +46,7 @@ pub struct Common {
     /// The summary of the story list when it was last read; absent in files of older versions.
     pub listed: Option<Listed>,
     /// Notes on the story list.
-    #[serde(default, skip_serializing_if = "ListNotes::has_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub list: ListNotes,
     /// The versions of tests that the user made or allowed since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

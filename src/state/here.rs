@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Noted, SavePoint};
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
-use crate::settings::LoopCommands;
+use crate::settings::{LoopCommands, is_default};
 
 /// The part of a state that never leaves this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Here {
     /// The state before the loop.
     pub before: Before,
     /// The commands of the command line that began the loop.
-    #[serde(default, skip_serializing_if = "LoopCommands::are_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub commands: LoopCommands,
     /// The agent's own session that drives the loop through its hooks, or the last one that did.
     pub session: Option<AgentSession>,
@@ -45,7 +45,7 @@ pub struct Here {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub save_points: Vec<SavePoint>,
     /// The new files that only gates made: they are in no checkpoint.
-    #[serde(default, skip_serializing_if = "super::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub gate_files: RefCell<Vec<GateFile>>,
     /// The attempt whose work the user has restored since the last step, as `<story>@<number>`.
     pub restored: Option<String>,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 use crate::paths::WorkTreePath;
+use crate::settings::is_default;
 
 /// The origin of the loop's own work tree. HEAD is detached in it before the loop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,14 +19,8 @@ pub struct Linked {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaving: bool,
     /// The number of directories in the trash that work trees had been emptied into before this one was left.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub emptied_before: usize,
-}
-
-/// Returns whether a number is not written to the state.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl State {
@@ -42,9 +37,10 @@ impl State {
 
     /// Returns the short name of the branch from which the loop began, in whichever work tree that was.
     pub fn begun_on(&self) -> Option<&String> {
-        match &self.here.linked {
-            Some(linked) => linked.branch.as_ref(),
-            None => self.common.original_branch.as_ref(),
-        }
+        let here = self.common.original_branch.as_ref();
+        self.here
+            .linked
+            .as_ref()
+            .map_or(here, |linked| linked.branch.as_ref())
     }
 }

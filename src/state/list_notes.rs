@@ -30,11 +30,6 @@ impl ListNotes {
         }
     }
 
-    /// Returns whether there is nothing to note.
-    pub fn has_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Returns whether attempts have added more stories than they may without the user.
     pub fn has_grown_too_far(&self) -> bool {
         self.added.len() > self.length.max(ALWAYS)

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use self::slots::SlotState;
 use crate::names::{Change, Oid};
-use crate::settings::{Configuration, Settings};
+use crate::settings::{Configuration, Settings, is_default};
 use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
@@ -51,11 +51,6 @@ pub use slots::{Running, RunningGate};
 pub use stood::Stood;
 pub use store::{Lock, Store, changes, live_in, make_root};
 pub use version::VERSION;
-
-/// Returns whether a list that is noted beside the loop is empty.
-fn is_empty<T>(list: &RefCell<Vec<T>>) -> bool {
-    list.borrow().is_empty()
-}
 
 /// The phase of a loop.
 #[derive(
@@ -278,7 +273,7 @@ pub struct State {
     /// The part of this machine and this work tree.
     pub here: Here,
     /// The slots in use: one at most.
-    #[serde(default, skip_serializing_if = "is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     slots: RefCell<Vec<SlotState>>,
     /// The step that has begun to change things.
     pub intent: Option<Intent>,
