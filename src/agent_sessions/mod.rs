@@ -69,12 +69,9 @@ pub async fn answer(
     observer: &dyn Observer,
 ) -> Result<Answer, Error> {
     let context = Context::open(&here.top, observer).await?;
-    let change = match &here.change {
-        Some(change) => change.clone(),
-        None => match context.change_of_branch() {
-            Some(change) => change,
-            None => return Ok(Answer::Nothing),
-        },
+    let change = here.change.clone().or_else(|| context.change_of_branch());
+    let Some(change) = change else {
+        return Ok(Answer::Nothing);
     };
     let mut open = engine::open(context, &change).await?;
     if !open.state.is_live() {

@@ -16,7 +16,7 @@ const READ: u64 = 4 << 20;
 /// Returns the last message of the agent; `None` if it has said nothing since the user spoke, or the file cannot be
 /// read.
 pub(super) fn last_message(path: &Path) -> Option<String> {
-    let end = end_of(path)?;
+    let (end, _) = whole_or_end(path)?;
     let text = String::from_utf8_lossy(&end);
     if let Ok(whole) = serde_json::from_str::<Value>(&text) {
         return in_conversation(&whole).or_else(|| said(&whole).and_then(Turn::agents));
@@ -33,7 +33,7 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
             Some(Turn::Other) => break,
             None => {}
         }
-        if !message.is_empty() && !is_claudes(&value) {
+        if !message.is_empty() && value["type"] != "assistant" {
             break;
         }
     }
@@ -58,11 +58,6 @@ fn regular(path: &Path) -> Option<File> {
         return None;
     }
     File::open(path).ok()
-}
-
-/// Reads the end of a regular file.
-fn end_of(path: &Path) -> Option<Vec<u8>> {
-    whole_or_end(path).map(|(end, _)| end)
 }
 
 /// Reads the end of a regular file; returns it, and whether it is the whole file.
@@ -90,10 +85,6 @@ impl Turn {
             Self::Other => None,
         }
     }
-}
-
-fn is_claudes(value: &Value) -> bool {
-    value["type"] == "assistant"
 }
 
 /// Reads a line of a transcript of claude, qwen, codex or copilot; returns `None` if it has no words.

@@ -8,28 +8,19 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::transcript::whole_or_end;
+use crate::agent::decode::Usage;
 
-/// Tokens read and written, and dollars, as far as they are reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Usage {
-    pub input_tokens: Option<u64>,
-    pub output_tokens: Option<u64>,
-    pub cost_usd: Option<f64>,
-}
-
-impl Usage {
-    fn add(&mut self, other: Self) {
-        let sum = |one: Option<u64>, two: Option<u64>| match (one, two) {
-            (Some(one), Some(two)) => Some(one.saturating_add(two)),
-            (one, two) => one.or(two),
-        };
-        self.input_tokens = sum(self.input_tokens, other.input_tokens);
-        self.output_tokens = sum(self.output_tokens, other.output_tokens);
-        self.cost_usd = match (self.cost_usd, other.cost_usd) {
-            (Some(one), Some(two)) => Some(one + two),
-            (one, two) => one.or(two),
-        };
-    }
+fn add(sum: &mut Usage, other: &Usage) {
+    let add = |one: Option<u64>, two: Option<u64>| match (one, two) {
+        (Some(one), Some(two)) => Some(one.saturating_add(two)),
+        (one, two) => one.or(two),
+    };
+    sum.input_tokens = add(sum.input_tokens, other.input_tokens);
+    sum.output_tokens = add(sum.output_tokens, other.output_tokens);
+    sum.cost_usd = match (sum.cost_usd, other.cost_usd) {
+        (Some(one), Some(two)) => Some(one + two),
+        (one, two) => one.or(two),
+    };
 }
 
 /// Returns the usage since that time.
@@ -55,7 +46,7 @@ pub(super) fn since(path: &Path, begin: Timestamp) -> Usage {
         }
         match spent(&value) {
             Some((Some(id), usage)) => drop(messages.insert(id, usage)),
-            Some((None, usage)) => sum.add(usage),
+            Some((None, usage)) => add(&mut sum, &usage),
             None => {}
         }
     }
@@ -63,7 +54,7 @@ pub(super) fn since(path: &Path, begin: Timestamp) -> Usage {
         return Usage::default();
     }
     for usage in messages.into_values() {
-        sum.add(usage);
+        add(&mut sum, &usage);
     }
     sum
 }
@@ -86,6 +77,7 @@ fn spent(value: &Value) -> Option<(Option<String>, Usage)> {
                 input_tokens: tokens(counts, &input),
                 output_tokens: tokens(counts, &["output_tokens"]),
                 cost_usd: value["costUSD"].as_f64(),
+                ..Usage::default()
             };
             Some((value["message"]["id"].as_str().map(ToOwned::to_owned), usage))
         }
@@ -94,7 +86,7 @@ fn spent(value: &Value) -> Option<(Option<String>, Usage)> {
             let usage = Usage {
                 input_tokens: tokens(counts, &["input_tokens"]),
                 output_tokens: tokens(counts, &["output_tokens"]),
-                cost_usd: None,
+                ..Usage::default()
             };
             Some((None, usage))
         }

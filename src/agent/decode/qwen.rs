@@ -17,10 +17,8 @@ pub(super) fn fault_in(message: &str) -> Option<Fault> {
 
 /// Returns the words of an error without the brackets around them.
 pub(super) fn bare(error: &str) -> &str {
-    match error.trim().strip_prefix(ERROR) {
-        Some(words) => words.trim_end_matches(']'),
-        None => error,
-    }
+    let words = error.trim().strip_prefix(ERROR);
+    words.map_or(error, |words| words.trim_end_matches(']'))
 }
 
 #[cfg(test)]

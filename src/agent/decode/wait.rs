@@ -63,10 +63,7 @@ fn clock(text: &str, now: &Zoned) -> Option<u64> {
     let is_year = |word: &&str| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit());
     let year = date.and_then(|_| words.next_if(is_year));
     let first = words.next()?;
-    let time = match time_of_day(first) {
-        Some(time) => time,
-        None => time_of_day(&format!("{first}{}", words.next()?))?,
-    };
+    let time = time_of_day(first).or_else(|| time_of_day(&format!("{first}{}", words.next()?)))?;
     let now = match words.peek().and_then(|word| word.strip_prefix('(')) {
         Some(zone) => now.with_time_zone(zone_called(zone, now)?),
         None => now.clone(),
