@@ -237,11 +237,6 @@ fn shown_range(open: &Loop<'_>) -> Result<(String, String), Error> {
 
 /// Returns the end of the loop that the arguments choose.
 pub(super) fn by_flag(choice: cli::Choice) -> Option<Finish> {
-    if choice.cleanup {
-        Some(Finish::Cleanup { index: false })
-    } else if choice.keep {
-        Some(Finish::Keep)
-    } else {
-        None
-    }
+    let cleanup = choice.cleanup.then_some(Finish::Cleanup { index: false });
+    cleanup.or(choice.keep.then_some(Finish::Keep))
 }

@@ -96,10 +96,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Finish::Cleanup { .. } => Finish::Cleanup { index: args.index },
         Finish::Keep => Finish::Keep,
     };
-    let into = match &args.into {
-        Some(dir) => Some(here()?.join(dir)),
-        None => None,
-    };
+    let into = args.into.as_ref().map(|dir| Ok::<_, Error>(here()?.join(dir)));
+    let into = into.transpose()?;
     engine::finish_into(&mut open, choice, into.as_deref()).await?;
     summarise(&open).await;
     Ok(Exit::Done)

@@ -92,9 +92,6 @@ fn plain(page: &str) -> String {
 fn long_help(all: clap::Command, verb: &str) -> String {
     let mut top = grouped(all);
     top.build();
-    let mut command = match top.find_subcommand(verb) {
-        Some(command) => command.clone(),
-        None => top,
-    };
+    let mut command = top.find_subcommand(verb).cloned().unwrap_or(top);
     command.render_long_help().to_string()
 }

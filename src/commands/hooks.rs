@@ -100,7 +100,6 @@ fn tell(screen: Screen, outcomes: &[Outcome], nothing: &str) {
                 changed = true;
             }
             Outcome::LeftAlone(words) => screen.say(&format!("{words}\n")),
-            Outcome::Same(_) => {}
         }
     }
     if !changed {
@@ -238,10 +237,8 @@ fn of_agents(top: Option<&Path>) -> Vec<Installed> {
     let mut all = Vec::new();
     for agent in agent_settings::ALL {
         for project in std::iter::once(None).chain(top.map(Some)) {
-            let whose = match project {
-                Some(_) => format!("{} (project)", agent.name),
-                None => agent.name.to_owned(),
-            };
+            let of_project = if project.is_some() { " (project)" } else { "" };
+            let whose = format!("{}{of_project}", agent.name);
             let Ok(path) = agent.file(project) else { continue };
             let state = match agent.standing(&path) {
                 Ok(Standing::Nothing) => continue,

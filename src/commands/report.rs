@@ -91,10 +91,8 @@ fn since(text: &str) -> Result<Timestamp, String> {
         return day.map(|day| day.timestamp()).map_err(|error| error.to_string());
     }
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
-    let ago = match days {
-        Some(days) => Some(SignedDuration::from_hours(i64::from(days) * 24)),
-        None => parse_duration(text).ok().flatten(),
-    };
+    let days = days.map(|days| SignedDuration::from_hours(i64::from(days) * 24));
+    let ago = days.or_else(|| parse_duration(text).ok().flatten());
     let time = ago.and_then(|ago| now.checked_sub(ago).ok());
     time.ok_or_else(|| "a time is 2026-11-22T10:00:00Z, a date 2026-11-22, or 2h or 3d ago".to_owned())
 }

@@ -40,14 +40,11 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let narrator = Narrator::new(screen);
     let context = context(&narrator).await?;
     let (change, word) = change_and_word(&context, &args.words)?;
-    let (story, attempt) = match word.as_deref().map(story_and_attempt).transpose()? {
-        Some((story, attempt)) => (Some(story), attempt),
-        None => (None, None),
-    };
+    let (story, attempt) = word.as_deref().map(story_and_attempt).transpose()?.unzip();
     let open = engine::open(context, &change).await?;
     let mut settings = open.settings();
     settings.review = args.agent.or(settings.review);
-    let reviewed = engine::review(&open, &settings, story.as_deref(), attempt).await?;
+    let reviewed = engine::review(&open, &settings, story.as_deref(), attempt.flatten()).await?;
     let accepted = match reviewed.accepted {
         Ok(accepted) => accepted,
         Err(Unanswered::Interrupted(signal)) => return Ok(Exit::Signal(signal)),

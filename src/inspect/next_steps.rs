@@ -176,7 +176,8 @@ impl Status {
     /// Returns the command that shows the latest attempt, if there is something to see.
     fn diff(&self) -> Option<NextStep> {
         let current = self.current.as_ref()?;
-        let is_over = current.reason.is_some() || self.is_failed();
+        let is_failed = matches!(self.phase, Phase::Failed | Phase::Exhausted);
+        let is_over = current.reason.is_some() || is_failed;
         let attempt = current.attempt.filter(|_| is_over)?;
         let attempt = typed(format!("{}@{attempt}", current.id));
         let line = format!("diff {} {attempt}", typed(&self.change));
@@ -197,9 +198,5 @@ impl Status {
 
     fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)
-    }
-
-    fn is_failed(&self) -> bool {
-        matches!(self.phase, Phase::Failed | Phase::Exhausted)
     }
 }

@@ -122,10 +122,8 @@ impl Server {
             Some(Err(why)) => Err(*why),
             None => Err(MISSING),
         };
-        match record {
-            Ok(record) => Ok(There { oid, record }),
-            Err(why) => Err(self.unintelligible(change, why)),
-        }
+        let record = record.map_err(|why| self.unintelligible(change, why))?;
+        Ok(There { oid, record })
     }
 
     /// Fetches the state commits of these loops, and nothing else, into a repository of its own.

@@ -81,12 +81,10 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
         return Ok(findings);
     }
     note("it moves them", refused(push(Some(&one), Some(&two)).await), None);
-    let unfenced = match push(Some(&one), Some(&one)).await {
-        Ok(Pushed::Done) => Some("it moved a ref that had another value".to_owned()),
-        Ok(_) | Err(_) => None,
-    };
+    let is_unfenced = matches!(push(Some(&one), Some(&one)).await, Ok(Pushed::Done));
+    let unfenced = is_unfenced.then(|| "it moved a ref that had another value".to_owned());
     note("it moves none with another value", unfenced, None);
-    let (_, at) = (one, server.at(&name).await?);
+    let at = server.at(&name).await?;
     let left = match &at {
         Some(at) => refused(push(Some(at), None).await),
         None => None,

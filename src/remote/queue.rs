@@ -381,9 +381,7 @@ pub async fn find_conflicts(
             entry.conflicts_with = Some(conflicts);
         }
     }
-    queue.changes.sort_by_key(|entry| match &entry.conflicts_with {
-        Some(conflicts) => conflicts.len(),
-        None => usize::MAX,
-    });
+    let number = |entry: &Entry| entry.conflicts_with.as_ref().map_or(usize::MAX, Vec::len);
+    queue.changes.sort_by_key(number);
     Ok(())
 }

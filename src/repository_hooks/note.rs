@@ -72,10 +72,7 @@ async fn seen(layout: &RepoLayout, state: &State, before: &Noted) -> Noted {
         Some(head) => Some(shown(head)),
         None => before.away.clone(),
     };
-    let tip = match layout.current(&branch).await {
-        Some(tip) => Oid::parse(&tip),
-        None => None,
-    };
+    let tip = layout.current(&branch).await.and_then(|tip| Oid::parse(&tip));
     let commits = match &tip {
         None => 0,
         Some(tip) if *tip == state.common.checkpoint => 0,

@@ -54,7 +54,16 @@ pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
 ///
 /// The mode stays. The result is read back and compared.
 pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
-    write_beside_and_rename(door, path, bytes).map_err(|cause| SourceError::Unwritable {
+    let write = || -> io::Result<()> {
+        let permissions = File::open(path)?.metadata()?.permissions();
+        let written = door.replace(path, |new| {
+            new.write_all(bytes)?;
+            new.set_permissions(permissions)?;
+            new.sync_all()
+        });
+        written.map_err(|error| error.source)
+    };
+    write().map_err(|cause| SourceError::Unwritable {
         path: shown.to_owned(),
         cause,
     })?;
@@ -64,16 +73,6 @@ pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> R
         });
     }
     Ok(())
-}
-
-fn write_beside_and_rename(door: &Below, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let permissions = File::open(path)?.metadata()?.permissions();
-    let written = door.replace(path, |new| {
-        new.write_all(bytes)?;
-        new.set_permissions(permissions)?;
-        new.sync_all()
-    });
-    written.map_err(|error| error.source)
 }
 
 /// Returns the names in a directory, sorted; none when it cannot be read.

@@ -104,10 +104,8 @@ fn bash(share: &Path) -> Option<String> {
 
 /// Lists the directories of bash-completion, the user's own first.
 fn bash_places() -> impl Iterator<Item = PathBuf> {
-    let own = match env::var_os("BASH_COMPLETION_USER_DIR") {
-        Some(dir) => Some(PathBuf::from(dir)),
-        None => user_data().map(|dir| dir.join("bash-completion")),
-    };
+    let named = env::var_os("BASH_COMPLETION_USER_DIR").map(PathBuf::from);
+    let own = named.or_else(|| Some(user_data()?.join("bash-completion")));
     let all = data_directories().into_iter();
     own.into_iter().chain(all.map(|dir| dir.join("bash-completion")))
 }

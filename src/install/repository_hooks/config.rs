@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::fs::{Below, FileError, file_error, read, target_of};
 use crate::git::Repo;
+use crate::git::index::lock_of;
 
 /// Returns the path of the file, with symlinks resolved.
 pub(super) fn file(common_dir: &Path) -> PathBuf {
@@ -18,10 +19,7 @@ pub(super) fn file(common_dir: &Path) -> PathBuf {
 
 /// Replaces the file's bytes, if they are still `expected`, under git's own lock. Returns whether it did.
 pub(super) fn replace(door: &Below, path: &Path, expected: &[u8], bytes: &[u8]) -> Result<bool, FileError> {
-    let error = |source| file_error("write", path, source);
-    let mut lock = path.as_os_str().to_owned();
-    lock.push(".lock");
-    let lock = PathBuf::from(lock);
+    let lock = lock_of(path);
     let mode = target_of(path)?.map_or(0o644, |found| found.mode() & 0o7777);
     let mut file = door
         .make_file(&lock, 0o600)
@@ -39,7 +37,7 @@ pub(super) fn replace(door: &Below, path: &Path, expected: &[u8], bytes: &[u8]) 
     if !matches!(done, Ok(true)) {
         let _ = door.remove_file(&lock);
     }
-    done.map_err(error)
+    done.map_err(|source| file_error("write", path, source))
 }
 
 /// A value of `core.hooksPath`, and its scope.

@@ -35,13 +35,11 @@ const MADE: &str = "made";
 /// Name of a file in git-ralph's directory that exists if hooks are in git's own hooks directory.
 const FILES: &str = "files";
 
-/// The result for one thing, in words.
+/// The result for one thing that was not as it should be, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was changed.
     Changed(String),
-    /// It was as it should be.
-    Same(String),
     /// It no longer belongs to git-ralph.
     LeftAlone(String),
 }
@@ -53,10 +51,6 @@ pub struct Report {
     pub place: Option<String>,
     /// Reasons why they do not run, each in words.
     pub wrong: Vec<String>,
-}
-
-fn did(words: String) -> Outcome {
-    Outcome::Changed(words)
 }
 
 fn refused(why: String, hint: &str) -> Error {
@@ -214,10 +208,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
     for (path, kept, found, script) in plan {
         let mut words = path.display().to_string();
         match found {
-            There::Ours(bytes) if bytes == script => {
-                outcomes.push(Outcome::Same(words));
-                continue;
-            }
+            There::Ours(bytes) if bytes == script => continue,
             There::Others => {
                 // This way the hook exists at every moment.
                 repo.door(&path)
@@ -228,7 +219,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
             _ => {}
         }
         put(repo, &path, &script, 0o755)?;
-        outcomes.push(did(words));
+        outcomes.push(Outcome::Changed(words));
     }
     Ok(outcomes)
 }
@@ -261,9 +252,8 @@ async fn install_directory(
             0o755,
         )?;
     }
-    let outcome = Outcome::Same(dir.display().to_string());
     if is_installed {
-        return Ok(vec![outcome]);
+        return Ok(Vec::new());
     }
     let former = dir.join(FORMER);
     if scope == "local" {
@@ -273,7 +263,7 @@ async fn install_directory(
     }
     let ours = ("core.hooksPath".to_owned(), dir.clone().into_os_string());
     configure(repo, &dir, vec![ours]).await?;
-    Ok(vec![did(format!(
+    Ok(vec![Outcome::Changed(format!(
         "core.hooksPath = {} (before, and still run: {value})",
         dir.display()
     ))])
@@ -292,7 +282,7 @@ async fn install_configured(repo: &Repo, program: &Path) -> Result<Vec<Outcome>,
     configure(repo, &dir, settings).await?;
     Ok(NAMES
         .iter()
-        .map(|name| did(format!("hook.git-ralph-{name}")))
+        .map(|name| Outcome::Changed(format!("hook.git-ralph-{name}")))
         .collect())
 }
 
@@ -344,11 +334,14 @@ fn uninstall_files(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>) -> Resu
             (true, true) => {
                 door.rename(&kept, &door, &path)
                     .map_err(|error| file_error("rename", &kept, error))?;
-                outcomes.push(did(format!("{} is what it was before", path.display())));
+                outcomes.push(Outcome::Changed(format!(
+                    "{} is what it was before",
+                    path.display()
+                )));
             }
             (true, false) => {
                 door.remove_file(&path)?;
-                outcomes.push(did(format!("{} is removed", path.display())));
+                outcomes.push(Outcome::Changed(format!("{} is removed", path.display())));
             }
             (false, true) => outcomes.push(Outcome::LeftAlone(format!(
                 "left alone: {} is not git-ralph's any more; what was there before is {}",
@@ -372,7 +365,7 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
     if is_unchanged(&now, dir)? {
         let before = read(&dir.join(CONFIG_BEFORE))?;
         if config::replace(&repo.door(&path), &path, &now, &before)? {
-            outcomes.push(did(unchanged));
+            outcomes.push(Outcome::Changed(unchanged));
             return Ok(());
         }
     }
@@ -387,7 +380,9 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
             None => vec!["--local", "--unset-all", "core.hooksPath"],
         };
         repo.git.cmd("config", args).done().await?;
-        outcomes.push(did("core.hooksPath is what it was before".to_owned()));
+        outcomes.push(Outcome::Changed(
+            "core.hooksPath is what it was before".to_owned(),
+        ));
     }
     for name in NAMES {
         let section = format!("hook.git-ralph-{name}");
@@ -396,7 +391,7 @@ async fn uninstall_settings(repo: &Repo, dir: &Path, outcomes: &mut Vec<Outcome>
             .cmd("config", ["--local", "--remove-section", &section])
             .any_exit();
         if removed.await?.code == Some(0) {
-            outcomes.push(did(format!("{section} is removed")));
+            outcomes.push(Outcome::Changed(format!("{section} is removed")));
         }
     }
     Ok(())

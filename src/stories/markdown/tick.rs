@@ -47,10 +47,7 @@ fn tick_boxes(bytes: &[u8], plan: &Plan, members: Range<usize>) -> Result<Ticked
         count: ticks.len(),
         bytes: overwrite(bytes, ticks),
     };
-    match first_spoiled(plan, &members, &ticked.bytes) {
-        Some(spoiled) => Err(spoiled),
-        None => Ok(ticked),
-    }
+    first_spoiled(plan, &members, &ticked.bytes).map_or(Ok(ticked), Err)
 }
 
 /// Finds the first box that is not in `bytes` as it was, except for the ticks of `members`.
