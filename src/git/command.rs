@@ -1,6 +1,7 @@
 //! Calls git: arguments and environment.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -133,9 +134,8 @@ impl Git {
     }
 
     /// Sets the time limit of each command.
-    pub fn with_limit(mut self, limit: Duration) -> Self {
-        self.limit = limit;
-        self
+    pub fn with_limit(self, limit: Duration) -> Self {
+        Self { limit, ..self }
     }
 
     /// Makes commits as `git-ralph`, for a user without a name in git's configuration.
@@ -157,9 +157,8 @@ impl Git {
     }
 
     /// Works on this index file instead of the work tree's, unless a command names another one.
-    pub fn with_index(mut self, index: Option<PathBuf>) -> Self {
-        self.index = index;
-        self
+    pub fn with_index(self, index: Option<PathBuf>) -> Self {
+        Self { index, ..self }
     }
 
     /// Works on the repository in this directory instead of the work tree's. What is missing in it is not fetched.
@@ -169,9 +168,8 @@ impl Git {
     }
 
     /// Tells whether filters are configured.
-    pub fn with_filters(mut self, filters: Filters) -> Self {
-        self.filters = filters;
-        self
+    pub fn with_filters(self, filters: Filters) -> Self {
+        Self { filters, ..self }
     }
 
     /// Returns that index file.
@@ -203,6 +201,16 @@ impl Git {
     /// Builds a git command; `verb` and `args` follow the pinned settings.
     pub fn cmd<S: AsRef<OsStr>>(&self, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
         self.cmd_with(&[], verb, args)
+    }
+
+    /// Builds a `git cat-file` that answers about these objects in one process; `how` is the option that says what.
+    pub(super) fn ask_about<T: Display>(
+        &self,
+        objects: impl IntoIterator<Item = T>,
+        how: &str,
+    ) -> GitCommand {
+        let lines = objects.into_iter().map(|object| format!("{object}\n"));
+        self.cmd("cat-file", [how]).stdin(lines.collect::<String>())
     }
 
     /// Builds a git command with settings of its own in addition to the pinned ones.

@@ -48,16 +48,11 @@ impl Git {
         if oids.is_empty() {
             return Ok(Vec::new());
         }
-        let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
-        let args = ["--batch-check=%(objecttype) %(objectsize)"];
-        let output = self
-            .cmd("cat-file", args)
-            // In a partial clone git would fetch each of those that are missing, one by one.
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .stdin(input)
-            .within(FOREIGN)
-            .bytes()
-            .await?;
+        // In a partial clone git would fetch each of those that are missing, one by one.
+        let asked = self
+            .ask_about(oids, "--batch-check=%(objecttype) %(objectsize)")
+            .env("GIT_NO_LAZY_FETCH", "1");
+        let text = asked.within(FOREIGN).text().await?;
         let kind = |line: &str| {
             let (kind, size) = line.split_once(' ')?;
             Some(Kind {
@@ -65,7 +60,7 @@ impl Git {
                 size: size.parse().ok()?,
             })
         };
-        Ok(String::from_utf8_lossy(&output).lines().map(kind).collect())
+        Ok(text.lines().map(kind).collect())
     }
 
     /// Returns those of these commits that are here, as they are stored, in one process.
@@ -73,14 +68,8 @@ impl Git {
         if oids.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let input: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
-        let output = self
-            .cmd("cat-file", ["--batch"])
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .stdin(input)
-            .within(FOREIGN)
-            .bytes()
-            .await?;
+        let asked = self.ask_about(oids, "--batch").env("GIT_NO_LAZY_FETCH", "1");
+        let output = asked.within(FOREIGN).bytes().await?;
         Ok(batch(&output)
             .filter(|(_, kind, _)| *kind == "commit")
             .map(|(oid, _, content)| (oid, content.to_vec()))

@@ -168,16 +168,11 @@ impl Repo {
             let (dir, name) = oid.as_str().split_at(2);
             is_seen_as_file(&objects.join(dir).join(name))
         };
-        let asked: String = oids
-            .iter()
-            .filter(|oid| !has_file(oid))
-            .map(|oid| format!("{oid}\n"))
-            .collect();
+        let asked: Vec<&Oid> = oids.iter().copied().filter(|oid| !has_file(oid)).collect();
         if asked.is_empty() {
             return Ok(Vec::new());
         }
-        let args = ["--batch-check"];
-        let answer = self.git.cmd("cat-file", args).stdin(asked).text().await?;
+        let answer = self.git.ask_about(asked, "--batch-check").text().await?;
         Ok(answer
             .lines()
             .filter_map(|line| Oid::parse(line.strip_suffix(" missing")?))

@@ -45,12 +45,9 @@ const PLAIN: [&str; 6] = [
 impl Git {
     /// Finds the trees of these revisions, `None` for those that no longer exist, in one process.
     pub async fn trees_of(&self, revisions: &[String]) -> Result<Vec<Option<Oid>>, GitError> {
-        let wanted: String = revisions
-            .iter()
-            .map(|revision| format!("{revision}^{{tree}}\n"))
-            .collect();
-        let args = ["--batch-check=%(objecttype) %(objectname)"];
-        let text = self.cmd("cat-file", args).stdin(wanted).text().await?;
+        let trees = revisions.iter().map(|revision| format!("{revision}^{{tree}}"));
+        let how = "--batch-check=%(objecttype) %(objectname)";
+        let text = self.ask_about(trees, how).text().await?;
         let tree = |line: &str| Oid::parse(line.strip_prefix("tree ")?);
         Ok(text.lines().map(tree).collect())
     }
@@ -67,9 +64,10 @@ impl Git {
 
     /// Returns the sizes of blobs in bytes, 0 for those that do not exist, in one process.
     pub async fn sizes_of<'a>(&self, blobs: impl Iterator<Item = &'a Oid>) -> Result<Vec<u64>, GitError> {
-        let wanted: String = blobs.map(|oid| format!("{oid}\n")).collect();
-        let args = ["--batch-check=%(objectsize)"];
-        let text = self.cmd("cat-file", args).stdin(wanted).text().await?;
+        let text = self
+            .ask_about(blobs, "--batch-check=%(objectsize)")
+            .text()
+            .await?;
         Ok(text.lines().map(|line| line.parse().unwrap_or(0)).collect())
     }
 

@@ -57,13 +57,7 @@ impl Repo {
             .flat_map(|family| family.iter().skip(1))
             .copied()
             .collect();
-        let input: String = parents.iter().map(|parent| format!("{parent}\n")).collect();
-        let checked = self
-            .git
-            .cmd("cat-file", ["--batch-check"])
-            .stdin(input)
-            .text()
-            .await?;
+        let checked = self.git.ask_about(&parents, "--batch-check").text().await?;
         let missing: BTreeSet<&str> = checked
             .lines()
             .filter_map(|line| line.strip_suffix(" missing"))
