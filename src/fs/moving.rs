@@ -129,11 +129,8 @@ impl Copied {
                 fs::set_permissions(to, fs::Permissions::from_mode(is.mode() & 0o7777))?;
             }
             let _ = lchown(to, Some(is.uid()), Some(is.gid()));
-            let time = |seconds, nanoseconds| TimeSpec::new(seconds, nanoseconds);
-            let (read, written) = (
-                time(is.atime(), is.atime_nsec()),
-                time(is.mtime(), is.mtime_nsec()),
-            );
+            let read = TimeSpec::new(is.atime(), is.atime_nsec());
+            let written = TimeSpec::new(is.mtime(), is.mtime_nsec());
             utimensat(AT_FDCWD, to, &read, &written, UtimensatFlags::NoFollowSymlink)?;
         }
         if is.nlink() > 1 {

@@ -43,11 +43,8 @@ pub(crate) struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// Returns this slot with another work tree of the repository.
-    pub fn with_repo<'b>(self, repo: &'b Repo) -> Site<'b>
-    where
-        'a: 'b,
-    {
-        Site { repo, ..self }
+    pub fn with_repo(self, repo: &'a Repo) -> Self {
+        Self { repo, ..self }
     }
 
     /// Returns a file in the slot.

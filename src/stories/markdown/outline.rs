@@ -186,7 +186,8 @@ impl Walker<'_> {
         let escaped = text.get(..offset).is_some_and(|left| left.ends_with('\\'));
         let Some(found) = read_box(text, offset).filter(|_| !escaped) else {
             if !escaped && text.get(offset..).is_some_and(looks_marked) {
-                self.note_lookalike(offset, "has a letter or a digit for a mark: write [ ] or [x]");
+                let why = "has a letter or a digit for a mark: write [ ] or [x]";
+                self.note_lookalike(offset, why, false);
             }
             return;
         };
@@ -269,18 +270,16 @@ impl Walker<'_> {
         let (above, line) = self.document.text().split_at_checked(offset).unwrap_or_default();
         let begins = above.trim_end_matches([' ', '\t', '>']);
         if touches_marker(line) && (begins.is_empty() || begins.ends_with(['\n', '\r'])) {
-            self.note_lookalike(
-                offset,
-                "touches the marker of its item: write a space between them",
-            );
+            let why = "touches the marker of its item: write a space between them";
+            self.note_lookalike(offset, why, false);
         }
     }
 
-    fn note_lookalike(&mut self, offset: usize, why: &'static str) {
+    fn note_lookalike(&mut self, offset: usize, why: &'static str, open_in_fence: bool) {
         self.outline.lookalikes.push(Lookalike {
             line: self.document.line(offset),
             why,
-            open_in_fence: false,
+            open_in_fence,
         });
     }
 
@@ -289,11 +288,7 @@ impl Walker<'_> {
         let block = self.document.text().get(range).unwrap_or("");
         for line in block.split_inclusive(['\n', '\r']) {
             if looks_like_box(line) {
-                self.outline.lookalikes.push(Lookalike {
-                    line: self.document.line(start),
-                    why,
-                    open_in_fence: is_fenced && looks_open(line),
-                });
+                self.note_lookalike(start, why, is_fenced && looks_open(line));
             }
             start += line.len();
         }
