@@ -192,11 +192,7 @@ impl Progress {
         self.skip(&story.id)?;
         let id = story.id.clone();
         self.put_off.push(PutOff {
-            story: Current {
-                reason: None,
-                shown: None,
-                ..story
-            },
+            story,
             completed: self.completed.len(),
             is_over,
         });

@@ -21,7 +21,9 @@ use crate::state::{Common, State};
 pub fn common(state: &State, text: &PublicText) -> Common {
     let mut common = state.common.clone();
     common.original_branch = state.begun_on().cloned();
-    if let Some(story) = &mut common.progress.story {
+    let progress = &mut common.progress;
+    let put_off = progress.put_off.iter_mut().map(|other| &mut other.story);
+    for story in progress.story.iter_mut().chain(put_off) {
         story.reason = text.of_some(story.reason.as_ref());
         story.shown = text.of_some(story.shown.as_ref());
     }

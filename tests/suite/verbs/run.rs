@@ -364,10 +364,15 @@ fn a_story_that_fails_again_after_the_others_stops_the_run() {
     let output = sandbox.ralph(&run).exits(4);
     let errors = output.stdout.matches("\"kind\":\"max_retries_exceeded\"").count();
     assert_eq!(errors, 1, "{}", output.stdout);
+    assert!(
+        output.stdout.contains("\"reason\":\"no\",\"attempts\":1"),
+        "{}",
+        output.stdout
+    );
     // Like a loop that stops: it is open, and the story can be retried or skipped.
     let status = sandbox.status();
     assert_eq!(
-        (&status["phase"], &status["story"]["id"]),
+        (&status["phase"], &status["current"]["id"]),
         (&"exhausted".into(), &"2".into())
     );
     assert_eq!(sandbox.attempts().len(), 4);
@@ -381,7 +386,7 @@ fn a_story_that_fails_again_after_the_others_stops_the_run() {
         .exits(4)
         .says("story 1 failed, no retries left; it is put off until the others are through");
     assert_eq!(sandbox.attempts().len(), 3);
-    assert_eq!(sandbox.status()["story"]["id"], "1");
+    assert_eq!(sandbox.status()["current"]["id"], "1");
     sandbox.ralph(&["skip"]).exits(0);
     assert_eq!(sandbox.status()["phase"], "exhausted");
 }
