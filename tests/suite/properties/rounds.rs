@@ -289,3 +289,21 @@ fn a_kill_in_a_later_round_undoes_the_attempt_as_one_in_every_mode() {
         sandbox.ralph(&["abort", "add-login"]).exits(0);
     }
 }
+
+#[test]
+fn each_rounds_version_of_the_list_is_kept() {
+    let sandbox = Sandbox::started();
+    let list = "openspec/changes/add-login/tasks.md";
+    let tick = format!(
+        "sed -i 's/- \\[ \\] 2.1/- [x] 2.1/' {list}; echo x >made; echo '<promise>CONTINUE: rest</promise>'"
+    );
+    let rewrite = format!("printf '# Mine\\n\\nprecious\\n' >{list}; failed no");
+    sandbox
+        .step("next", &rounds(&sandbox, &[&tick, &rewrite]))
+        .exits(3)
+        .says("refs/ralph/add-login/attempts/1/1-list");
+    let of = |name: &str| sandbox.git(&["show", &format!("refs/ralph/add-login/attempts/1/{name}:{list}")]);
+    assert!(of("1").contains("precious"), "{}", of("1"));
+    assert!(of("1-list").contains("- [x] 2.1"), "{}", of("1-list"));
+    sandbox.is_at_checkpoint();
+}

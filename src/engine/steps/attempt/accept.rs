@@ -164,7 +164,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     }
     let of_agent = outcome.is_of_agent();
     let settled = if of_agent {
-        Some(list::settle(open, begun).await?)
+        Some(list::settle(open, begun, list::Then::Judged).await?)
     } else {
         None
     };

@@ -17,8 +17,17 @@ use crate::stories::{Additions, Story};
 /// The list that an attempt may leave; `None` if it is not held.
 pub(super) struct Settled(Option<Vec<u8>>);
 
+/// What happens to the attempt after its list is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// It is judged: the ref of the attempt keeps its own version of the list.
+    Judged,
+    /// It has another round, which can change the list too: this version has a ref of its own.
+    Continues,
+}
+
 /// Puts back what an attempt may not change in the list of stories. Its own version is kept.
-pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun) -> Result<Settled, Error> {
+pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun, then: Then) -> Result<Settled, Error> {
     let (attempt, story, facts) = (begun.number, &begun.story, &mut begun.facts);
     let additions = match begun.settings.list_edits {
         ListEdits::Allow => return Ok(Settled(None)),
@@ -44,7 +53,7 @@ pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun) -> Result<Set
             open,
             &before,
             (story, attempt),
-            &mut facts.left_list,
+            Some(&mut facts.left_list).filter(|_| then == Then::Judged),
             after.ok().as_deref(),
             (&kept.bytes, what),
         )
@@ -69,7 +78,7 @@ impl Settled {
             open,
             before,
             (&begun.story, begun.number),
-            &mut begun.facts.left_list,
+            Some(&mut begun.facts.left_list),
             now.ok().as_deref(),
             (wanted, what),
         )
@@ -82,7 +91,7 @@ async fn put_back(
     open: &Loop<'_>,
     before: &StoryList,
     (story, attempt): (&Story, u32),
-    left: &mut Option<LeftList>,
+    left: Option<&mut Option<LeftList>>,
     now: Option<&[u8]>,
     (wanted, what): (&[u8], String),
 ) -> Result<(), Error> {
@@ -115,7 +124,8 @@ async fn put_back(
     open.context.repo.git.update_refs(&updates, why).await?;
     open.view.drop_users_refs();
     before.write(open.site(), &source, wanted)?;
-    let is_first = left.is_none();
+    let left = left.filter(|left| left.is_none());
+    let is_first = left.is_some();
     let name = found.first().map_or_else(String::new, |kept| kept.name.clone());
     let shown = shown.unwrap_or_else(|| {
         if is_first {
@@ -125,7 +135,7 @@ async fn put_back(
             format!("git diff {} {}", open.state.checkpoint().short(), typed(&name))
         }
     });
-    if is_first {
+    if let Some(left) = left {
         *left = Some(LeftList {
             name: name.clone(),
             commit,

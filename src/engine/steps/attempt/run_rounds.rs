@@ -215,7 +215,7 @@ async fn next_prompt(
 
 /// Prepares another round: the story list is what the attempt may leave, and git's own files are recorded again.
 async fn prepare(open: &mut Loop<'_>, begun: &mut Begun) -> Result<(), Error> {
-    list::settle(open, begun).await?;
+    list::settle(open, begun, list::Then::Continues).await?;
     let record = open.attempt_record();
     if let Some(held) = &mut begun.facts.held {
         record.before_round(held)?;
