@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::guard::{self, GitSettings, Rail, SeenMove};
 use crate::names::Oid;
+use crate::protect::StashList;
 use crate::refs::OwnMove;
 
 /// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
@@ -12,12 +13,13 @@ const MAX_EVENTS: usize = 500;
 
 /// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they
 /// cannot be created, this is reported, and the attempt runs without a guard.
-pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool) -> GitSettings {
+/// `before` is the stash that it protects, if that is not the present one.
+pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool, before: Option<&StashList>) -> GitSettings {
     if !is_wanted {
         guard::remove_files(open.site().slot);
         return Vec::new();
     }
-    match make(open).await {
+    match make(open, before).await {
         Ok(settings) => settings,
         Err(error) => {
             open.tell(format!("this attempt has no guard: {error}"));
@@ -26,10 +28,13 @@ pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool) -> GitSettings {
     }
 }
 
-async fn make(open: &Loop<'_>) -> Result<GitSettings, Error> {
+async fn make(open: &Loop<'_>, before: Option<&StashList>) -> Result<GitSettings, Error> {
     let refs = open.user_refs().await?;
     let repo = &open.context.repo;
-    let stashes: Vec<Oid> = refs.stash_list(repo).await?.oids().cloned().collect();
+    let stashes: Vec<Oid> = match before {
+        Some(before) => before.oids().cloned().collect(),
+        None => refs.stash_list(repo).await?.oids().cloned().collect(),
+    };
     let branches: Vec<&str> = refs.branches().collect();
     let users_hooks = {
         let hooks = open.context.configuration.hooks.borrow();

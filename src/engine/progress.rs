@@ -5,6 +5,9 @@
 //! `max_retries` attempts that count; interrupted and rate-limited attempts do not count; a loop can be closed in every
 //! state except during an attempt.
 
+#[cfg(test)]
+mod tests;
+
 use crate::state::{Completed, Current, Phase, Progress, PutOff, Verdict};
 
 /// The kind of a request for an attempt.
@@ -199,39 +202,56 @@ impl Progress {
         Ok(id)
     }
 
-    /// Takes up the next story that was put off, if another one was completed since, with all its retries; returns its id.
+    /// Takes up the next story that was put off: with all its retries if another one was completed since, else with those that a
+    /// raised limit gives it; returns its id.
     pub fn take_up(&mut self) -> Option<String> {
-        let id = self.next_put_off()?;
-        let at = self.put_off.iter().position(|other| other.story.id == id)?;
-        let kept = self.put_off.get(at).cloned();
-        self.unskip(&id).ok()?;
-        // It is not put off again, and its place in the list stays known.
-        self.put_off.extend(kept.map(|kept| PutOff {
-            is_over: true,
-            ..kept
-        }));
+        let kept = self.next_put_off()?.clone();
+        let id = kept.story.id.clone();
+        let is_fresh = self.is_due(&kept);
+        self.return_to(kept).ok()?;
+        if is_fresh {
+            self.story = None;
+            self.phase = Phase::Ready;
+        }
         Some(id)
     }
 
     /// Returns to the first story that was put off, which has no retries left; returns its id.
     pub fn give_up(&mut self) -> Option<String> {
         let is_skipped = |other: &&PutOff| self.skipped.contains(&other.story.id);
-        let story = self.put_off.iter().find(is_skipped)?.story.clone();
-        let id = story.id.clone();
-        self.unskip(&id).ok()?;
-        self.story = Some(story);
-        self.phase = self.phase_at_rest();
+        let kept = self.put_off.iter().find(is_skipped)?.clone();
+        let id = kept.story.id.clone();
+        self.return_to(kept).ok()?;
         Some(id)
     }
 
-    fn next_put_off(&self) -> Option<String> {
-        let is_due = |other: &&PutOff| {
-            !other.is_over && other.completed < self.completed.len() && self.skipped.contains(&other.story.id)
+    /// Makes a story that was put off the current one again, as it failed; it is not put off again unless there is another.
+    fn return_to(&mut self, kept: PutOff) -> Result<(), Refusal> {
+        self.unskip(&kept.story.id)?;
+        self.story = Some(kept.story.clone());
+        self.phase = self.phase_at_rest();
+        self.put_off.insert(
+            0,
+            PutOff {
+                is_over: true,
+                ..kept
+            },
+        );
+        Ok(())
+    }
+
+    /// Returns the first story that was put off and can be tried again.
+    fn next_put_off(&self) -> Option<&PutOff> {
+        let may_be_tried = |other: &&PutOff| {
+            let has_retries = other.story.failures <= self.max_retries;
+            self.skipped.contains(&other.story.id) && (has_retries || self.is_due(other))
         };
-        self.put_off
-            .iter()
-            .find(is_due)
-            .map(|other| other.story.id.clone())
+        self.put_off.iter().find(may_be_tried)
+    }
+
+    /// Returns whether another story was completed since this one was put off for the first time.
+    fn is_due(&self, other: &PutOff) -> bool {
+        !other.is_over && other.completed < self.completed.len()
     }
 
     /// Stops skipping a story.
@@ -277,284 +297,6 @@ impl Progress {
             Some(story) if story.failures == 0 => Phase::Ready,
             Some(story) if story.failures <= self.max_retries => Phase::Failed,
             Some(_) => Phase::Exhausted,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn fresh(max_retries: u32) -> Progress {
-        Progress::new(max_retries, Vec::new())
-    }
-
-    /// An operation on a progress.
-    #[derive(Clone, Debug)]
-    enum Ask {
-        Listed(Vec<String>),
-        Begin(Step, String, u32),
-        End(Verdict),
-        Skip(String),
-        Unskip(String),
-        Limit(u32),
-    }
-
-    impl Ask {
-        fn of(&self, progress: &mut Progress) -> Result<Option<Outlook>, Refusal> {
-            match self {
-                Self::Listed(incomplete) => progress.listed(incomplete)?,
-                Self::Begin(step, id, attempt) => progress.begin(*step, id, "title", *attempt)?,
-                Self::End(verdict) => return progress.end(*verdict, Some("why".to_owned()), None).map(Some),
-                Self::Skip(id) => progress.skip(id)?,
-                Self::Unskip(id) => progress.unskip(id)?,
-                Self::Limit(max_retries) => progress.limit(*max_retries)?,
-            }
-            Ok(None)
-        }
-    }
-
-    fn begin(step: Step, id: &str, attempt: u32) -> Ask {
-        Ask::Begin(step, id.to_owned(), attempt)
-    }
-
-    fn run(progress: &Progress, asked: impl IntoIterator<Item = Ask>) -> Progress {
-        let mut progress = progress.clone();
-        for ask in asked {
-            ask.of(&mut progress).unwrap();
-        }
-        progress
-    }
-
-    #[test]
-    fn story_is_exhausted_after_one_attempt_and_three_retries() {
-        let failed = Ask::End(Verdict::Failed);
-        let mut progress = run(&fresh(3), [begin(Step::Next, "1", 1), failed.clone()]);
-        for attempt in 2..=4 {
-            assert_eq!(progress.phase, Phase::Failed, "before attempt {attempt}");
-            progress = run(&progress, [begin(Step::Retry, "1", attempt), failed.clone()]);
-        }
-        assert_eq!(progress.phase, Phase::Exhausted);
-        assert_eq!(progress.current().unwrap().retries, 3);
-        assert_eq!(progress.may_begin(Step::Retry), Err(Refusal::RetriesSpent));
-    }
-
-    #[test]
-    fn end_of_an_attempt_returns_its_outlook() {
-        let outlook = |max_retries, verdict| {
-            let mut begun = run(&fresh(max_retries), [begin(Step::Next, "1", 1)]);
-            begun.end(verdict, None, None).unwrap()
-        };
-        assert_eq!(outlook(0, Verdict::Failed), Outlook::RetriesSpent);
-        assert_eq!(outlook(1, Verdict::NoSignal), Outlook::RetriesLeft);
-        assert_eq!(outlook(0, Verdict::RateLimited), Outlook::Uncounted);
-        assert_eq!(outlook(0, Verdict::Complete), Outlook::Complete);
-    }
-
-    #[test]
-    fn progress_refuses_next_after_a_failure_and_retry_without_one() {
-        let failed = run(
-            &fresh(1),
-            [begin(Step::Next, "1", 1), Ask::End(Verdict::NoSignal)],
-        );
-        assert_eq!(failed.may_begin(Step::Next), Err(Refusal::RetryFirst));
-        assert_eq!(fresh(1).may_begin(Step::Retry), Err(Refusal::NothingFailed));
-    }
-
-    #[test]
-    fn interrupted_attempt_keeps_phase_retries_and_reason() {
-        let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
-        let after = run(
-            &failed,
-            [begin(Step::Retry, "1", 2), Ask::End(Verdict::Interrupted)],
-        );
-        assert_eq!(after.phase, Phase::Failed);
-        let story = after.story.unwrap();
-        assert_eq!((story.retries, story.reason.as_deref()), (0, Some("why")));
-    }
-
-    #[test]
-    fn new_retry_limit_opens_or_exhausts_a_failed_story() {
-        let exhausted = run(&fresh(0), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
-        let opened = run(&exhausted, [Ask::Limit(1)]);
-        assert_eq!(opened.phase, Phase::Failed);
-        assert_eq!(run(&opened, [Ask::Limit(0)]).phase, Phase::Exhausted);
-    }
-
-    #[test]
-    fn user_may_complete_an_exhausted_story() {
-        let exhausted = run(&fresh(0), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
-        let done = run(
-            &exhausted,
-            [begin(Step::Manual, "1", 2), Ask::End(Verdict::Complete)],
-        );
-        assert_eq!((done.phase, done.completed.len()), (Phase::Ready, 1));
-    }
-
-    #[test]
-    fn progress_forgets_a_failed_story_that_left_the_list() {
-        let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
-        let listed = |ids: &[&str]| Ask::Listed(ids.iter().map(ToString::to_string).collect());
-        assert_eq!(run(&failed, [listed(&["1", "2"])]).phase, Phase::Failed);
-        assert_eq!(run(&failed, [listed(&["2"])]).phase, Phase::Ready);
-        assert_eq!(run(&failed, [listed(&[])]).phase, Phase::Complete);
-    }
-
-    fn any_verdict() -> impl Strategy<Value = Verdict> {
-        proptest::sample::select(vec![
-            Verdict::Complete,
-            Verdict::Failed,
-            Verdict::NoSignal,
-            Verdict::GateFailed,
-            Verdict::ReviewRejected,
-            Verdict::TimedOut,
-            Verdict::RateLimited,
-            Verdict::Overloaded,
-            Verdict::Auth,
-            Verdict::NotStarted,
-            Verdict::AgentError,
-            Verdict::Interrupted,
-        ])
-    }
-
-    fn anything_asked() -> impl Strategy<Value = Ask> {
-        let id = || proptest::sample::select(vec!["1".to_owned(), "2".to_owned(), "3".to_owned()]);
-        let step = proptest::sample::select(vec![Step::Next, Step::Retry, Step::Manual]);
-        prop_oneof![
-            proptest::collection::vec(id(), 0..3).prop_map(Ask::Listed),
-            (step, id(), 1..9u32).prop_map(|(step, id, attempt)| Ask::Begin(step, id, attempt)),
-            any_verdict().prop_map(Ask::End),
-            id().prop_map(Ask::Skip),
-            id().prop_map(Ask::Unskip),
-        ]
-    }
-
-    /// Drives these stories with `ralph.onFailure=later`; `succeeds` is asked about each attempt. Returns the progress at the end,
-    /// and the stories in the order of their attempts.
-    fn drive_later(
-        stories: &[String],
-        max_retries: u32,
-        mut succeeds: impl FnMut(&str) -> bool,
-    ) -> (Progress, Vec<String>) {
-        let (mut progress, mut tried) = (fresh(max_retries), Vec::new());
-        loop {
-            let is_done = |id: &String| progress.completed.iter().any(|done| done.id == *id);
-            let is_open = |id: &&String| !is_done(id) && !progress.skipped.contains(id);
-            let open: Vec<String> = stories.iter().filter(is_open).cloned().collect();
-            progress.listed(&open).unwrap();
-            if progress.phase == Phase::Exhausted {
-                if !progress.may_put_off() {
-                    return (progress, tried);
-                }
-                progress.put_off().unwrap();
-                continue;
-            }
-            let current = progress.story.as_ref().map(|story| story.id.clone());
-            let Some(id) = current.or_else(|| open.first().cloned()) else {
-                if progress.take_up().is_some() {
-                    continue;
-                }
-                progress.give_up();
-                return (progress, tried);
-            };
-            let step = if progress.phase == Phase::Failed {
-                Step::Retry
-            } else {
-                Step::Next
-            };
-            let attempt = u32::try_from(tried.len()).unwrap();
-            progress.begin(step, &id, "title", attempt).unwrap();
-            let verdict = if succeeds(&id) {
-                Verdict::Complete
-            } else {
-                Verdict::Failed
-            };
-            progress.end(verdict, None, None).unwrap();
-            tried.push(id);
-        }
-    }
-
-    #[test]
-    fn a_story_is_put_off_once_and_tried_again_only_if_another_was_completed() {
-        let stories = ["a", "b", "c"].map(ToOwned::to_owned);
-        let course = |succeeds: &dyn Fn(&str, usize) -> bool| {
-            let mut counts = std::collections::HashMap::<String, usize>::new();
-            let (progress, tried) = drive_later(&stories, 0, |id| {
-                let count = counts.entry(id.to_owned()).or_default();
-                *count += 1;
-                succeeds(id, *count)
-            });
-            let left = progress.story.map(|story| story.id);
-            (
-                tried.concat(),
-                left.unwrap_or_default(),
-                progress.skipped.concat(),
-            )
-        };
-        let is =
-            |tried: &str, left: &str, skipped: &str| (tried.to_owned(), left.to_owned(), skipped.to_owned());
-        assert_eq!(course(&|_, _| true), is("abc", "", ""));
-        assert_eq!(course(&|id, count| id != "a" || count > 1), is("abca", "", ""));
-        assert_eq!(course(&|id, _| id != "a"), is("abca", "a", ""));
-        assert_eq!(course(&|_, _| false), is("abc", "a", "bc"));
-        assert_eq!(course(&|id, _| id == "c"), is("abcab", "b", "a"));
-        assert_eq!(
-            course(&|id, count| id == "c" || id == "b" && count > 1),
-            is("abcab", "a", "")
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn the_invariants_hold(
-            max_retries in 0..4u32,
-            asked in proptest::collection::vec(anything_asked(), 0..60),
-        ) {
-            let mut progress = fresh(max_retries);
-            for ask in asked {
-                let before = progress.clone();
-                let answer = ask.of(&mut progress);
-                if answer.is_err() {
-                    prop_assert_eq!(&progress, &before, "a refusal changed something");
-                    continue;
-                }
-                let begun = matches!(ask, Ask::Begin(..));
-                prop_assert!(!begun || before.phase != Phase::Running, "two attempts at once");
-                prop_assert_eq!(progress.phase == Phase::Running, begun);
-                if let Some(story) = progress.current() {
-                    prop_assert!(story.retries <= max_retries);
-                    prop_assert!(story.failures <= max_retries + 1);
-                    let counted = matches!(ask, Ask::End(verdict) if verdict.counts());
-                    if let Some(before) = before.story.filter(|b| b.id == story.id && before.phase == Phase::Running) {
-                        prop_assert!(counted || story.failures == before.failures);
-                    }
-                }
-                if matches!(ask, Ask::Begin(Step::Next | Step::Retry, ..)) {
-                    let failures = progress.current().map_or(0, |story| story.failures);
-                    prop_assert!(failures <= max_retries, "an attempt beyond the limit");
-                }
-            }
-            if progress.phase == Phase::Running {
-                progress.end(Verdict::Interrupted, None, None).unwrap();
-            }
-            progress.close().unwrap();
-            prop_assert_eq!(progress.phase, Phase::Finished);
-            prop_assert_eq!(progress.close(), Err(Refusal::Finished));
-        }
-
-        #[test]
-        fn a_drive_that_puts_stories_off_ends(ends in prop::collection::vec(any::<bool>(), 0..60), max_retries in 0_u32..3) {
-            let stories = ["a", "b", "c", "d"].map(ToOwned::to_owned);
-            let mut ends = ends.into_iter();
-            let (progress, tried) = drive_later(&stories, max_retries, |_| ends.next().unwrap_or(false));
-            for story in &stories {
-                let times = tried.iter().filter(|id| *id == story).count();
-                prop_assert!(times <= 2 * (1 + max_retries as usize), "{}: {}", story, times);
-            }
-            let is_all = progress.completed.len() == stories.len();
-            prop_assert_eq!(progress.phase, if is_all { Phase::Complete } else { Phase::Exhausted });
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::git::worktree::Reading;
 use crate::git::{Head, Repo};
 use crate::names::Change;
 use crate::settings::Mark;
-use crate::state::{Completed, Listed, Phase, State};
+use crate::state::{Completed, Listed, Phase, Progress, State};
 use crate::stories::{Listing, Source, SourceError, Story, not_listed};
 
 /// The next entry of a story list.
@@ -174,12 +174,16 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
 /// Passes the open stories to the progress; the caller saves.
 pub(crate) fn note_open(state: &mut State, listing: &Listing) -> Result<(), Error> {
     state.common.progress.skipped = state.still_skipped(listing);
-    let is_open = |id: &String| listing.stories.iter().any(|story| story.id == *id && !story.done);
-    state
-        .common
-        .progress
-        .put_off
-        .retain(|other| is_open(&other.story.id));
+    // One that was put off and left the list is an open story if it returns.
+    let Progress { skipped, put_off, .. } = &mut state.common.progress;
+    put_off.retain(|other| {
+        let id = &other.story.id;
+        let listed = listing.stories.iter().find(|story| story.id == *id);
+        if listed.is_none() {
+            skipped.retain(|skipped| skipped != id);
+        }
+        listed.is_some_and(|story| !story.done)
+    });
     let skipped = &state.progress().skipped;
     let incomplete = listing.stories.iter();
     let incomplete =

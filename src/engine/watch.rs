@@ -83,7 +83,7 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
     let refs = open.user_refs().await?;
     if who == Who::Tracker {
         let is_wanted = open.context.configuration.settings.guard;
-        let guard = guard_rail::set_up(open, is_wanted).await;
+        let guard = guard_rail::set_up(open, is_wanted, None).await;
         if let Some(commands) = &open.state.source().commands {
             commands.env.replace(git_settings(guard.into_iter()).collect());
         }

@@ -41,7 +41,7 @@ pub(crate) async fn run_agent(
     door.write_private(&prompt_file, text)?;
     // For those who look: the one above is the next attempt's soon.
     door.write_private(&open.store.attempt_prompt(&begun.story.id, begun.number), text)?;
-    let guard = guard_rail::set_up(open, begun.settings.guard).await;
+    let guard = guard_rail::set_up(open, begun.settings.guard, begun.facts.stash.as_ref()).await;
     let job = job(open, begun, guard);
     let job = Job {
         timeout: begun.settings.timeout.map(to_std),

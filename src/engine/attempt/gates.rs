@@ -77,7 +77,7 @@ pub(super) async fn run_round(
         Err(error) => return Err(error),
     };
     let watch = watch::begin(open, Who::Gates).await?;
-    let guard = guard_rail::set_up(open, begun.settings.guard).await;
+    let guard = guard_rail::set_up(open, begun.settings.guard, None).await;
     let mut job = job(open, begun, guard);
     job.walls = confined.walls;
     job.env.extend(judged(open, round.tree));

@@ -95,7 +95,7 @@ async fn run_all(open: &Loop<'_>, settings: &Settings) -> Result<Option<StartRef
     let tree = open.read_work_tree().await?.tree;
     judged::keep(open, &tree, Some(&tree)).await?;
     let watch = watch::begin(open, Who::Gates).await?;
-    let guard = guard_rail::set_up(open, settings.guard).await;
+    let guard = guard_rail::set_up(open, settings.guard, None).await;
     let confined = boxed::of_loop(open, settings, Inside::Commands).await?;
     let mut red = Ok(None);
     for gate in &settings.verify {

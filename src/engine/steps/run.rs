@@ -157,6 +157,7 @@ impl Driver {
             return Ok(None);
         }
         if let Some(id) = open.state.common.progress.give_up() {
+            read_list(open).await?;
             open.save()?;
             open.emit(transition::given_up(open, id));
         }

@@ -291,6 +291,24 @@ fn a_kill_in_a_later_round_undoes_the_attempt_as_one_in_every_mode() {
 }
 
 #[test]
+fn a_round_may_pop_what_an_earlier_one_stashed() {
+    let sandbox = Sandbox::started();
+    sandbox.write("mine", "x\n");
+    sandbox.git(&["stash", "-u", "-q"]);
+    let mine = sandbox.git(&["rev-parse", "refs/stash"]);
+    let agent = rounds(
+        &sandbox,
+        &[
+            "echo x >kept; echo y >made; git stash push -q -u made; echo '<promise>CONTINUE: rest</promise>'",
+            &format!("git stash pop -q; {DONE}"),
+        ],
+    );
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.read("made"), "y\n");
+    assert_eq!(sandbox.git(&["rev-parse", "refs/stash"]), mine);
+}
+
+#[test]
 fn each_rounds_version_of_the_list_is_kept() {
     let sandbox = Sandbox::started();
     let list = "openspec/changes/add-login/tasks.md";

@@ -172,7 +172,7 @@ async fn ask_once(
     let seen = reviewer_changes::begin(open, now.clone(), aside.tree.as_ref()).await?;
     let refused = aside.put(open, &now, &[]).await?;
     work.aside = aside.paths;
-    let guard = guard_rail::set_up(open, settings.guard).await;
+    let guard = guard_rail::set_up(open, settings.guard, None).await;
     let mut job = plain_job(open, &run, guard);
     job.env.extend([
         variable("RALPH_STORY", &work.story.id),

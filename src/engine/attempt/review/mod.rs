@@ -146,7 +146,7 @@ async fn ask_about_attempt(
         reviewer_changes::end(open, before, &kept).await?;
         return Ok(Answer::none(why));
     }
-    let guard = guard_rail::set_up(open, settings.guard).await;
+    let guard = guard_rail::set_up(open, settings.guard, None).await;
     let mut job = job(open, begun, guard);
     job.env.extend(judged(open, &tree));
     let work = Work {
