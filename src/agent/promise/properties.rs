@@ -1,6 +1,6 @@
-//! Properties of any message.
+//! Properties of any message, and messages with several tags.
 
-use super::tests::{PROMPT, hear, hear_in_pieces};
+use super::tests::{PROMPT, failed, hear, hear_in_pieces, unknown};
 use super::*;
 use proptest::prelude::*;
 
@@ -163,5 +163,34 @@ fn learning_that_the_end_of_thoughts_cuts_off_hides_no_promise_in_them() {
     for text in texts {
         assert_eq!(hear(text.as_bytes()), Heard::InThoughts, "{text}");
         assert_eq!(hear_in_pieces(text.as_bytes(), 1), Heard::InThoughts, "{text}");
+    }
+}
+
+#[test]
+fn work_that_is_left_is_heard_beside_a_completion_but_not_beside_a_failure() {
+    let left = |text: &str| Heard::Promise(Promise::Continue(text.into()));
+    let (done, no) = ("<promise>COMPLETE</promise>\n", "<promise>FAILED: no</promise>\n");
+    let more = "<promise>CONTINUE: the tests</promise>\n";
+    for (text, heard) in [
+        (more.to_owned(), left("the tests")),
+        ("<promise>CONTINUE</promise>".to_owned(), left("")),
+        ("Half. <promise>CONTINUE: a\nb</promise>".to_owned(), left("a\nb")),
+        (format!("{more}{done}"), left("the tests")),
+        (format!("{done}{more}"), left("the tests")),
+        (format!("{done}Not all.\n{more}Bye."), left("the tests")),
+        (
+            format!("{more}<promise>CONTINUE: the rest</promise>\n"),
+            left("the rest"),
+        ),
+        (format!("{more}{no}"), failed("no")),
+        (format!("{no}{more}"), failed("no")),
+        (format!("Say {more} or go."), Heard::InSentence),
+        (
+            "<promise>CONTINUE - x</promise>".to_owned(),
+            unknown("CONTINUE - x"),
+        ),
+    ] {
+        assert_eq!(hear(&text), heard, "{text:?}");
+        assert_eq!(hear_in_pieces(text.as_bytes(), 1), heard, "{text:?}");
     }
 }

@@ -26,11 +26,11 @@ fn complete() -> Heard {
     Heard::Promise(Promise::Complete)
 }
 
-fn failed(reason: &str) -> Heard {
+pub(super) fn failed(reason: &str) -> Heard {
     Heard::Promise(Promise::Failed(reason.into()))
 }
 
-fn unknown(text: &str) -> Heard {
+pub(super) fn unknown(text: &str) -> Heard {
     Heard::Unknown(text.into())
 }
 
@@ -53,35 +53,6 @@ fn a_tag_on_a_line_of_its_own_counts() {
         "\u{a0}\u{200b}<promise>\u{a0}COMPLETE</promise> \u{200b}\u{200b}\nBye.",
     ] {
         assert_eq!(hear(text), complete(), "{text:?}");
-    }
-}
-
-#[test]
-fn work_that_is_left_is_heard_beside_a_completion_but_not_beside_a_failure() {
-    let left = |text: &str| Heard::Promise(Promise::Continue(text.into()));
-    let (done, no) = ("<promise>COMPLETE</promise>\n", "<promise>FAILED: no</promise>\n");
-    let more = "<promise>CONTINUE: the tests</promise>\n";
-    for (text, heard) in [
-        (more.to_owned(), left("the tests")),
-        ("<promise>CONTINUE</promise>".to_owned(), left("")),
-        ("Half. <promise>CONTINUE: a\nb</promise>".to_owned(), left("a\nb")),
-        (format!("{more}{done}"), left("the tests")),
-        (format!("{done}{more}"), left("the tests")),
-        (format!("{done}Not all.\n{more}Bye."), left("the tests")),
-        (
-            format!("{more}<promise>CONTINUE: the rest</promise>\n"),
-            left("the rest"),
-        ),
-        (format!("{more}{no}"), failed("no")),
-        (format!("{no}{more}"), failed("no")),
-        (format!("Say {more} or go."), Heard::InSentence),
-        (
-            "<promise>CONTINUE - x</promise>".to_owned(),
-            unknown("CONTINUE - x"),
-        ),
-    ] {
-        assert_eq!(hear(&text), heard, "{text:?}");
-        assert_eq!(hear_in_pieces(text.as_bytes(), 1), heard, "{text:?}");
     }
 }
 

@@ -30,6 +30,7 @@ mod revert;
 mod review;
 mod run;
 mod run_any;
+mod run_later;
 mod run_remote;
 mod run_several;
 mod skip;

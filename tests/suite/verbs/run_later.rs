@@ -1,0 +1,93 @@
+//! Stories that are put off until the others are through (`ralph.onFailure=later`).
+
+use crate::support::{CHANGE, Sandbox};
+
+#[test]
+fn a_story_that_fails_can_be_tried_again_after_the_others() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.onFailure", "later");
+    // The first story needs the second one.
+    let needs = "echo x >x$RALPH_STORY; case $RALPH_STORY in 1) test -e x2 && complete || failed 'x2 is missing';; *) complete;; esac";
+    let run = |agent: &str| {
+        let args = ["run", CHANGE, "--max-retries", "1", "--json", "--", agent];
+        sandbox.ralph(&args)
+    };
+    let output = run(&sandbox.agent(needs)).exits(0);
+    let verdicts: Vec<(String, u64, String)> = sandbox
+        .attempts()
+        .iter()
+        .map(|attempt| {
+            let text = |name: &str| attempt[name].as_str().unwrap().to_owned();
+            (
+                text("story"),
+                attempt["attempt"].as_u64().unwrap(),
+                text("verdict"),
+            )
+        })
+        .collect();
+    let expected = [
+        ("1", 1, "failed"),
+        ("1", 2, "failed"),
+        ("2", 1, "complete"),
+        ("3", 1, "complete"),
+        ("1", 3, "complete"),
+    ];
+    let expected = expected.map(|(story, attempt, verdict)| (story.to_owned(), attempt, verdict.to_owned()));
+    assert_eq!(verdicts, expected);
+    assert!(
+        output.stdout.contains("\"max_retries\":1,\"deferred\":true"),
+        "{}",
+        output.stdout
+    );
+    assert!(
+        !output.stdout.contains("\"event\":\"error\""),
+        "{}",
+        output.stdout
+    );
+    assert_eq!(sandbox.status()["phase"], "complete");
+}
+
+#[test]
+fn a_story_that_fails_again_after_the_others_stops_the_run() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.onFailure", "later");
+    let agent = sandbox.agent("echo x >x$RALPH_STORY; test $RALPH_STORY = 2 && failed no || complete");
+    let run = [
+        "run",
+        CHANGE,
+        "--max-retries",
+        "0",
+        "--json",
+        "--cleanup",
+        "--",
+        &agent,
+    ];
+    let output = sandbox.ralph(&run).exits(4);
+    let errors = output.stdout.matches("\"kind\":\"max_retries_exceeded\"").count();
+    assert_eq!(errors, 1, "{}", output.stdout);
+    assert!(
+        output.stdout.contains("\"reason\":\"no\",\"attempts\":1"),
+        "{}",
+        output.stdout
+    );
+    // Like a loop that stops: it is open, and the story can be retried or skipped.
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["phase"], &status["current"]["id"]),
+        (&"exhausted".into(), &"2".into())
+    );
+    assert_eq!(sandbox.attempts().len(), 4);
+    // Where nothing else was completed meanwhile, it is not tried again.
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.onFailure", "later");
+    let fails = sandbox.failing("echo x >x");
+    let run = ["run", CHANGE, "--max-retries", "0", "--", &fails];
+    sandbox
+        .ralph(&run)
+        .exits(4)
+        .says("story 1 failed, no retries left; it is put off until the others are through");
+    assert_eq!(sandbox.attempts().len(), 3);
+    assert_eq!(sandbox.status()["current"]["id"], "1");
+    sandbox.ralph(&["skip"]).exits(0);
+    assert_eq!(sandbox.status()["phase"], "exhausted");
+}
