@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 
-use super::guard::told;
+use super::guard::shown;
 use crate::exit::Exit;
 use crate::repository_hooks::{self, HookCall};
 
@@ -18,5 +18,5 @@ pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
 
 /// Answers git, and prints a refusal.
 pub async fn run(asked: &HookCall) -> Exit {
-    told(&repository_hooks::answer(asked, &mut io::stdin().lock()).await)
+    shown(&repository_hooks::answer(asked, &mut io::stdin().lock()).await)
 }

@@ -15,11 +15,11 @@ pub fn asked(args: impl Iterator<Item = OsString>) -> Option<HookCall> {
 
 /// Answers git, and shows a refusal to the agent.
 pub async fn run(asked: &HookCall) -> Exit {
-    told(&guard::answer(asked, &mut io::stdin().lock()).await)
+    shown(&guard::answer(asked, &mut io::stdin().lock()).await)
 }
 
 /// Returns the exit code of a hook with this answer; prints a refusal.
-pub(super) fn told(answer: &Answer) -> Exit {
+pub(super) fn shown(answer: &Answer) -> Exit {
     match answer {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,

@@ -160,7 +160,7 @@ impl AttemptRecord<'_> {
         gits_pipes::clear(site, notices)?;
         pipes::clear(site, self.checkpoint.since.into(), notices)?;
         let changed = self.repair_gits_files(None, notices).await?;
-        // A person's work by hand is no attempt of an agent.
+        // The user's own work is no attempt of an agent.
         let by_agent = self.checkpoint.has_own_inventory;
         if by_agent {
             foreign_filters::forget(site)?;

@@ -127,7 +127,7 @@ settings! {
     "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;
         "retry", "if an attempt ends without the promise: retry (it failed), ask (another process is asked once about what it left), or gates (asked, and then gates and the reviewer decide)";
     "ralph.continue" => continuations: Option<u32> = None;
-        "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process goes on with its work; if set, the prompt names it; 0: CONTINUE is no promise";
+        "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process continues its work; if set, the prompt names it; 0: CONTINUE is no promise";
     "ralph.verifyTimeout" => verify_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
         "30m", "time limit of a gate";
     "ralph.review" => review: Option<String> = None, is Command;

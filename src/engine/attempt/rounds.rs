@@ -28,7 +28,7 @@ pub(crate) struct Rounds {
 /// What an agent said at the end of a round, besides its promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// True if it ended by itself, and without a promise that counts.
+    /// True if it exited without a promise that counts, and nothing ended it.
     pub is_unsaid: bool,
     /// True if its promise stood inside a sentence that leaves no doubt.
     pub in_sentence: bool,

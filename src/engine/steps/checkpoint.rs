@@ -29,7 +29,7 @@ pub(crate) struct NewCheckpoint {
     pub beside: (Option<KeptRef>, Option<Update>),
     /// The stash before the attempt.
     pub stash: Option<StashList>,
-    /// True if the agent was asked, or said by itself, why it changed nothing.
+    /// True if the agent was asked why it changed nothing, or said why without a question.
     pub is_known_unchanged: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::names::ref_component;
 use crate::protect::Held;
 
 /// Repairs what would stop git, and puts the repository right, after the agent of an attempt has ended: its own, or that of
-/// a session, or a person's work.
+/// a session, or the user's work.
 pub(crate) async fn after_agent(open: &Loop<'_>, begun: &mut Begun, is_of_agent: bool) -> Result<(), Error> {
     let (story, facts) = (&begun.story.id, &mut begun.facts);
     repair(open, facts.held.as_ref()).await?;
