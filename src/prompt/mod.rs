@@ -326,10 +326,12 @@ fn tasks_as_list(story: &Story) -> String {
     lines.join("\n")
 }
 
-/// Returns the text with its promise tags made harmless.
+/// Returns the text with its promise tags, and those that say why nothing was changed, made harmless.
 pub fn neutral(text: &str) -> String {
     text.replace("<promise>", "[promise]")
         .replace("</promise>", "[/promise]")
+        .replace("<unchanged>", "[unchanged]")
+        .replace("</unchanged>", "[/unchanged]")
 }
 
 fn quotation(text: &str) -> String {

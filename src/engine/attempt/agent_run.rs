@@ -77,6 +77,7 @@ pub(crate) async fn run_agent(
         litter: agent.litter,
         review: None,
         rounds: 1,
+        is_closed: false,
         left: Vec::new(),
     })
 }

@@ -33,6 +33,8 @@ pub(crate) struct Outcome {
     pub review: Option<Spent>,
     /// Number of the processes of the agent.
     pub rounds: u32,
+    /// True if a round without a promise did not leave open whether the story is done: it said that it was not, for instance.
+    pub is_closed: bool,
     /// The work that was left after a round, in the words of each that said so.
     pub left: Vec<String>,
 }
@@ -111,6 +113,7 @@ impl Outcome {
             litter: None,
             review: None,
             rounds: 1,
+            is_closed: false,
             left: Vec::new(),
         }
     }

@@ -32,8 +32,17 @@ pub(crate) struct Said {
     pub is_unsaid: bool,
     /// True if its promise stood inside a sentence that leaves no doubt.
     pub in_sentence: bool,
-    /// True if it said what shows that the story was done before.
-    pub unchanged: bool,
+    /// What explains that it changed no file, if it is known.
+    pub why_unchanged: Option<WhyUnchanged>,
+}
+
+/// What explains a promise without a changed file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WhyUnchanged {
+    /// The agent said what shows that the story was done before.
+    DoneBefore,
+    /// The agent was not allowed to use a tool: the attempt has failed.
+    Denied,
 }
 
 /// The work tree after a round.
@@ -71,7 +80,7 @@ impl Rounds {
     /// Returns whether the work tree decides what follows a round with this judgement.
     pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {
-            Verdict::Complete => self.empty_story == EmptyStory::Confirm,
+            Verdict::Complete => self.confirms(said),
             Verdict::NoSignal => self.continues(judgement) || self.asks(said) || self.is_in_sentence,
             _ => false,
         }
@@ -81,9 +90,9 @@ impl Rounds {
     pub fn after(&mut self, judgement: Judgement, left: Left, said: Said) -> Next {
         match judgement.verdict {
             Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
-            Verdict::Complete if self.empty_story == EmptyStory::Confirm && !left.differs => {
+            Verdict::Complete if self.confirms(said) && !left.differs => {
                 let also = match self.asked {
-                    _ if said.unchanged => Some(Basis::UnchangedSaid),
+                    _ if said.why_unchanged.is_some() => Some(Basis::UnchangedSaid),
                     Some(Further::Unchanged) => Some(Basis::Confirmed),
                     None => return self.ask(Further::Unchanged, judgement),
                     Some(_) => None,
@@ -106,6 +115,11 @@ impl Rounds {
 
     fn continues(&self, judgement: &Judgement) -> bool {
         judgement.left.is_some() && self.most > 0
+    }
+
+    /// Returns whether a promise without a changed file is asked about.
+    fn confirms(&self, said: Said) -> bool {
+        self.empty_story == EmptyStory::Confirm && said.why_unchanged != Some(WhyUnchanged::Denied)
     }
 
     /// Returns whether work without a promise is still to be asked about.
@@ -157,12 +171,13 @@ mod tests {
     enum End {
         Done(Left),
         DoneBefore,
+        Denied,
         More(Left),
         Silent(Left),
         InSentence(Left),
         Failed,
     }
-    use End::{Done, DoneBefore, Failed, InSentence, More, Silent};
+    use End::{Denied, Done, DoneBefore, Failed, InSentence, More, Silent};
 
     /// Returns what follows each of these rounds, in short: `c`, `u` and `s` for a round that continues, or is asked because
     /// nothing was changed or said; then the verdict, what else speaks for it, and its reason.
@@ -172,7 +187,7 @@ mod tests {
         for end in ends {
             let (judgement, left) = match *end {
                 Done(left) => (Judgement::complete(), left),
-                DoneBefore => (Judgement::complete(), NOTHING),
+                DoneBefore | Denied => (Judgement::complete(), NOTHING),
                 More(left) => {
                     let judgement = Judgement {
                         left: Some("x".to_owned()),
@@ -186,7 +201,11 @@ mod tests {
             let said = Said {
                 is_unsaid: matches!(end, Silent(_) | InSentence(_)),
                 in_sentence: matches!(end, InSentence(_)),
-                unchanged: matches!(end, DoneBefore),
+                why_unchanged: match end {
+                    DoneBefore => Some(WhyUnchanged::DoneBefore),
+                    Denied => Some(WhyUnchanged::Denied),
+                    _ => None,
+                },
             };
             // What the work tree does not decide is the same for each.
             if !rounds.need_work_tree(&judgement, said) {
@@ -242,6 +261,8 @@ mod tests {
             (&plain, &[Done(NOTHING), Silent(NOTHING)], "u no signal"),
             (&plain, &[Done(NOTHING), More(WORK), Done(EARLIER)], "uc complete"),
             (&plain, &[DoneBefore], "complete, unchanged-said"),
+            (&plain, &[Denied], "complete"),
+            (&plain, &[Done(NOTHING), Denied], "u complete"),
             (&plain, &[Done(NOTHING), DoneBefore], "u complete, unchanged-said"),
             (&plain, &[Silent(WORK)], "no signal"),
             (&plain, &[More(WORK), Done(EARLIER)], "c complete"),

@@ -29,7 +29,7 @@ fn has_judge(settings: &Settings) -> bool {
 /// say so: it exited without a signal, said nothing against that, and changed more than the story list.
 pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Settings) -> Result<(), Error> {
     let is_wanted = settings.no_signal == NoSignal::Gates && has_judge(settings);
-    if !is_wanted || !outcome.is_left_open() {
+    if !is_wanted || outcome.is_closed || !outcome.is_left_open() {
         return Ok(());
     }
     let reading = open.read_work_tree().await?;

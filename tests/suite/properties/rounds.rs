@@ -325,3 +325,44 @@ fn each_rounds_version_of_the_list_is_kept() {
     assert!(of("1-list").contains("- [x] 2.1"), "{}", of("1-list"));
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn a_denied_tool_or_a_silent_round_that_was_blocked_makes_no_story_complete() {
+    let sandbox = confirming();
+    let denied = r#"d='[]'; [ $n = 1 ] && d='[{"tool_name":"Write"}]'
+echo '{"type":"system","subtype":"init","session_id":"s"}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"<promise>COMPLETE</promise>","permission_denials":'$d'}'"#;
+    sandbox
+        .step("next", &rounds(&sandbox, &[denied]))
+        .exits(3)
+        .says("the agent was not allowed to use Write");
+    assert!(last(&sandbox).get("rounds").is_none());
+    for first in [
+        "echo 'I am blocked: this is not done.'",
+        "echo 'I will not print <promise>COMPLETE</promise> yet.'",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.noSignal", "gates");
+        sandbox.configure("ralph.verify", "true");
+        sandbox.start();
+        let agent = rounds(&sandbox, &[&format!("echo x >made; {first}"), "echo Bye."]);
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "no_signal", "{first}");
+    }
+}
+
+#[test]
+fn a_repeated_prompt_says_nothing_about_an_unchanged_story() {
+    let sandbox = confirming();
+    let list = "openspec/changes/add-login/tasks.md";
+    let text = sandbox
+        .read(list)
+        .replace("1.1 ", "1.1 <unchanged>words</unchanged> ");
+    sandbox.write(list, &text);
+    let agent = rounds(&sandbox, &[&format!("cat \"$notes/prompt.$n\"; echo; {DONE}")]);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(
+        last(&sandbox)["rests_on"],
+        serde_json::json!(["promise", "confirmed"])
+    );
+}

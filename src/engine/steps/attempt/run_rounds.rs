@@ -16,7 +16,7 @@ use crate::engine::attempt::agent_run::run_agent;
 use crate::engine::attempt::backoff::{Backoff, Unavailable, Waited, wait_for_service};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
-use crate::engine::attempt::rounds::{Left, Next, Rounds, Said};
+use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::boxed::{self, Confinement, Inside};
 use crate::engine::stories::changes_only_the_list;
@@ -49,7 +49,7 @@ pub(super) async fn run(
     let (prompt, mut tree) = (round.text.clone(), open.state.checkpoint_tree().clone());
     let mut backoff = Backoff::default();
     let mut earlier = Report::default();
-    let (mut number, mut all_left) = (1, Vec::new());
+    let (mut number, mut all_left, mut is_closed) = (1, Vec::new(), false);
     loop {
         let since = Timestamp::now();
         let Round {
@@ -65,6 +65,9 @@ pub(super) async fn run(
             report.add(&earlier);
         }
         outcome.rounds = number;
+        // A round that was silent, and not left open, is not judged by its successor's silence.
+        is_closed |= outcome.is_unsaid() && outcome.judgement.left.is_none() && !outcome.is_left_open();
+        outcome.is_closed = is_closed;
         outcome.left.clone_from(&all_left);
         earlier.add(&used);
         let (why, judgement) = match what_follows(open, &mut rounds, &outcome, &mut tree).await {
@@ -117,7 +120,11 @@ async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, b
     let said = Said {
         is_unsaid: outcome.is_unsaid(),
         in_sentence: outcome.promises_in_sentence(),
-        unchanged: outcome.says_unchanged(),
+        why_unchanged: if outcome.denied().is_empty() {
+            outcome.says_unchanged().then_some(WhyUnchanged::DoneBefore)
+        } else {
+            Some(WhyUnchanged::Denied)
+        },
     };
     if !rounds.need_work_tree(&judgement, said) {
         return Next::Judge(judgement);
