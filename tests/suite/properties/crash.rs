@@ -236,8 +236,7 @@ fn status_waits_for_no_git_of_the_user_and_postpones_the_attempt() {
     assert!(!output.stderr.contains("was interrupted"), "{}", output.stderr);
     assert_eq!(sandbox.state()["loop"]["phase"].as_str(), Some("running"));
     assert_eq!(sandbox.read("README.md"), "by the user\n");
-    git.signal_group(Signal::SIGKILL);
-    git.wait_for_its_end();
+    git.kill_group();
     sandbox
         .ralph(&["status", CHANGE])
         .exits(0)

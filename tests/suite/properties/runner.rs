@@ -247,8 +247,7 @@ fn a_runner_that_ends_late_keeps_no_run_away_from_its_loop() {
         }
         let running = clone.cmd(&first).start();
         wait_for(&remote.sandbox.notes.join("there"));
-        running.signal_group(Signal::SIGKILL);
-        running.wait_for_its_end();
+        running.kill_group();
         let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
         assert_eq!(queue["changes"][0]["free"], true, "{is_apart} {again}: {queue}");
         clone.cmd(&run(again)).run().exits(0);

@@ -343,6 +343,17 @@ impl Running {
         self.child.wait().unwrap();
     }
 
+    /// Kills its group, and waits until all of it has ended: what git has started may end later than git.
+    #[track_caller]
+    pub fn kill_group(self) {
+        killpg(self.pid, Signal::SIGKILL).unwrap();
+        let group = self.pid.to_string();
+        self.wait_for_its_end();
+        super::wait_until("its group has ended", || {
+            super::living(|stat, _| stat.split(' ').nth(2) == Some(&group)).is_empty()
+        });
+    }
+
     /// Waits for its end; after the deadline its group is killed and the test fails.
     #[track_caller]
     pub fn end(self) -> Output {

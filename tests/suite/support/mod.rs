@@ -96,11 +96,16 @@ pub fn wait_for(path: &Path) {
     wait_until(&format!("{} is there", path.display()), || path.exists());
 }
 
-/// Processes that carry this text in their command line or environment, zombies aside.
+/// The processes with this text in their command line or environment.
 pub fn alive_with(text: &str) -> Vec<String> {
     let holds = |path: &Path| {
         std::fs::read(path).is_ok_and(|bytes| memchr::memmem::find(&bytes, text.as_bytes()).is_some())
     };
+    living(|_, dir| holds(&dir.join("cmdline")) || holds(&dir.join("environ")))
+}
+
+/// The processes, except this one, whose `stat` from the state on, and directory in `/proc`, are wanted.
+fn living(is_wanted: impl Fn(&str, &Path) -> bool) -> Vec<String> {
     let ourselves = std::process::id().to_string();
     std::fs::read_dir("/proc")
         .unwrap()
@@ -109,8 +114,8 @@ pub fn alive_with(text: &str) -> Vec<String> {
         .filter(|pid| {
             let dir = Path::new("/proc").join(pid);
             let stat = std::fs::read_to_string(dir.join("stat")).unwrap_or_default();
-            let dead = stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ");
-            !dead && (holds(&dir.join("cmdline")) || holds(&dir.join("environ")))
+            let stat = stat.rsplit_once(") ").map_or("Z", |(_, stat)| stat);
+            !stat.starts_with(['Z', 'X']) && is_wanted(stat, &dir)
         })
         .collect()
 }

@@ -3,7 +3,6 @@
 use std::fs;
 
 use git_ralph::tables::PRESETS;
-use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
 use crate::support::{CHANGE, Sandbox, working_git, write_program};
@@ -148,8 +147,7 @@ fn doctor_reports_a_lock_without_a_git() {
     // It began before the lock was written.
     fs::write(&lock, "").unwrap();
     assert_eq!(noted(&examine(&sandbox, 0), "problems"), [""; 0]);
-    git.signal_group(Signal::SIGKILL);
-    git.wait_for_its_end();
+    git.kill_group();
     assert!(lock.exists());
 }
 

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use nix::sys::signal::Signal;
-
 use crate::support::remote::Remote;
 use crate::support::{CHANGE, Sandbox, wait_for};
 
@@ -213,8 +211,7 @@ fn a_loop_that_was_taken_from_a_dead_run_here_can_be_pushed() {
     let slow = sandbox.completing("touch \"$notes/there\"; until test -e \"$notes/go\"; do sleep 0.05; done");
     let running = clone.cmd(&["ralph", "run", CHANGE, "--", &slow]).start();
     wait_for(&sandbox.notes.join("there"));
-    running.signal_group(Signal::SIGKILL);
-    running.wait_for_its_end();
+    running.kill_group();
     fs::write(sandbox.notes.join("go"), "").unwrap();
     clone.ralph(&["pull", CHANGE, "--take", "--force"]).exits(0);
     let agent = sandbox.completing("echo x >>f");

@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use nix::sys::signal::Signal;
-
 use crate::support::remote::{Clone, Remote};
 use crate::support::{CHANGE, Sandbox, wait_for};
 
@@ -32,8 +30,7 @@ fn run_holds_its_loop_and_a_killed_run_continues_at_once() {
             .unwrap()
             .starts_with("process ")
     );
-    running.signal_group(Signal::SIGKILL);
-    running.wait_for_its_end();
+    running.kill_group();
     fs::write(sandbox.notes.join("go"), "").unwrap();
     one.cmd(&run).run().exits(0);
     let subjects = remote.git(&["log", "--format=%s", "ralph/add-login"]);
@@ -283,8 +280,7 @@ fn is_killed_at_work(clone: &Clone<'_>) {
         .cmd(&["ralph", "run", CHANGE, "--keep", "--", &slow])
         .start();
     wait_for(&sandbox.notes.join("there"));
-    running.signal_group(Signal::SIGKILL);
-    running.wait_for_its_end();
+    running.kill_group();
     fs::write(sandbox.notes.join("go"), "").unwrap();
 }
 
