@@ -60,7 +60,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some("question") => format!("git-ralph ({process}) leaves its question unanswered and ends\n"),
         Some("now") => format!("git-ralph ({process}) stops the attempt and ends\n"),
         Some(_) => format!(
-            "git-ralph ({process}) ends after this attempt; to end it at once: git ralph stop --now {change}\n",
+            "git-ralph ({process}) ends after this attempt, or before the next round of it; to end it at once: git ralph stop --now \
+             {change}\n",
             change = typed(change)
         ),
     });

@@ -317,11 +317,14 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Returns the end of the attempt that a killed git-ralph was in. The end is unknown: the time is up to the last known event.
 fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
     let now = Timestamp::now();
-    let began = open.state.running().map_or(now, |running| running.since);
+    let running = open.state.running();
+    let began = running.as_ref().map_or(now, |running| running.since);
     let (seen, time) = last_seen(open, story)?.unwrap_or((began, "how long it ran is not known"));
     let reason = Some(format!("git-ralph was cut off during the attempt; {time}"));
     Ok(Attempt {
         duration: seconds_between(began, seen.min(now)),
+        rounds: running.as_ref().and_then(|running| running.rounds),
+        cost_usd: running.and_then(|running| running.cost_usd),
         ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, reason, began)
     })
 }

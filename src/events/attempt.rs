@@ -145,10 +145,12 @@ impl Further {
         let left = left.and_then(|left| left.lines().next()).unwrap_or_default();
         let words = match self {
             Self::Continue if !left.is_empty() => {
-                return format!("the agent asked for another process, for what is left: {left}");
+                return format!("the agent asked for another process; left to do: {left}");
             }
             Self::Continue => "the agent asked for another process",
-            Self::Unchanged => "the agent promised, but changed no file; another process is asked",
+            Self::Unchanged => {
+                "the agent promised, but git sees no change outside the story list; another process is asked"
+            }
             Self::Unsaid => "the agent ended without a promise; another process is asked",
         };
         words.to_owned()

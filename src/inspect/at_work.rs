@@ -18,6 +18,8 @@ pub struct RunningAttempt {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
+    /// The number of rounds, each a process of the agent, that have begun.
+    pub rounds: u32,
     /// Time of its beginning.
     pub since: Timestamp,
     /// Time of its last output; that of its beginning if it has printed nothing.
@@ -42,6 +44,7 @@ impl RunningAttempt {
             agent_pid: running.pid,
             story: story.id.clone(),
             attempt: story.attempt,
+            rounds: running.rounds.unwrap_or(1),
             since: running.since,
             last_output: printed.unwrap_or(running.since).max(running.since),
         })
@@ -86,7 +89,7 @@ pub struct Waiting {
 impl Waiting {
     /// Describes the wait of a process that still holds the loop.
     pub(super) fn of(repo: &Repo, state: &State) -> Option<Self> {
-        let until = state.here.waits_until.get().filter(|_| !state.is_running())?;
+        let until = state.here.waits_until.get()?;
         let store = Store::new(&repo.common_dir, &state.change);
         store.is_held().then(|| Self {
             pid: store.holder(),

@@ -26,24 +26,25 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
         files,
         left,
     } = begins;
+    let files = first_of(files);
     let text = match why {
         Further::Continue => {
             let left = quotation(&beginning(left, MAX_LEFT));
-            let files = first_of(files);
             format!(
                 "## This attempt continues\n\nAn earlier process of this attempt did a part of the story. Its work is in the work \
-                 tree\n(`git diff {checkpoint}`):\n\n{files}\n\nIt said that this is left:\n\n{left}\n\nContinue from there, and \
+                 tree\n(`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nIt said that this is left:\n\n{left}\n\nContinue from there, and \
                  finish as described above.\n"
             )
         }
-        Further::Unchanged => "## Asked once more\n\nAn earlier process of this attempt said that the story is complete, but no file \
-             has changed since the last\ncheckpoint. If the story was done before, name for each of its tasks the file or commit \
+        Further::Unchanged => "## Asked once more\n\nAn earlier process of this attempt said that the story is complete, but git sees \
+             no change outside\nthe story list since the last checkpoint. If the story was done before, name for each of its tasks the file or commit \
              that shows it,\nand finish as described above. Otherwise do it now. Run nothing again that acts outside of this \
              repository.\n"
             .to_owned(),
         Further::Unsaid => format!(
             "## Asked once more\n\nAn earlier process of this attempt ended without saying whether the story is done. Its work is in \
-             the work\ntree (`git diff {checkpoint}`). Check it, complete it, and finish as described above.\n"
+             the work\ntree (`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nCheck it, complete it, and finish \
+             as described above.\n"
         ),
     };
     format!("{}\n\n{text}", prompt.trim_end())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::HeldTests;
 
 /// The attempt in progress: the next command needs this to end it if this process dies.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Running {
     /// The mark in the environment of every process of the attempt (`GIT_RALPH_RUN`).
     pub run: String,
@@ -25,10 +25,14 @@ pub struct Running {
     pub judging: Option<RunningGate>,
     /// The tree that gates and reviewers judge, from before the first of them starts.
     pub held: Option<HeldTests>,
+    /// The number of rounds that the attempt has begun, from the second on.
+    pub rounds: Option<u32>,
+    /// The cost of the rounds that have ended, in dollars, if it is known.
+    pub cost_usd: Option<f64>,
 }
 
 /// A row of `[[slots]]`: what runs in one place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct SlotState {
     /// The number of the place.
     pub(super) n: u16,

@@ -42,11 +42,11 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             (Basis::TestChangesAllowed, "it changed tests, which was allowed"),
             (
                 Basis::Confirmed,
-                "it changed no file; another process said again that it is complete",
+                "git sees no change outside the story list; another process said again that it is complete",
             ),
             (
                 Basis::UnchangedSaid,
-                "it changed no file, and said what shows that it was done before",
+                "git sees no change outside the story list, and the agent said what shows that it was done before",
             ),
         ] {
             if attempt.rests_on.contains(&basis) {

@@ -159,8 +159,16 @@ fn running(status: &Status) -> String {
     let ago = |since: Timestamp| time(now.duration_since(since).as_secs_f64().max(0.0));
     let process = process(running.pid);
     let attempt = typed(format!("{}@{}", running.story, running.attempt));
+    let round = match running.rounds {
+        1 => String::new(),
+        rounds => format!(", round {rounds},"),
+    };
+    let runs = match status.waiting {
+        Some(_) => "has been waiting and running",
+        None => "is running",
+    };
     format!(
-        "  attempt {} is running{process} for {}, last output {} ago\n  \
+        "  attempt {}{round} {runs}{process} for {}, last output {} ago\n  \
          (use \"git ralph log --follow {} {attempt}\" to watch it)\n",
         running.attempt,
         ago(running.since),

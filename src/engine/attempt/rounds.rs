@@ -3,6 +3,7 @@
 
 use super::verdict::Judgement;
 use crate::events::{Basis, Further};
+use crate::names::counted;
 use crate::settings::{EmptyStory, NoSignal, Settings};
 use crate::state::Verdict;
 
@@ -48,7 +49,7 @@ pub(crate) enum WhyUnchanged {
 /// The work tree after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// True if the round changed a file.
+    /// True if the round changed a file other than the story list.
     pub changed: bool,
     /// True if a file other than the story list differs from the checkpoint.
     pub differs: bool,
@@ -136,9 +137,10 @@ impl Rounds {
     fn go_on(&mut self, judgement: Judgement, now: Left) -> Next {
         let left = judgement.left.as_deref().unwrap_or_default();
         let why = if !now.changed {
-            "the agent printed CONTINUE but changed no file".to_owned()
+            "the agent printed CONTINUE, but git sees no change outside the story list".to_owned()
         } else if self.continued == self.most {
-            format!("not done in {} rounds", self.most + 1)
+            let rounds = self.continued + 1 + u32::from(self.asked.is_some());
+            format!("not done in {}", counted(rounds, "round", "rounds"))
         } else {
             self.continued += 1;
             return Next::Round(Further::Continue, judgement);
@@ -247,6 +249,7 @@ mod tests {
         };
         let (plain, ask) = (settings(Confirm, Retry, None), settings(Confirm, Ask, None));
         let (literal, gates) = (settings(Warn, Retry, Some(0)), settings(Warn, Gates, Some(1)));
+        let two = settings(Confirm, Ask, Some(2));
         let gate = Settings {
             verify: vec!["true".to_owned()],
             ..ask.clone()
@@ -269,12 +272,12 @@ mod tests {
             (
                 &plain,
                 &[More(NOTHING)],
-                "failed, the agent printed CONTINUE but changed no file: x",
+                "failed, the agent printed CONTINUE, but git sees no change outside the story list: x",
             ),
             (
                 &plain,
                 &[More(WORK), More(EARLIER)],
-                "c failed, the agent printed CONTINUE but changed no file: x",
+                "c failed, the agent printed CONTINUE, but git sees no change outside the story list: x",
             ),
             (&plain, &[More(WORK); 5], "cccc failed, not done in 5 rounds: x"),
             (&literal, &[Done(NOTHING)], "complete"),
@@ -288,6 +291,11 @@ mod tests {
                 &ask,
                 &[More(WORK), Silent(EARLIER), More(WORK), Done(WORK)],
                 "csc complete",
+            ),
+            (
+                &two,
+                &[More(WORK), Silent(WORK), More(WORK), More(WORK)],
+                "csc failed, not done in 4 rounds: x",
             ),
             (&gate, &[InSentence(WORK), Silent(EARLIER)], by_sentence),
             (&gate, &[InSentence(WORK), InSentence(EARLIER)], by_sentence),

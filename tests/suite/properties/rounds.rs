@@ -1,6 +1,8 @@
 //! Attempts of more than one round: the agent asks for another process, or another process is asked about the work.
 
-use crate::support::Sandbox;
+use nix::sys::signal::Signal;
+
+use crate::support::{Sandbox, wait_until};
 
 /// Returns an agent that runs one of these scripts in each round, the last one again and again.
 fn rounds(sandbox: &Sandbox, scripts: &[&str]) -> String {
@@ -37,7 +39,7 @@ fn an_agent_that_prints_continue_gets_another_process_on_the_same_tree() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("  round 2: the agent asked for another process, for what is left: the second file");
+        .says("  round 2: the agent asked for another process; left to do: the second file");
     assert_eq!(
         (sandbox.read("first"), sandbox.read("second")),
         ("one\n".into(), "two\n".into())
@@ -70,7 +72,7 @@ fn rounds_that_change_nothing_or_never_end_fail_the_attempt() {
         .step("next", &rounds(&sandbox, &[more]))
         .exits(3)
         .says("failed after")
-        .says("the agent printed CONTINUE but changed no file: the rest");
+        .says("the agent printed CONTINUE, but git sees no change outside the story list: the rest");
     sandbox.is_at_checkpoint();
     sandbox
         .step("retry", &rounds(&sandbox, &[&format!("echo x >>made; {more}")]))
@@ -107,7 +109,7 @@ fn confirming() -> Sandbox {
 fn a_promise_without_a_changed_file_is_asked_about_once() {
     let sandbox = confirming();
     let output = sandbox.step("next", &rounds(&sandbox, &[DONE])).exits(0);
-    let output = output.says("  round 2: the agent promised, but changed no file; another process is asked");
+    let output = output.says("  round 2: the agent promised, but git sees no change outside the story list; another process is asked");
     assert!(!output.stderr.contains("warning"), "{}", output.stderr);
     assert_eq!(
         last(&sandbox)["rests_on"],
@@ -119,7 +121,7 @@ fn a_promise_without_a_changed_file_is_asked_about_once() {
         "{message}"
     );
     assert!(
-        sandbox.noted("prompt.2").contains("no file"),
+        sandbox.noted("prompt.2").contains("git sees no change outside"),
         "{}",
         sandbox.noted("prompt.2")
     );
@@ -280,6 +282,7 @@ fn a_kill_in_a_later_round_undoes_the_attempt_as_one_in_every_mode() {
         assert_eq!(kept, "x\ny", "{args:?}");
         let log = sandbox.ralph(&["log", "add-login", "--json"]).exits(0).json();
         assert_eq!(log["attempts"][0]["verdict"], "interrupted", "{log}");
+        assert_eq!(log["attempts"][0]["rounds"], 2, "{log}");
         // It does not count: the story can be tried as often as before.
         let agent = sandbox.completing("test ! -e made && echo z >made");
         sandbox
@@ -365,4 +368,65 @@ fn a_repeated_prompt_says_nothing_about_an_unchanged_story() {
         last(&sandbox)["rests_on"],
         serde_json::json!(["promise", "confirmed"])
     );
+}
+
+#[test]
+fn a_tick_alone_is_no_work_and_is_named_in_no_prompt() {
+    let list = "openspec/changes/add-login/tasks.md";
+    let tick = format!("sed -i 's/- \\[ \\]/- [x]/' {list}");
+    let sandbox = Sandbox::started();
+    let more = "echo '<promise>CONTINUE: rest</promise>'";
+    sandbox
+        .step("next", &rounds(&sandbox, &[&format!("{tick}; {more}")]))
+        .exits(3)
+        .says("the agent printed CONTINUE, but git sees no change outside the story list: rest");
+    assert!(last(&sandbox).get("rounds").is_none());
+    let sandbox = Sandbox::started();
+    let agent = rounds(&sandbox, &[&format!("{tick}; echo x >made; {more}"), more]);
+    let output = sandbox.step("next", &agent).exits(3);
+    let (put_back, round) = (output.stderr.find("put back"), output.stderr.find("  round 2:"));
+    assert!(put_back.is_some() && put_back < round, "{}", output.stderr);
+    let prompt = sandbox.noted("prompt.2");
+    assert!(
+        prompt.contains("- made (+1 -0)") && !prompt.contains("(+4 -4)"),
+        "{prompt}"
+    );
+    assert!(!prompt.contains(&format!("- {list}")), "{prompt}");
+    assert_eq!(last(&sandbox)["rounds"], 2);
+}
+
+#[test]
+fn rounds_that_a_kill_ended_are_counted_and_their_cost_with_them() {
+    let sandbox = Sandbox::started();
+    let result = r#"echo '{"type":"system","subtype":"init","session_id":"s"}'
+echo '{"type":"result","subtype":"success","is_error":false,"total_cost_usd":1.5,"result":"<promise>CONTINUE: rest</promise>"}'"#;
+    let agent = rounds(
+        &sandbox,
+        &[
+            &format!("echo x >made; {result}"),
+            "kill -9 $(ps -o ppid= -p $PPID); sleep 1000",
+        ],
+    );
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    sandbox.ralph(&["revert"]).exits(0);
+    let last = last(&sandbox);
+    assert_eq!((&last["rounds"], &last["cost_usd"]), (&2.into(), &1.5.into()));
+    sandbox.configure("ralph.maxCost", "1");
+    sandbox.step("next", &agent).exits(6).says("$1.50 of $1.00 spent");
+}
+
+#[test]
+fn status_says_that_a_later_round_waits() {
+    let sandbox = Sandbox::started();
+    let more = "echo one >>made; echo '<promise>CONTINUE: rest</promise>'";
+    let agent = rounds(&sandbox, &[more, LIMITED]);
+    let running = sandbox.direct(&["next", "--", &agent]).start();
+    wait_until("it waits", || !sandbox.status()["waiting"].is_null());
+    assert_eq!(sandbox.status()["running"]["rounds"], 2);
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains("attempt 1, round 2, has been waiting"), "{words}");
+    assert!(words.contains("waiting for an agent's service until "), "{words}");
+    running.signal(Signal::SIGINT);
+    running.end().exits(130);
+    sandbox.is_at_checkpoint();
 }

@@ -19,10 +19,10 @@ use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::boxed::{self, Confinement, Inside};
-use crate::engine::stories::changes_only_the_list;
 use crate::engine::{Loop, Step};
 use crate::error::Error;
 use crate::events::{Further, What, seconds_between};
+use crate::git::FileStat;
 use crate::names::Oid;
 use crate::paths::shown;
 use crate::prompt::{Begins, further};
@@ -46,7 +46,11 @@ pub(super) async fn run(
     options: &AttemptOptions,
 ) -> Result<Outcome, Error> {
     let mut rounds = Rounds::of(&begun.settings);
-    let (prompt, mut tree) = (round.text.clone(), open.state.checkpoint_tree().clone());
+    let (prompt, checkpoint) = (round.text.clone(), open.state.checkpoint_tree().clone());
+    let mut work = Work {
+        tree: checkpoint,
+        files: Vec::new(),
+    };
     let mut backoff = Backoff::default();
     let mut earlier = Report::default();
     let (mut number, mut all_left, mut is_closed) = (1, Vec::new(), false);
@@ -70,7 +74,7 @@ pub(super) async fn run(
         outcome.is_closed = is_closed;
         outcome.left.clone_from(&all_left);
         earlier.add(&used);
-        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, &mut tree).await {
+        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, &mut work).await {
             Next::Round(why, judgement) => (Some(why), judgement),
             Next::Judge(judgement) => (None, judgement),
         };
@@ -89,6 +93,7 @@ pub(super) async fn run(
                 outcome.judgement = judgement;
                 return Ok(outcome);
             }
+            prepare(open, begun).await?;
         } else if let Some(why) = why {
             open.emit(What::RoundEnded {
                 story: begun.story.id.clone(),
@@ -100,22 +105,35 @@ pub(super) async fn run(
             });
             number += 1;
             all_left.extend(outcome.judgement.left.clone());
-            round.text = next_prompt(open, &prompt, why, &outcome.judgement, &tree).await?;
+            prepare(open, begun).await?;
+            open.state.note_running(|running| {
+                running.rounds = Some(number);
+                running.cost_usd = earlier.cost_usd;
+            });
+            open.save()?;
+            let left = outcome.judgement.left.take();
+            round.text = next_prompt(open, &prompt, why, left.as_deref(), &work.files);
             open.emit(What::RoundStarted {
                 story: begun.story.id.clone(),
                 attempt: begun.number,
                 round: number,
                 why,
-                left: outcome.judgement.left.take(),
+                left,
             });
         }
-        prepare(open, begun).await?;
     }
 }
 
-/// Decides what follows a round, by what it left in the work tree if that matters. `before` is the tree before the round, and
-/// becomes that after it.
-async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, before: &mut Oid) -> Next {
+/// The work tree between two rounds.
+struct Work {
+    tree: Oid,
+    /// The files that differ from the checkpoint, without the story list.
+    files: Vec<FileStat>,
+}
+
+/// Decides what follows a round, by what it left in the work tree if that matters. `work` is the work tree before the round, and
+/// becomes that after it. The story list does not count: what a round may not change in it is put back.
+async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, work: &mut Work) -> Next {
     let judgement = outcome.judgement.clone();
     let said = Said {
         is_unsaid: outcome.is_unsaid(),
@@ -137,12 +155,22 @@ async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, b
     let Ok(reading) = open.read_work_tree().await else {
         return Next::Judge(judgement);
     };
-    let left = Left {
-        changed: reading.tree != *before,
-        differs: !changes_only_the_list(open, &reading),
+    let by_round = (work.tree.clone(), reading.tree.clone());
+    let by_attempt = (open.state.checkpoint_tree().clone(), reading.tree.clone());
+    let Ok(changes) = open.context.repo.git.changed_files(&[by_round, by_attempt]).await else {
+        return Next::Judge(judgement);
     };
-    *before = reading.tree;
-    rounds.after(judgement, left, said)
+    let mut beside_list = changes.into_iter().map(|mut files| {
+        files.retain(|file| file.path != list);
+        files
+    });
+    let changed = beside_list.next().is_some_and(|files| !files.is_empty());
+    *work = Work {
+        tree: reading.tree,
+        files: beside_list.next().unwrap_or_default(),
+    };
+    let differs = !work.files.is_empty();
+    rounds.after(judgement, Left { changed, differs }, said)
 }
 
 /// Returns the judgement that ends an attempt although another round would follow.
@@ -171,15 +199,17 @@ async fn wait(
     options: &AttemptOptions,
 ) -> Result<Option<Judgement>, Error> {
     let settings = &begun.settings;
-    if round.which == Which::Usual
-        && settings.fallback_agent.is_some()
-        && let Ok(agent) = require_agent(open, Step::Next, &begun.story, options, Which::Fallback)
-    {
-        tell_fallback(open, &unavailable.reason);
-        round.confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
-        round.agent = agent;
-        round.which = Which::Fallback;
-        return Ok(None);
+    if round.which == Which::Usual && settings.fallback_agent.is_some() {
+        match require_agent(open, Step::Next, &begun.story, options, Which::Fallback) {
+            Ok(agent) => {
+                tell_fallback(open, &unavailable.reason);
+                round.confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
+                round.agent = agent;
+                round.which = Which::Fallback;
+                return Ok(None);
+            }
+            Err(error) => open.tell(format!("ralph.fallbackAgent cannot be used: {error}")),
+        }
     }
     let reason = unavailable.reason.clone();
     let waited = wait_for_service(open, backoff, &unavailable, settings).await;
@@ -193,31 +223,27 @@ async fn wait(
     })
 }
 
-/// Returns the prompt of another round; `now` is the tree that it begins with.
-async fn next_prompt(
+/// Returns the prompt of another round, which begins with these files changed.
+fn next_prompt(
     open: &Loop<'_>,
     prompt: &str,
     why: Further,
-    judgement: &Judgement,
-    now: &Oid,
-) -> Result<String, Error> {
-    let (git, state) = (&open.context.repo.git, &open.state);
-    let pair = (state.checkpoint_tree().clone(), now.clone());
-    let changed = git.changed_files(&[pair]).await?;
-    let files: Vec<String> = changed
-        .into_iter()
-        .flatten()
+    left: Option<&str>,
+    files: &[FileStat],
+) -> String {
+    let files: Vec<String> = files
+        .iter()
         .map(|file| match file.lines {
             Some((added, removed)) => format!("{} (+{added} -{removed})", shown(&file.path)),
             None => shown(&file.path),
         })
         .collect();
     let begins = Begins {
-        checkpoint: state.checkpoint().short(),
+        checkpoint: open.state.checkpoint().short(),
         files: &files,
-        left: judgement.left.as_deref().unwrap_or_default(),
+        left: left.unwrap_or_default(),
     };
-    Ok(further(prompt, why, begins))
+    further(prompt, why, begins)
 }
 
 /// Prepares another round: the story list is what the attempt may leave, and git's own files are recorded again.
