@@ -27,7 +27,7 @@ pub(super) async fn of_new_loop(
     };
     let preview = Preview {
         next: None,
-        stories: Stories::of(change, &source, listing, &[]),
+        stories: Stories::of(change, &source, listing, None),
         agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
         settings: options.settings.clone(),
     };
@@ -61,7 +61,7 @@ pub(super) async fn of_loop(
             story: story.id,
             title: story.title,
         }),
-        stories: Stories::of(change, state.source(), listing, &state.progress().skipped),
+        stories: Stories::of(change, state.source(), listing, Some(state.progress())),
         agent: agent.map(ChosenAgent::of),
         settings,
     };

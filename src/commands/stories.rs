@@ -39,7 +39,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         (Ok(change), _) => {
             let (context, state) = look(context, &change).await?;
             let listing = listing_from_head(&state, &context.head, &context.repo).await?;
-            Stories::of(&change, state.source(), listing, &state.progress().skipped)
+            Stories::of(&change, state.source(), listing, Some(state.progress()))
         }
         // There is no loop of this name.
         (Err(_), Some(name)) => as_start_would(&context, &Change::new(name)?, &args.from).await?,
@@ -74,5 +74,5 @@ async fn as_start_would(
     let wanted = wanted(&settings, change, &context.below_top);
     let source = stories::resolve(&context.repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&context.repo.top).await?;
-    Ok(Stories::of(change, &source, listing, &[]))
+    Ok(Stories::of(change, &source, listing, None))
 }

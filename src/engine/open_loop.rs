@@ -386,14 +386,18 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
         Refusal::RetriesSpent => StepRefusal::RetriesSpent { change, story: id }.into(),
         Refusal::NothingFailed => StepRefusal::NothingFailed(change).into(),
         Refusal::Finished => StepRefusal::LoopFinished(change).into(),
-        Refusal::NoStory => StoryRefusal::NothingLeft {
-            skipped: progress.skipped.clone(),
-            change,
-            done: progress.completed.len(),
-            total: progress.completed.len(),
-            live: true,
+        Refusal::NoStory => {
+            let (skipped, put_off) = progress.left_out();
+            StoryRefusal::NothingLeft {
+                skipped,
+                put_off,
+                change,
+                done: progress.completed.len(),
+                total: progress.completed.len(),
+                live: true,
+            }
+            .into()
         }
-        .into(),
         Refusal::Running | Refusal::NotRunning => StepRefusal::WrongPhase(change).into(),
     }
 }

@@ -246,30 +246,35 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
             return Ok(story.clone());
         }
     }
-    next_story(&state.change, listing, &progress.skipped, true)
+    next_story(&state.change, listing, Some(progress))
 }
 
 /// Returns the story of the first attempt of a loop that has not begun.
 pub fn first_story(change: &Change, listing: &Listing) -> Result<Story, Error> {
-    next_story(change, listing, &[], false)
+    next_story(change, listing, None)
 }
 
-fn next_story(change: &Change, listing: &Listing, skipped: &[String], live: bool) -> Result<Story, Error> {
-    match upcoming(listing, skipped) {
+fn next_story(change: &Change, listing: &Listing, progress: Option<&Progress>) -> Result<Story, Error> {
+    match upcoming(listing, progress.map_or(&[], |progress| &progress.skipped)) {
         Upcoming::Story(story) => Ok(story.clone()),
         Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
-        Upcoming::Nothing => {
-            let (done, total) = progress_of(listing);
-            Err(StoryRefusal::NothingLeft {
-                change: change.to_string(),
-                done,
-                total,
-                skipped: skipped.to_vec(),
-                live,
-            }
-            .into())
-        }
+        Upcoming::Nothing => Err(nothing_left(change, listing, progress)),
     }
+}
+
+/// Returns the error for a change without a story that is left; it has no progress if its loop is not live.
+pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<&Progress>) -> Error {
+    let (done, total) = progress_of(listing);
+    let (skipped, put_off) = progress.map(Progress::left_out).unwrap_or_default();
+    StoryRefusal::NothingLeft {
+        change: change.to_string(),
+        done,
+        total,
+        skipped,
+        put_off,
+        live: progress.is_some(),
+    }
+    .into()
 }
 
 /// Returns the story with this id.

@@ -17,18 +17,24 @@ pub enum StoryRefusal {
         adapter: Adapter,
     }
         => |adapter| hint(no_stories_hint(*adapter));
-    #[error("nothing left to do: {done} of {} complete{}", counted(*total, "story is", "stories are"), list("; skipped: ", skipped, ""))]
+    #[error("nothing left to do: {done} of {} complete{}{}", counted(*total, "story is", "stories are"), list("; skipped: ", skipped, ""), list("; failed: ", put_off, ""))]
     NothingLeft {
         change: String,
         done: usize,
         total: usize,
         /// Ids of the stories that the loop skips.
         skipped: Vec<String>,
+        /// Ids of those that failed, and that only `run` tries again.
+        put_off: Vec<String>,
         /// True if a loop is live.
         live: bool,
     }
-        => |change, live| {
-            let next = if *live { "finish --cleanup" } else { "stories" };
+        => |change, live, put_off| {
+            let next = match live {
+                true if !put_off.is_empty() => "run",
+                true => "finish --cleanup",
+                false => "stories",
+            };
             hint(format!("git ralph {next} {change}", change = typed(change))).exit(Exit::NoStory)
         };
     #[error("{source_file} has no story '{id}'{}", list(" (stories: ", known, ")"))]

@@ -138,7 +138,17 @@ impl Status {
             does(&format!("skip {change}"), "to skip the story"),
             does(&format!("finish {change}"), "to close the loop"),
         ];
-        self.diff().into_iter().chain(steps).collect()
+        let others = (driver == Driver::Run && self.has_others()).then(|| {
+            let line = format!("run {change} --on-failure later");
+            does(&line, "to try it again after the others")
+        });
+        self.diff().into_iter().chain(others).chain(steps).collect()
+    }
+
+    /// Returns whether another story than the current one is open, and none was put off.
+    fn has_others(&self) -> bool {
+        let done = self.stories_done.unwrap_or(0) + self.skipped.len() + 1;
+        self.put_off.is_empty() && self.stories_total.is_some_and(|total| total > done)
     }
 
     fn steps_when_complete(&self) -> Vec<NextStep> {
@@ -157,10 +167,17 @@ impl Status {
                 "to close the loop and keep its stash entries",
             ),
         };
-        vec![
+        let mut steps = vec![
             does(&format!("finish --cleanup {change}"), cleanup),
             does(&format!("finish --keep {change}"), keep),
-        ]
+        ];
+        if !self.put_off.is_empty() {
+            steps.insert(
+                0,
+                does(&format!("run {change}"), "to try the failed stories again"),
+            );
+        }
+        steps
     }
 
     /// Returns the command that continues the loop, without `git ralph`.

@@ -62,6 +62,8 @@ pub struct Status {
     pub list: ListNotes,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
+    /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
+    pub put_off: Vec<String>,
     /// The attempt whose work `git ralph restore` restored, as story@number; null if there is none.
     pub restored: Option<String>,
     /// The story being worked on, or the next one.
@@ -351,6 +353,7 @@ impl Status {
             }
             (None, _) => None,
         };
+        let (skipped, put_off) = progress.left_out();
         let has_own = state.has_own_work_tree() && state.is_live();
         let nothing_left =
             current.is_none() && next_up == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
@@ -372,7 +375,8 @@ impl Status {
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
             open: listing.map_or_else(Vec::new, open_ids),
-            skipped: progress.skipped,
+            skipped,
+            put_off,
             restored: state.here.restored.clone(),
             current,
             max_retries: progress.max_retries,

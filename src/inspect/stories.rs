@@ -8,6 +8,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::error::advice::Advise;
 use crate::names::Change;
 use crate::settings::Settings;
+use crate::state::Progress;
 use crate::stories::{Listing, Source, Story, Warning};
 
 /// The story list: `git ralph stories --json`.
@@ -37,11 +38,13 @@ pub struct ListedStory {
     pub story: Story,
     /// True if the loop skips it.
     pub skipped: bool,
+    /// True if it failed and is tried again after the others (`ralph.onFailure=later`).
+    pub put_off: bool,
 }
 
 impl Stories {
     /// Returns the stories of a change.
-    pub fn of(change: &Change, source: &Source, listing: Listing, skipped: &[String]) -> Self {
+    pub fn of(change: &Change, source: &Source, listing: Listing, progress: Option<&Progress>) -> Self {
         let (done, total) = progress_of(&listing);
         let mut warnings = listing.warnings;
         if total == 0 && listing.stories.is_empty() {
@@ -55,6 +58,7 @@ impl Stories {
                 message: format!("no story is listed; {hint}"),
             });
         }
+        let (skipped, put_off) = progress.map(Progress::left_out).unwrap_or_default();
         Self {
             change: change.clone(),
             adapter: source.adapter.name(),
@@ -66,6 +70,7 @@ impl Stories {
                 .into_iter()
                 .map(|story| ListedStory {
                     skipped: skipped.contains(&story.id),
+                    put_off: put_off.contains(&story.id),
                     story,
                 })
                 .collect(),

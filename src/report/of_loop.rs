@@ -135,7 +135,7 @@ fn state_of(
     let last = story.attempts.last();
     if is_done {
         StoryState::Complete
-    } else if state.progress().skipped.contains(&story.id) {
+    } else if state.progress().skipped.contains(&story.id) && !state.progress().is_put_off(&story.id) {
         StoryState::Skipped
     } else if last.is_some_and(|last| !last.is_complete()) {
         StoryState::Failed

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::slots::{Running, RunningGate, SlotState};
-use super::{Current, HeldTests, Phase, Progress, State};
+use super::{Current, HeldTests, Phase, Progress, PutOff, State};
 use crate::stories::Listing;
 
 impl State {
@@ -122,6 +122,17 @@ impl Progress {
     /// Returns the story being worked on.
     pub fn current(&self) -> Option<&Current> {
         self.story.as_ref()
+    }
+
+    /// Returns whether a story was put off until the others are through.
+    pub fn is_put_off(&self, id: &str) -> bool {
+        let is_it = |other: &PutOff| other.story.id == id;
+        self.skipped.iter().any(|skipped| skipped == id) && self.put_off.iter().any(is_it)
+    }
+
+    /// Returns the ids of the stories that the loop skips, and of those that were put off.
+    pub fn left_out(&self) -> (Vec<String>, Vec<String>) {
+        self.skipped.iter().cloned().partition(|id| !self.is_put_off(id))
     }
 
     /// Returns a phase of the loop as programs read it: with skipped stories, it is never complete.

@@ -61,11 +61,13 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// Says how many stories are complete, and which are skipped.
-pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
+/// Says how many stories are complete, and which are skipped or put off.
+pub fn far(done: usize, total: usize, skipped: &[String], put_off: &[String]) -> String {
     let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
-    if !skipped.is_empty() {
-        let _ = write!(words, ", {} skipped ({})", skipped.len(), skipped.join(", "));
+    for (ids, left_out) in [(skipped, "skipped"), (put_off, "put off")] {
+        if !ids.is_empty() {
+            let _ = write!(words, ", {} {left_out} ({})", ids.len(), ids.join(", "));
+        }
     }
     words
 }

@@ -66,7 +66,7 @@ fn place(status: &Status) -> String {
 fn progress(status: &Status) -> String {
     let mut text = String::new();
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let far = amounts::far(done, total, &status.skipped);
+        let far = amounts::far(done, total, &status.skipped, &status.put_off);
         let alone = match status.by_promise_alone {
             None | Some(0) => String::new(),
             Some(alone) => format!("; {alone} accepted on the agent's promise alone"),

@@ -37,7 +37,9 @@ pub fn table(stories: &Stories, columns: Option<usize>) -> String {
             (false, true) => "-".to_owned(),
             (false, false) => " ".to_owned(),
         };
-        let note = if listed.skipped {
+        let note = if listed.put_off {
+            " (failed, put off)"
+        } else if listed.skipped {
             " (skipped)"
         } else if story.optional {
             " (optional)"

@@ -17,7 +17,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let mut text = String::from("\n");
     let mut parts = Vec::new();
     if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        parts.push(far(done, total, &status.skipped));
+        parts.push(far(done, total, &status.skipped, &status.put_off));
     }
     if summary.attempts > 0 {
         let mut words = counted(summary.attempts, "attempt", "attempts");
@@ -79,7 +79,9 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
 
 /// Returns the line about a loop that has no open story: green only if it skipped none.
 pub(super) fn no_open_story(status: &Status) -> String {
-    if status.skipped.is_empty() {
+    if !status.put_off.is_empty() {
+        "no story but those that failed is left".to_owned()
+    } else if status.skipped.is_empty() {
         green("nothing is left to do")
     } else {
         "no story but the skipped ones is left".to_owned()

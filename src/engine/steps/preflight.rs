@@ -12,7 +12,7 @@ use crate::engine::context::ALL_REFS;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, progress_of, upcoming};
+use crate::engine::stories::{Upcoming, nothing_left, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::{take_commands, wanted};
 use crate::engine::{Context, Place, agent_of};
@@ -205,7 +205,7 @@ async fn stories_to_do(
     match upcoming(&listing, &[]) {
         Upcoming::Story(_) => Ok((source, listing)),
         Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
-        Upcoming::Nothing => Err(nothing_left(change, &listing)),
+        Upcoming::Nothing => Err(nothing_left(change, &listing, None)),
     }
 }
 
@@ -225,19 +225,6 @@ async fn tips(context: &Context<'_>, refs: &[RefInfo]) -> Result<Vec<Oid>, Error
     Ok(tips)
 }
 
-/// Returns the error for a change without a story that is left.
-fn nothing_left(change: &Change, listing: &Listing) -> Error {
-    let (done, total) = progress_of(listing);
-    StoryRefusal::NothingLeft {
-        change: change.to_string(),
-        done,
-        total,
-        skipped: Vec::new(),
-        live: false,
-    }
-    .into()
-}
-
 /// Returns the error for a start on the branch of a finished loop: that nothing is left to do, or that a new loop
 /// begins on another branch.
 async fn on_finished_branch(context: &Context<'_>, state: &State, options: &StartOptions) -> Error {
@@ -246,7 +233,7 @@ async fn on_finished_branch(context: &Context<'_>, state: &State, options: &Star
         && !listing.stories.is_empty()
         && upcoming(&listing, &[]) == Upcoming::Nothing
     {
-        return nothing_left(&state.change, &listing);
+        return nothing_left(&state.change, &listing, None);
     }
     if options.linked.is_some() {
         // The command was typed elsewhere.

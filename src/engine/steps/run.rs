@@ -137,7 +137,7 @@ impl Driver {
             Ok(StepEnd::Asked) => Ok(Some(Stopped::Asked)),
             Ok(StepEnd::Interrupted(signal)) => Ok(Some(Stopped::Signal(signal))),
             Err(Error::Story(StoryRefusal::NothingLeft { .. } | StoryRefusal::Blocked(_)))
-                if on_failure == OnFailure::Later && has_put_off(open) =>
+                if has_put_off(open) =>
             {
                 Self::take_up(open).await
             }

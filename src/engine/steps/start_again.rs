@@ -5,8 +5,7 @@ use super::preflight::StartOptions;
 use super::start::begin;
 use crate::engine::own_work_tree::{make_again, prepare};
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, progress_of, upcoming};
-use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::stories::{Upcoming, nothing_left, upcoming};
 use crate::engine::story_source::wanted;
 use crate::engine::work_tree_removal::remove_new;
 use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
@@ -105,15 +104,7 @@ async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOpti
     if listing.stories.is_empty() || upcoming(&listing, &[]) != Upcoming::Nothing {
         return Ok(());
     }
-    let (done, total) = progress_of(&listing);
-    Err(StoryRefusal::NothingLeft {
-        change: change.to_string(),
-        done,
-        total,
-        skipped: Vec::new(),
-        live: false,
-    }
-    .into())
+    Err(nothing_left(change, &listing, None))
 }
 
 /// Aborts a live loop so that a new one can begin; returns the repository afterwards.

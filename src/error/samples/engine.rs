@@ -382,6 +382,7 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             done: 3,
             total: 3,
             skipped: if either { Vec::new() } else { words(&["2"]) },
+            put_off: if either { words(&["1"]) } else { Vec::new() },
             live: either,
         });
         all.push(StoryRefusal::StillOpen {

@@ -271,7 +271,7 @@ impl Model {
                 self.progress = Some((*done, *total));
                 self.notice = format!("all {total} stories are complete");
                 if done < total {
-                    self.notice = amounts::far(*done, *total, &[]);
+                    self.notice = amounts::far(*done, *total, &[], &[]);
                 }
             }
             _ => {}
@@ -323,7 +323,7 @@ impl Model {
         for completed in &state.progress().completed {
             self.story(&completed.id, Some(&completed.title)).mark = Mark::Complete;
         }
-        for id in &state.progress().skipped {
+        for id in &state.progress().left_out().0 {
             self.story(id, None).mark = Mark::Skipped;
         }
         if let Some(stopped) = &state.here.stopped {

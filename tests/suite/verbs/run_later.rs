@@ -91,3 +91,46 @@ fn a_story_that_fails_again_after_the_others_stops_the_run() {
     sandbox.ralph(&["skip"]).exits(0);
     assert_eq!(sandbox.status()["phase"], "exhausted");
 }
+
+#[test]
+fn a_story_that_is_put_off_is_listed_as_failed_and_next_names_run() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.onFailure", "later");
+    // The run ends while the first story is put off.
+    let agent = sandbox.agent(
+        "case $RALPH_STORY in 1) failed no;; 2) git ralph stop >/dev/null 2>&1; echo x >x; complete;; esac",
+    );
+    let run = ["run", CHANGE, "--max-retries", "0", "--", &agent];
+    sandbox.ralph(&run).exits(6);
+    sandbox.step("next", &sandbox.completing("echo x >y")).exits(0);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["put_off"], &status["skipped"]),
+        (&["1"][..].into(), &serde_json::json!([]))
+    );
+    assert_eq!(status["phase"], "exhausted");
+    for (command, words) in [
+        ("status", "2 of 3 stories are complete, 1 put off (1)"),
+        (
+            "status",
+            "(use \"git ralph run add-login\" to try the failed stories again)",
+        ),
+        ("stories", "(failed, put off)"),
+    ] {
+        let output = sandbox.ralph(&[command]).exits(0).stdout;
+        assert!(output.contains(words), "{output}");
+    }
+    let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
+    assert_eq!(report["stories"][0]["state"], "failed", "{report}");
+    sandbox
+        .step("next", &agent)
+        .exits(5)
+        .says("nothing left to do: 2 of 3 stories are complete; failed: 1")
+        .says("hint: git ralph run add-login");
+    // Also without the setting, a story that was put off is not given up silently.
+    sandbox.git(&["config", "--unset", "ralph.onFailure"]);
+    sandbox
+        .ralph(&["run", CHANGE, "--", &sandbox.completing("echo x >z")])
+        .exits(0);
+    assert_eq!(sandbox.status()["phase"], "complete");
+}

@@ -220,7 +220,7 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
         open.save()?;
     }
     let (done, total) = progress_of(&listing);
-    let skipped = open.state.progress().skipped.clone();
+    let (skipped, _) = open.state.progress().left_out();
     open.emit(What::StoryProgress { done, total, skipped });
     unmarked_stories::refuse_unmarked(&open.state, &listing)?;
     if open.state.common.unchanged >= MOST_UNCHANGED && open.state.phase() != Phase::Complete {
