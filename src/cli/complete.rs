@@ -142,6 +142,7 @@ pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
         if !is_json && is_seen_as_file(&here.join(path)) {
             let kinds = [
                 ("#group", "each section is a story"),
+                ("#whole", "the whole text is one story"),
                 ("#item", "each item is a story"),
             ];
             let kinds = kinds.map(|(end, help)| candidate(&format!("{path}{end}"), help));

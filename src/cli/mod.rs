@@ -123,7 +123,7 @@ impl OwnWorkTree {
 /// The source of the stories.
 #[derive(Debug, Clone, Args)]
 pub struct StoriesFrom {
-    /// The story list; #item makes each box a story, #group each section (ralph.stories)
+    /// The story list; #item makes each box a story, #group each section, #whole the whole text (ralph.stories)
     #[arg(long = "stories", value_name = "PATH", add = ArgValueCompleter::new(story_lists))]
     pub path: Option<String>,
     /// How to read the stories: openspec, markdown, prd or command (ralph.adapter)

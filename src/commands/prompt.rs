@@ -83,7 +83,7 @@ async fn before(screen: Screen, context: &Context<'_>, change: Change, args: &Ar
     ui::set_subject(&change);
     let settings = &context.configuration.settings;
     let top = &context.repo.top;
-    let source = stories::resolve(
+    let source = stories::resolve_typed(
         top,
         change.as_str(),
         &wanted(settings, &change, &context.below_top),

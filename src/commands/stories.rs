@@ -5,7 +5,7 @@ use super::setup::{context, put_stories_in, resolve};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::stories::listing_from_head;
+use crate::engine::stories::{listing_from_head, remember_text};
 use crate::engine::story_source::wanted;
 use crate::engine::{Context, look};
 use crate::error::Error;
@@ -72,7 +72,8 @@ async fn as_start_would(
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, context, from)?;
     let wanted = wanted(&settings, change, &context.below_top);
-    let source = stories::resolve(&context.repo.top, change.as_str(), &wanted)?;
-    let listing = source.list(&context.repo.top).await?;
+    let source = stories::resolve_typed(&context.repo.top, change.as_str(), &wanted)?;
+    let mut listing = source.list(&context.repo.top).await?;
+    remember_text(&source, &mut listing, &context.repo, change);
     Ok(Stories::of(change, &source, listing, None))
 }

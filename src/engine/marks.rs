@@ -20,6 +20,7 @@ pub(super) async fn mark_done(
     let listing = listing_of(&open.state, &top).await;
     let listing = listing.map_err(|error| error.to_string())?;
     match settings.mark {
+        _ if open.state.source().is_whole() => {}
         Mark::Auto => mark_in_source(open, story, &listing, attempt).await?,
         Mark::Agent => require_ticked(story, &listing, &open.state.source().path)?,
         Mark::Never => {}

@@ -11,10 +11,10 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::git::{Head, Repo};
-use crate::names::Change;
+use crate::names::{Change, typed};
 use crate::settings::Mark;
-use crate::state::{Completed, Listed, Phase, Progress, State};
-use crate::stories::{Listing, Source, SourceError, Story, not_listed};
+use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
+use crate::stories::{Listing, Source, SourceError, Story, Warning, not_listed};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +136,29 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
         note_gone(&mut listing, &done.id, &done.title);
     }
     listing
+}
+
+/// Takes the story of a text as done if the last loop of its change has completed it: no mark in the text says so.
+pub fn remember_text(source: &Source, listing: &mut Listing, repo: &Repo, change: &Change) {
+    if !source.is_whole() {
+        return;
+    }
+    let last = Store::new(&repo.common_dir, change).load().ok().flatten();
+    let finished = [Some(Ending::Cleanup), Some(Ending::Keep)];
+    let Some(last) = last.filter(|last| finished.contains(&last.here.closed)) else {
+        return;
+    };
+    let again = format!("git ralph start --restart {}", typed(change));
+    for story in &mut listing.stories {
+        let is_it = |done: &Completed| done.id == story.id && done.title == story.title;
+        if last.progress().completed.iter().any(is_it) {
+            story.done = true;
+            listing.warnings.push(Warning {
+                line: story.line,
+                message: format!("it was completed in the last loop of this change; to do it again: {again}"),
+            });
+        }
+    }
 }
 
 /// Records a complete story if it is no longer listed, under its id or its title.

@@ -118,6 +118,8 @@ fn no_stories_hint(adapter: Adapter) -> &'static str {
             "run it in the top directory; it must print one JSON object per story, such as: {\"id\": \"1\", \"title\": \"Describe the work\"}"
         }
         Adapter::Prd => "add a story such as: {\"id\": \"1\", \"title\": \"Describe the work\"}",
-        Adapter::Openspec | Adapter::Markdown => "add a task such as: - [ ] 1.1 Describe the work",
+        Adapter::Openspec | Adapter::Markdown => {
+            "add a task such as: - [ ] 1.1 Describe the work; or take the whole text as one story: --stories <path>#whole"
+        }
     }
 }

@@ -54,6 +54,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "adapter",
         "what reads the list: openspec, markdown, prd or command",
     ),
+    (
+        "whole",
+        "true if the whole text of the source is the story: nothing in it is marked",
+    ),
     ("mark", "who marks a complete story: auto, agent or never"),
     ("attempt", "the number of the attempt at this story, from 1"),
     (
@@ -142,6 +146,8 @@ pub struct Inputs<'a> {
     pub preamble: &'a str,
     /// The adapter that reads the list.
     pub adapter: &'a str,
+    /// True if the whole text of the source is the story.
+    pub whole: bool,
     /// The program that marks a complete story.
     pub mark: &'a str,
     /// The attempt's number.
@@ -196,6 +202,7 @@ struct Variables<'a> {
     strategy: &'a str,
     preamble: Option<String>,
     adapter: &'a str,
+    whole: bool,
     mark: &'a str,
     attempt: u32,
     reason: Option<String>,
@@ -301,6 +308,7 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
             .filter(|text| !text.is_empty())
             .map(|text| quotation(&text)),
         adapter: inputs.adapter,
+        whole: inputs.whole,
         mark: inputs.mark,
         attempt: inputs.attempt,
         reason: inputs.reason.map(quotation),

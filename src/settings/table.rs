@@ -147,7 +147,7 @@ settings! {
     "ralph.adapter" => adapter: Option<String> = None;
         "detected", "how to read the stories: openspec, markdown, prd or command";
     "ralph.stories" => stories: Option<String> = None;
-        "detected", "path of the story list, from the top directory; #item makes each box a story, #group each section";
+        "detected", "path of the story list, from the top directory; #item makes each box a story, #group each section, #whole the whole text";
     "ralph.storiesCommand" => stories_command: Option<String> = None, is Command;
         "none", "adapter command: shell command that prints the stories as JSON";
     "ralph.doneCommand" => done_command: Option<String> = None, is Command;

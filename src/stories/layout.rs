@@ -8,6 +8,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::file::directories_with;
+use super::whole::is_prose;
 use super::{Adapter, Commands, Grouping, Source, SourceError, candidates, dated, openspec, prd};
 
 use crate::fs::{may_exist, seen};
@@ -15,7 +16,7 @@ use crate::fs::{may_exist, seen};
 /// The user's choice of the source of a change.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// `<path>[#item|#group]`, relative to the top of the repository or absolute.
+    /// `<path>[#item|#group|#whole]`, relative to the top of the repository or absolute.
     pub stories: Option<String>,
     /// The current directory, relative to the top.
     pub below_top: PathBuf,
@@ -115,20 +116,29 @@ pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, Sour
     }
 }
 
+/// Does the same for a change or a list that the user typed: a text that has no boxes is one story.
+pub fn resolve_typed(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
+    let mut source = resolve(top, change, wanted)?;
+    let reads_text = matches!(source.adapter, Adapter::Openspec | Adapter::Markdown);
+    if reads_text
+        && source.grouping != Grouping::Whole
+        && source.bytes(top).is_ok_and(|bytes| is_prose(&bytes))
+    {
+        source.grouping = Grouping::Whole;
+    }
+    Ok(source)
+}
+
 impl Source {
     /// Returns what `--stories` has to name to begin with this list again in the repository at `top`; `None` if the name of
     /// the change leads to it, or commands list the stories.
     pub fn to_name(&self, top: &Path, change: &str) -> Option<String> {
-        let found = resolve(top, change, &Wanted::default());
-        if self.is_by_command() || found.is_ok_and(|found| found.path == self.path) {
+        let found = resolve_typed(top, change, &Wanted::default());
+        let is_same = |found: Self| (found.path, found.grouping) == (self.path.clone(), self.grouping);
+        if self.is_by_command() || found.is_ok_and(is_same) {
             return None;
         }
-        let grouping = match self.grouping {
-            Grouping::Auto => "",
-            Grouping::Item => "#item",
-            Grouping::Group => "#group",
-        };
-        Some(format!("{}{grouping}", self.path))
+        Some(format!("{}{}", self.path, self.grouping.suffix()))
     }
 }
 

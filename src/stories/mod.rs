@@ -24,6 +24,7 @@ pub mod openspec;
 mod prd;
 mod records;
 mod source;
+mod whole;
 mod yaml;
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use self::command::{Commands, News};
 pub use self::contains::Additions;
 pub use self::error::SourceError;
-pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve};
+pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve, resolve_typed};
 pub use self::lint::not_listed;
 pub use self::source::{Marked, Source, find_again};
 
@@ -151,17 +152,25 @@ pub enum Grouping {
     Item,
     /// Each section is a story, even when the only heading is the title.
     Group,
+    /// The whole text is one story, whatever is in it.
+    Whole,
 }
 
 impl Grouping {
-    /// Splits `<path>[#item|#group]`; any other `#` belongs to the path.
+    /// Splits `<path>[#item|#group|#whole]`; any other `#` belongs to the path.
     fn split(spec: &str) -> (&str, Self) {
-        if let Some(path) = spec.strip_suffix("#item") {
-            (path, Self::Item)
-        } else if let Some(path) = spec.strip_suffix("#group") {
-            (path, Self::Group)
-        } else {
-            (spec, Self::Auto)
+        let all = [Self::Item, Self::Group, Self::Whole].into_iter();
+        let mut found = all.filter_map(|grouping| Some((spec.strip_suffix(grouping.suffix())?, grouping)));
+        found.next().unwrap_or((spec, Self::Auto))
+    }
+
+    /// Returns what stands behind a path to choose it.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Auto => "",
+            Self::Item => "#item",
+            Self::Group => "#group",
+            Self::Whole => "#whole",
         }
     }
 }
@@ -187,6 +196,7 @@ mod tests {
     fn only_a_known_suffix_is_a_grouping() {
         assert_eq!(Grouping::split("a.md#item"), ("a.md", Grouping::Item));
         assert_eq!(Grouping::split("a.md#group"), ("a.md", Grouping::Group));
+        assert_eq!(Grouping::split("a.md#whole"), ("a.md", Grouping::Whole));
         assert_eq!(Grouping::split("a#1.md"), ("a#1.md", Grouping::Auto));
         assert_eq!(Grouping::split("a.md#items"), ("a.md#items", Grouping::Auto));
     }

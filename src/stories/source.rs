@@ -18,6 +18,7 @@ use super::markdown::{self, Plan};
 use super::records::Records;
 use super::{
     Adapter, Commands, Grouping, Listing, SourceError, Story, Warning, command, file, lint, openspec, prd,
+    whole,
 };
 use crate::fs::{Below, may_exist};
 
@@ -79,7 +80,15 @@ impl Source {
     /// Returns whether stories can be marked as done in the source itself.
     pub fn takes_marks(&self) -> bool {
         let with = |commands: &Commands| commands.done.is_some();
-        !self.is_by_command() || self.commands.as_ref().is_some_and(with)
+        match self.adapter {
+            Adapter::Command => self.commands.as_ref().is_some_and(with),
+            _ => !self.is_whole(),
+        }
+    }
+
+    /// Returns whether the whole text is one story.
+    pub fn is_whole(&self) -> bool {
+        self.grouping == Grouping::Whole
     }
 
     /// Reads the stories.
@@ -101,6 +110,13 @@ impl Source {
 
     /// Returns the stories that the file would list if it held these bytes.
     pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
+        if self.is_whole() {
+            let message = "the text is one story; nothing in it is checked line by line".to_owned();
+            return Ok(advised(
+                vec![whole::story(bytes)],
+                vec![Warning { line: 1, message }],
+            ));
+        }
         Ok(match self.parse(bytes)? {
             Content::Plan(plan) => {
                 let mut listing = advised(plan.stories, plan.warnings);
@@ -137,6 +153,7 @@ impl Source {
         additions: Additions,
     ) -> Kept {
         contains::settle(before, after, story, additions, |bytes| match self.adapter {
+            _ if self.is_whole() => Ok(whole::view(bytes)),
             Adapter::Prd => prd::view(bytes, &self.path),
             _ => self.parse(bytes).map(|content| match content {
                 Content::Plan(plan) => plan.view(bytes),
@@ -177,6 +194,9 @@ impl Source {
     /// If [`Source::list`] or [`Source::target`] fails, a box would stop being one, or a write fails. Then the old
     /// content is still in place, except after [`SourceError::Overwritten`].
     pub fn mark_done(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
+        if self.is_whole() {
+            return Ok(Marked::Already);
+        }
         let target = self.target(top)?;
         let bytes = file::read(&target, &self.path)?;
         let (new, count) = match self.parse(&bytes)? {

@@ -20,7 +20,7 @@ pub(crate) mod gates;
 pub(crate) mod held;
 pub(crate) mod learnings;
 pub(crate) mod outcome;
-mod prompting;
+pub(crate) mod prompting;
 pub(crate) mod proof;
 pub(crate) mod refusal;
 pub(crate) mod review;

@@ -27,7 +27,6 @@ pub fn prompt_text(
         Some(current) if running => current.attempt,
         _ => numbers::next_number(open, &story.id)?,
     };
-    let template = Template::load(&open.context.repo.top, settings.prompt.as_deref())?;
     // Attempts that do not count have numbers too, but no reason.
     let failed = current.filter(|current| {
         let counted = current.verdict.is_some_and(Verdict::counts);
@@ -38,31 +37,20 @@ pub fn prompt_text(
         .unwrap_or_default();
     let top = &open.context.repo.top;
     let last_log = last_log.map(|log| below(top, &log));
+    // A session has none of git-ralph's variables, so the prompt names the path.
+    let texts = Texts::of(top, open.state.source(), learnings, &learnings::file(open));
+    let work = (open.change(), open.state.source(), listing, story);
     let inputs = prompt::Inputs {
-        work: prompt::Work {
-            change: open.change().as_str(),
-            story,
-            source: &open.state.source().path,
-            gates: &settings.verify,
-        },
         branch: &open.state.common.branch,
         strategy: open.state.common.strategy.name(),
-        preamble: &listing.preamble,
-        adapter: open.state.common.source.adapter.name(),
-        mark: settings.mark.name(),
         attempt,
         reason: current.and_then(|current| current.reason.as_deref()),
         checkpoint: open.state.checkpoint().short(),
         last_attempt: last_attempt.as_deref(),
         last_log: last_log.as_deref(),
-        context: &context_files(&open.context.repo.top, open.state.source()),
-        learnings: &learnings,
-        // A session has none of git-ralph's variables, so the prompt names the path.
-        learnings_file: &below(top, &learnings::file(open)),
-        held_tests: held_tests(settings),
-        may_continue: may_continue(settings),
+        ..texts.inputs(work, settings)
     };
-    Ok(prompt::render(&template, &inputs)?)
+    render(top, &inputs, settings)
 }
 
 /// Renders the prompt that the first attempt at `story` would get in a loop that has not begun. Changes nothing.
@@ -84,31 +72,71 @@ pub fn first_prompt(
         }
     };
     let file = store.file(learnings::FILE);
+    let texts = Texts::of(&repo.top, source, learnings::newest_in(&file), &file);
     let inputs = prompt::Inputs {
-        work: prompt::Work {
-            change: change.as_str(),
-            story,
-            source: &source.path,
-            gates: &settings.verify,
-        },
         branch: &branch,
         strategy: settings.strategy.name(),
-        preamble: &listing.preamble,
-        adapter: source.adapter.name(),
-        mark: settings.mark.name(),
         attempt: numbers::logged(&store.file("attempts"), &story.id)?.saturating_add(1),
-        reason: None,
-        checkpoint: "HEAD",
-        last_attempt: None,
-        last_log: None,
-        context: &context_files(&repo.top, source),
-        learnings: &learnings::newest_in(&file),
-        learnings_file: &below(&repo.top, &file),
-        held_tests: held_tests(settings),
-        may_continue: may_continue(settings),
+        ..texts.inputs((change, source, listing, story), settings)
     };
-    let template = Template::load(&repo.top, settings.prompt.as_deref())?;
-    Ok(prompt::render(&template, &inputs)?)
+    render(&repo.top, &inputs, settings)
+}
+
+fn render(top: &Path, inputs: &prompt::Inputs<'_>, settings: &Settings) -> Result<String, Error> {
+    Ok(prompt::render(
+        &Template::load(top, settings.prompt.as_deref())?,
+        inputs,
+    )?)
+}
+
+/// The texts of a prompt that are put together for it.
+#[derive(Default)]
+pub(crate) struct Texts {
+    context: Vec<String>,
+    learnings: String,
+    learnings_file: String,
+}
+
+impl Texts {
+    fn of(top: &Path, source: &Source, learnings: String, file: &Path) -> Self {
+        Self {
+            context: context_files(top, source),
+            learnings,
+            learnings_file: below(top, file),
+        }
+    }
+
+    /// Returns the inputs of a first attempt at a story of a list.
+    pub fn inputs<'a>(
+        &'a self,
+        (change, source, listing, story): (&'a Change, &'a Source, &'a Listing, &'a Story),
+        settings: &'a Settings,
+    ) -> prompt::Inputs<'a> {
+        prompt::Inputs {
+            work: prompt::Work {
+                change: change.as_str(),
+                story,
+                source: &source.path,
+                gates: &settings.verify,
+            },
+            branch: "HEAD",
+            strategy: settings.strategy.name(),
+            preamble: &listing.preamble,
+            adapter: source.adapter.name(),
+            whole: source.is_whole(),
+            mark: settings.mark.name(),
+            attempt: 1,
+            reason: None,
+            checkpoint: "HEAD",
+            last_attempt: None,
+            last_log: None,
+            context: &self.context,
+            learnings: &self.learnings,
+            learnings_file: &self.learnings_file,
+            held_tests: held_tests(settings),
+            may_continue: may_continue(settings),
+        }
+    }
 }
 
 /// Returns a path relative to the top if it is below it.

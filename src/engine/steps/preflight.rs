@@ -6,13 +6,14 @@ use std::path::Path;
 
 use crate::agent::Agent;
 use crate::engine::attempt::agent_choice::stand_in;
+use crate::engine::attempt::prompting::Texts;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{held, unpromised};
 use crate::engine::context::ALL_REFS;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, nothing_left, upcoming};
+use crate::engine::stories::{Upcoming, nothing_left, remember_text, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::{take_commands, wanted};
 use crate::engine::{Context, Place, agent_of};
@@ -22,9 +23,7 @@ use crate::git::{RefInfo, locks};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
-use crate::settings::{
-    BoxMode, Choice, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy,
-};
+use crate::settings::{BoxMode, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
 use crate::stories::{self, Listing, Source};
 
@@ -106,7 +105,7 @@ pub(super) async fn check(
         None => repo.git.refs(&ALL_REFS).await?,
     };
     let leftover = leftover(context, change, options.settings.strategy, &refs)?;
-    let (source, listing) = stories_to_do(context, change, &options.settings).await?;
+    let (source, listing) = stories_to_do(context, change, options).await?;
     check_template(context, change, &options.settings, &source, &listing)?;
     held::require_pathspecs(&repo.git, &options.settings).await?;
     unpromised::require_judge(&options.settings)?;
@@ -186,12 +185,15 @@ fn leftover(
 async fn stories_to_do(
     context: &Context<'_>,
     change: &Change,
-    settings: &Settings,
+    options: &StartOptions,
 ) -> Result<(Source, Listing), Error> {
-    let top = &context.repo.top;
+    let (top, settings) = (&context.repo.top, &options.settings);
     let wanted = wanted(settings, change, &context.below_top);
-    let source = stories::resolve(top, change.as_str(), &wanted)?;
-    let listing = source.list(top).await?;
+    let source = stories::resolve_typed(top, change.as_str(), &wanted)?;
+    let mut listing = source.list(top).await?;
+    if !options.restart {
+        remember_text(&source, &mut listing, &context.repo, change);
+    }
     if listing.stories.is_empty() {
         return Err(StoryRefusal::NoStories {
             source_file: source.path,
@@ -260,28 +262,11 @@ fn check_template(
 ) -> Result<(), Error> {
     let template = Template::load(&context.repo.top, settings.prompt.as_deref())?;
     for story in listing.stories.iter().filter(|story| !story.done).take(1) {
+        let texts = Texts::default();
+        let branch = settings.strategy.branch(change, &context.head);
         let inputs = prompt::Inputs {
-            work: prompt::Work {
-                change: change.as_str(),
-                story,
-                source: &source.path,
-                gates: &settings.verify,
-            },
-            branch: &settings.strategy.branch(change, &context.head),
-            strategy: settings.strategy.name(),
-            preamble: &listing.preamble,
-            adapter: source.adapter.name(),
-            mark: settings.mark.name(),
-            attempt: 1,
-            reason: None,
-            checkpoint: "HEAD",
-            last_attempt: None,
-            last_log: None,
-            context: &[],
-            learnings: "",
-            learnings_file: "",
-            held_tests: &settings.tests.pathspecs,
-            may_continue: true,
+            branch: &branch,
+            ..texts.inputs((change, source, listing, story), settings)
         };
         prompt::check(&template, &inputs)?;
     }

@@ -49,7 +49,7 @@ pub async fn resume<'o>(
         .map(|commit| commit.oid.clone())
         .ok_or_else(|| nothing_to_resume(change))?;
     let wanted = wanted(&options.settings, change, &context.below_top);
-    let source = stories::resolve(&repo.top, change.as_str(), &wanted)?;
+    let source = stories::resolve_typed(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
     let completed: Vec<Completed> = history
         .iter()

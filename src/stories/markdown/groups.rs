@@ -57,7 +57,7 @@ pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Head
 /// Returns the level of the headings that make stories; none when each item makes one.
 fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     let topmost = match grouping {
-        Grouping::Item => return None,
+        Grouping::Item | Grouping::Whole => return None,
         Grouping::Auto => 2,
         Grouping::Group => 1,
     };

@@ -35,6 +35,7 @@ mod locks;
 mod marking;
 mod names;
 mod narration;
+mod one_story;
 mod other_file_system;
 mod other_repositories;
 mod others;
