@@ -135,6 +135,8 @@ pub enum Further {
     Continue,
     /// It promised that the story is complete, and no file but the story list differs from the checkpoint.
     Unchanged,
+    /// It promised that the story is complete, and words of its message or its ticks speak against that.
+    Doubtful,
     /// It ended without a promise, and left work.
     Unsaid,
 }
@@ -150,6 +152,11 @@ impl Further {
             Self::Continue => "the agent asked for another process",
             Self::Unchanged => {
                 "the agent promised, but git sees no change outside the story list; another process is asked"
+            }
+            Self::Doubtful => {
+                return format!(
+                    "the agent promised, and this speaks against it; another process is asked: {left}"
+                );
             }
             Self::Unsaid => "the agent ended without a promise; another process is asked",
         };

@@ -27,12 +27,12 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
         left,
     } = begins;
     let files = first_of(files);
+    let said = quotation(&beginning(left, MAX_LEFT));
     let text = match why {
         Further::Continue => {
-            let left = quotation(&beginning(left, MAX_LEFT));
             format!(
                 "## This attempt continues\n\nAn earlier process of this attempt did a part of the story. Its work is in the work \
-                 tree\n(`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nIt said that this is left:\n\n{left}\n\nContinue from there, and \
+                 tree\n(`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nIt said that this is left:\n\n{said}\n\nContinue from there, and \
                  finish as described above.\n"
             )
         }
@@ -41,6 +41,11 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
              that shows it,\nand finish as described above. Otherwise do it now. Run nothing again that acts outside of this \
              repository.\n"
             .to_owned(),
+        Further::Doubtful => format!(
+            "## Asked once more\n\nAn earlier process of this attempt said that the story is complete. Its work is in the work tree\n\
+             (`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nThis speaks against it:\n\n{said}\n\nCheck whether \
+             the story is complete, do what is missing, and finish as described above.\n"
+        ),
         Further::Unsaid => format!(
             "## Asked once more\n\nAn earlier process of this attempt ended without saying whether the story is done. Its work is in \
              the work\ntree (`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nCheck it, complete it, and finish \

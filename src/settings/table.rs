@@ -123,7 +123,7 @@ settings! {
     "ralph.newTests" => tests.new;
         "apart", "if an attempt adds tests: apart (the gates must also pass without them), allow or refuse";
     "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Confirm;
-        "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once), warn (complete; three in a row stop the loop), fail or accept";
+        "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once, also about a doubtful promise), warn (complete; three in a row stop the loop), fail or accept";
     "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;
         "retry", "if an attempt ends without the promise: retry (it failed), ask (another process is asked once about what it left), or gates (asked, and then gates and the reviewer decide)";
     "ralph.continue" => continuations: Option<u32> = None;

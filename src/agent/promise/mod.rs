@@ -19,6 +19,7 @@
 //!
 //! This module must not know which agent speaks, nor what a promise leads to.
 
+mod doubt;
 mod learned;
 mod line;
 mod plain;
@@ -31,6 +32,7 @@ mod tests;
 mod thoughts;
 mod unchanged;
 
+pub use doubt::doubt;
 pub use sentence::{may_be_blocked, promises_in_sentence};
 pub use tag::{Nonce, Promise, Tag};
 pub use unchanged::says_unchanged;

@@ -296,7 +296,7 @@ fn is_decoration(char: char) -> bool {
 }
 
 /// Returns true for a blank line, the fence of code, and a line of nothing but decoration.
-fn is_bare(line: &str) -> bool {
+pub(super) fn is_bare(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '\t', '>', '│', '┃']);
     line.starts_with("```") || line.starts_with("~~~") || line.chars().all(is_decoration)
 }

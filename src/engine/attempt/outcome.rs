@@ -5,8 +5,8 @@ use std::fs::File;
 use jiff::Timestamp;
 
 use super::verdict::Judgement;
-use crate::agent::decode::{Report, sum};
-use crate::agent::promise::{Heard, may_be_blocked, promises_in_sentence, says_unchanged};
+use crate::agent::decode::{Format, Report, sum};
+use crate::agent::promise::{Heard, doubt, may_be_blocked, promises_in_sentence, says_unchanged};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
 use crate::events::Stretch;
@@ -71,6 +71,12 @@ impl Outcome {
         let is_said =
             |report: &Report| report.heard == Heard::InSentence && promises_in_sentence(&report.message.text);
         self.report.as_ref().is_some_and(is_said)
+    }
+
+    /// Returns the line of the agent's message that makes its promise doubtful.
+    pub fn doubt(&self) -> Option<&str> {
+        let report = self.report.as_ref()?;
+        doubt(&report.message.text, report.format == Format::Text)
     }
 
     /// Returns whether the agent said what shows that the story was done before.

@@ -33,6 +33,8 @@ pub(crate) struct Said {
     pub is_unsaid: bool,
     /// True if its promise stood inside a sentence that leaves no doubt.
     pub in_sentence: bool,
+    /// True if its promise is doubtful.
+    pub is_doubtful: bool,
     /// What explains that it changed no file, if it is known.
     pub why_unchanged: Option<WhyUnchanged>,
 }
@@ -91,6 +93,7 @@ impl Rounds {
     pub fn after(&mut self, judgement: Judgement, left: Left, said: Said) -> Next {
         match judgement.verdict {
             Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
+            Verdict::Complete if self.doubts(said) && left.differs => self.ask(Further::Doubtful, judgement),
             Verdict::Complete if self.confirms(said) && !left.differs => {
                 let also = match self.asked {
                     _ if said.why_unchanged.is_some() => Some(Basis::UnchangedSaid),
@@ -121,6 +124,11 @@ impl Rounds {
     /// Returns whether a promise without a changed file is asked about.
     fn confirms(&self, said: Said) -> bool {
         self.empty_story == EmptyStory::Confirm && said.why_unchanged != Some(WhyUnchanged::Denied)
+    }
+
+    /// Returns whether a doubtful promise is still to be asked about.
+    pub fn doubts(&self, said: Said) -> bool {
+        self.confirms(said) && said.is_doubtful && self.asked.is_none()
     }
 
     /// Returns whether work without a promise is still to be asked about.
@@ -174,12 +182,13 @@ mod tests {
         Done(Left),
         DoneBefore,
         Denied,
+        Doubtful(Left),
         More(Left),
         Silent(Left),
         InSentence(Left),
         Failed,
     }
-    use End::{Denied, Done, DoneBefore, Failed, InSentence, More, Silent};
+    use End::{Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent};
 
     /// Returns what follows each of these rounds, in short: `c`, `u` and `s` for a round that continues, or is asked because
     /// nothing was changed or said; then the verdict, what else speaks for it, and its reason.
@@ -188,7 +197,7 @@ mod tests {
         let mut course = String::new();
         for end in ends {
             let (judgement, left) = match *end {
-                Done(left) => (Judgement::complete(), left),
+                Done(left) | Doubtful(left) => (Judgement::complete(), left),
                 DoneBefore | Denied => (Judgement::complete(), NOTHING),
                 More(left) => {
                     let judgement = Judgement {
@@ -203,6 +212,7 @@ mod tests {
             let said = Said {
                 is_unsaid: matches!(end, Silent(_) | InSentence(_)),
                 in_sentence: matches!(end, InSentence(_)),
+                is_doubtful: matches!(end, Doubtful(_)),
                 why_unchanged: match end {
                     DoneBefore => Some(WhyUnchanged::DoneBefore),
                     Denied => Some(WhyUnchanged::Denied),
@@ -219,6 +229,7 @@ mod tests {
                 Next::Round(why, _) => course.push(match why {
                     Further::Continue => 'c',
                     Further::Unchanged => 'u',
+                    Further::Doubtful => 'd',
                     Further::Unsaid => 's',
                 }),
                 Next::Judge(judged) => {
@@ -267,6 +278,11 @@ mod tests {
             (&plain, &[Denied], "complete"),
             (&plain, &[Done(NOTHING), Denied], "u complete"),
             (&plain, &[Done(NOTHING), DoneBefore], "u complete, unchanged-said"),
+            (&plain, &[Doubtful(WORK), Done(EARLIER)], "d complete"),
+            (&plain, &[Doubtful(WORK), Doubtful(WORK)], "d complete"),
+            (&plain, &[Doubtful(NOTHING), Done(WORK)], "u complete"),
+            (&plain, &[Doubtful(WORK), Failed], "d failed, no"),
+            (&plain, &[Done(NOTHING), Doubtful(WORK)], "u complete"),
             (&plain, &[Silent(WORK)], "no signal"),
             (&plain, &[More(WORK), Done(EARLIER)], "c complete"),
             (
@@ -281,6 +297,7 @@ mod tests {
             ),
             (&plain, &[More(WORK); 5], "cccc failed, not done in 5 rounds: x"),
             (&literal, &[Done(NOTHING)], "complete"),
+            (&literal, &[Doubtful(WORK)], "complete"),
             (&literal, &[More(WORK)], "no signal"),
             (&ask, &[Silent(WORK), Done(EARLIER)], "s complete"),
             (&ask, &[Silent(WORK), Silent(WORK)], "s no signal"),

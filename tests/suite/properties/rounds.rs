@@ -430,3 +430,59 @@ fn status_says_that_a_later_round_waits() {
     running.end().exits(130);
     sandbox.is_at_checkpoint();
 }
+
+#[test]
+fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_once() {
+    let list = "openspec/changes/add-login/tasks.md";
+    for (first, doubt) in [
+        (
+            "echo 'Die Geschichte ist noch nicht fertig.'",
+            "> Die Geschichte ist noch nicht fertig.",
+        ),
+        ("echo '- [ ] the second box'", "> - [ ] the second box"),
+        (
+            &*format!("sed -i '0,/- \\[ \\]/s//- [x]/' {list}"),
+            "> it ticked 1 of the boxes of the story, and left 2 open",
+        ),
+    ] {
+        let sandbox = confirming();
+        let text = sandbox
+            .read(list)
+            .replacen("- [ ] 1.1", "- [ ] 1.0 First\n- [ ] 1.1", 1);
+        sandbox.write(list, &text);
+        let agent = rounds(
+            &sandbox,
+            &[
+                &format!("echo x >made; {first}; {DONE}"),
+                &format!("echo y >>made; {DONE}"),
+            ],
+        );
+        sandbox
+            .step("next", &agent)
+            .exits(0)
+            .says("round 2: the agent promised, and this speaks against it; another process is asked: ");
+        let prompt = sandbox.noted("prompt.2");
+        assert!(
+            prompt.contains(doubt) && prompt.contains("- made (+1 -0)"),
+            "{prompt}"
+        );
+        let last = last(&sandbox);
+        assert_eq!(
+            (&last["rounds"], &last["rests_on"]),
+            (&2.into(), &serde_json::json!(["promise"]))
+        );
+        assert_eq!(sandbox.read("made"), "x\ny\n");
+    }
+    // An agent that says no more than that it is done is not asked.
+    let sandbox = confirming();
+    sandbox
+        .step(
+            "next",
+            &rounds(
+                &sandbox,
+                &[&format!("echo x >made; echo 'All tests pass.'; {DONE}")],
+            ),
+        )
+        .exits(0);
+    assert!(last(&sandbox).get("rounds").is_none());
+}

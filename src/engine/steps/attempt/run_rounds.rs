@@ -74,7 +74,8 @@ pub(super) async fn run(
         outcome.is_closed = is_closed;
         outcome.left.clone_from(&all_left);
         earlier.add(&used);
-        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, &mut work).await {
+        let doubt = doubt(open, begun, &outcome);
+        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, doubt, &mut work).await {
             Next::Round(why, judgement) => (Some(why), judgement),
             Next::Judge(judgement) => (None, judgement),
         };
@@ -133,11 +134,18 @@ struct Work {
 
 /// Decides what follows a round, by what it left in the work tree if that matters. `work` is the work tree before the round, and
 /// becomes that after it. The story list does not count: what a round may not change in it is put back.
-async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, work: &mut Work) -> Next {
+async fn what_follows(
+    open: &Loop<'_>,
+    rounds: &mut Rounds,
+    outcome: &Outcome,
+    doubt: Option<String>,
+    work: &mut Work,
+) -> Next {
     let judgement = outcome.judgement.clone();
     let said = Said {
         is_unsaid: outcome.is_unsaid(),
         in_sentence: outcome.promises_in_sentence(),
+        is_doubtful: doubt.is_some(),
         why_unchanged: if outcome.denied().is_empty() {
             outcome.says_unchanged().then_some(WhyUnchanged::DoneBefore)
         } else {
@@ -148,7 +156,10 @@ async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, w
         return Next::Judge(judgement);
     }
     let (list, site) = (open.state.source().path.as_bytes(), open.site());
-    if judgement.verdict == Verdict::Complete && open.checkpoint().certainly_differs(site, list).await {
+    if judgement.verdict == Verdict::Complete
+        && !rounds.doubts(said)
+        && open.checkpoint().certainly_differs(site, list).await
+    {
         return Next::Judge(judgement);
     }
     // A work tree that cannot be read is an error of the attempt's conclusion.
@@ -170,7 +181,41 @@ async fn what_follows(open: &Loop<'_>, rounds: &mut Rounds, outcome: &Outcome, w
         files: beside_list.next().unwrap_or_default(),
     };
     let differs = !work.files.is_empty();
-    rounds.after(judgement, Left { changed, differs }, said)
+    match rounds.after(judgement, Left { changed, differs }, said) {
+        Next::Round(why @ (Further::Doubtful | Further::Unchanged), mut judgement) => {
+            judgement.left = doubt;
+            Next::Round(why, judgement)
+        }
+        next => next,
+    }
+}
+
+/// Returns what makes a promise doubtful: a line of the message, or that the agent ticked some boxes of its story only.
+fn doubt(open: &Loop<'_>, begun: &Begun, outcome: &Outcome) -> Option<String> {
+    if let Some(line) = outcome.doubt() {
+        return Some(line.trim().to_owned());
+    }
+    let listing = open.state.source().list_in_file(&open.context.repo.top).ok()?;
+    let story = listing.stories.iter().find(|story| story.id == begun.story.id)?;
+    let was_open = |text: &str| {
+        begun
+            .story
+            .tasks
+            .iter()
+            .any(|task| task.text == text && !task.done)
+    };
+    let ticked = story
+        .tasks
+        .iter()
+        .filter(|task| task.done && was_open(&task.text))
+        .count();
+    let open = story
+        .tasks
+        .iter()
+        .filter(|task| !task.done && !task.optional)
+        .count();
+    (ticked > 0 && open > 0)
+        .then(|| format!("it ticked {ticked} of the boxes of the story, and left {open} open"))
 }
 
 /// Returns the judgement that ends an attempt although another round would follow.
