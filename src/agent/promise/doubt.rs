@@ -10,10 +10,10 @@ const LINES: usize = 12;
 /// The completion after which nothing is to be said.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
-/// How a line of an open box begins, without the marker of its item.
+/// The beginnings of a line with an open box, without the marker of its item.
 const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐"];
 
-/// How a line begins with which programs or habits end a message.
+/// The beginnings of lines with which programs or habits end a message.
 const FOOTERS: &[&str] = &[
     "co-authored-by",
     "generated with",

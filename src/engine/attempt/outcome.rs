@@ -33,7 +33,8 @@ pub(crate) struct Outcome {
     pub review: Option<Spent>,
     /// Number of the processes of the agent.
     pub rounds: u32,
-    /// True if a round without a promise did not leave open whether the story is done: it said that it was not, for instance.
+    /// True if a round before the last one said something about its story, or boxes of it stayed open beside some that the
+    /// attempt ticked: silence is then no consent, whatever gates say.
     pub is_closed: bool,
     /// The work that was left after a round, in the words of each that said so.
     pub left: Vec<String>,

@@ -10,6 +10,9 @@ use crate::state::Verdict;
 /// The most rounds that continue an attempt, where `ralph.continue` is not set.
 const CONTINUATIONS: u32 = 4;
 
+/// The reason of an attempt that promises in the end, and has left nothing.
+const UNCHANGED: &str = "the agent promised, but git sees no change outside the story list";
+
 /// The rounds of an attempt so far.
 pub(crate) struct Rounds {
     /// The most rounds that continue.
@@ -35,11 +38,11 @@ pub(crate) struct Said {
     pub in_sentence: bool,
     /// True if its promise is doubtful.
     pub is_doubtful: bool,
-    /// What explains that it changed no file, if it is known.
+    /// The explanation why it changed no file, if it is known.
     pub why_unchanged: Option<WhyUnchanged>,
 }
 
-/// What explains a promise without a changed file.
+/// The explanation of a promise without a changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhyUnchanged {
     /// The agent said what shows that the story was done before.
@@ -95,13 +98,17 @@ impl Rounds {
             Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
             Verdict::Complete if self.doubts(said) && left.differs => self.ask(Further::Doubtful, judgement),
             Verdict::Complete if self.confirms(said) && !left.differs => {
-                let also = match self.asked {
-                    _ if said.why_unchanged.is_some() => Some(Basis::UnchangedSaid),
-                    Some(Further::Unchanged) => Some(Basis::Confirmed),
+                let basis = match self.asked {
+                    _ if said.why_unchanged.is_some() => Basis::UnchangedSaid,
+                    Some(Further::Unchanged) => Basis::Confirmed,
                     None => return self.ask(Further::Unchanged, judgement),
-                    Some(_) => None,
+                    // It was asked for another reason, and took its work back.
+                    Some(_) => return Next::Judge(Judgement::new(Verdict::Failed, UNCHANGED)),
                 };
-                Next::Judge(Judgement { also, ..judgement })
+                Next::Judge(Judgement {
+                    also: Some(basis),
+                    ..judgement
+                })
             }
             Verdict::NoSignal if self.asks(said) && left.differs => {
                 self.is_in_sentence = said.in_sentence && self.has_gates;
@@ -190,8 +197,8 @@ mod tests {
     }
     use End::{Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent};
 
-    /// Returns what follows each of these rounds, in short: `c`, `u` and `s` for a round that continues, or is asked because
-    /// nothing was changed or said; then the verdict, what else speaks for it, and its reason.
+    /// Returns what follows each of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked because
+    /// nothing was changed, its promise is doubtful, or nothing was said; then the verdict, what else speaks for it, and its reason.
     fn course(settings: &Settings, ends: &[End]) -> String {
         let mut rounds = Rounds::of(settings);
         let mut course = String::new();
@@ -282,6 +289,11 @@ mod tests {
             (&plain, &[Doubtful(WORK), Doubtful(WORK)], "d complete"),
             (&plain, &[Doubtful(NOTHING), Done(WORK)], "u complete"),
             (&plain, &[Doubtful(WORK), Failed], "d failed, no"),
+            (
+                &plain,
+                &[Doubtful(WORK), Done(NOTHING)],
+                "d failed, the agent promised, but git sees no change outside the story list",
+            ),
             (&plain, &[Done(NOTHING), Doubtful(WORK)], "u complete"),
             (&plain, &[Silent(WORK)], "no signal"),
             (&plain, &[More(WORK), Done(EARLIER)], "c complete"),
@@ -302,7 +314,12 @@ mod tests {
             (&ask, &[Silent(WORK), Done(EARLIER)], "s complete"),
             (&ask, &[Silent(WORK), Silent(WORK)], "s no signal"),
             (&ask, &[Silent(NOTHING)], "no signal"),
-            (&ask, &[Silent(WORK), Done(NOTHING)], "s complete"),
+            (
+                &ask,
+                &[Silent(WORK), Done(NOTHING)],
+                "s failed, the agent promised, but git sees no change outside the story list",
+            ),
+            (&ask, &[Silent(WORK), DoneBefore], "s complete, unchanged-said"),
             (&ask, &[Done(NOTHING), Silent(WORK)], "u no signal"),
             (
                 &ask,

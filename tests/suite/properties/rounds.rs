@@ -486,3 +486,38 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
         .exits(0);
     assert!(last(&sandbox).get("rounds").is_none());
 }
+
+#[test]
+fn gates_judge_no_silence_after_a_round_that_said_something() {
+    let list = "openspec/changes/add-login/tasks.md";
+    for first in [
+        "echo x >made; echo '<promise>CONTINUE: validation</promise>'",
+        "echo x >made; echo '- [ ] validation'; echo '<promise>COMPLETE</promise>'",
+        DONE,
+        &format!("echo x >made; sed -i '0,/- \\[ \\]/s//- [x]/' {list}"),
+    ] {
+        let sandbox = confirming();
+        let text = sandbox.read(list);
+        sandbox.write(list, &text.replacen("- [ ] 1.1", "- [ ] 1.0 First\n- [ ] 1.1", 1));
+        sandbox.configure("ralph.noSignal", "gates");
+        sandbox.configure("ralph.verify", "true");
+        let agent = rounds(&sandbox, &[first, "echo y >made; echo Bye."]);
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "no_signal", "{first}");
+    }
+}
+
+#[test]
+fn a_round_that_takes_the_work_back_completes_nothing() {
+    let doubtful = format!("echo x >made; echo '- [ ] tests'; {DONE}");
+    for (setting, first) in [("retry", &*doubtful), ("ask", "echo x >made")] {
+        let sandbox = confirming();
+        sandbox.configure("ralph.noSignal", setting);
+        let agent = rounds(&sandbox, &[first, &format!("rm made; {DONE}")]);
+        sandbox
+            .step("next", &agent)
+            .exits(3)
+            .says("the agent promised, but git sees no change outside the story list");
+        assert_eq!(last(&sandbox)["verdict"], "failed");
+    }
+}

@@ -69,12 +69,10 @@ pub(super) async fn run(
             report.add(&earlier);
         }
         outcome.rounds = number;
-        // A round that was silent, and not left open, is not judged by its successor's silence.
-        is_closed |= outcome.is_unsaid() && outcome.judgement.left.is_none() && !outcome.is_left_open();
-        outcome.is_closed = is_closed;
         outcome.left.clone_from(&all_left);
         earlier.add(&used);
         let doubt = doubt(open, begun, &outcome);
+        outcome.is_closed = is_closed || doubt.is_some();
         let (why, judgement) = match what_follows(open, &mut rounds, &outcome, doubt, &mut work).await {
             Next::Round(why, judgement) => (Some(why), judgement),
             Next::Judge(judgement) => (None, judgement),
@@ -104,6 +102,8 @@ pub(super) async fn run(
                 duration: seconds_between(since, outcome.ended),
                 cost_usd: used.cost_usd,
             });
+            // What a round said is not taken back by the silence of the next one.
+            is_closed |= !outcome.is_left_open();
             number += 1;
             all_left.extend(outcome.judgement.left.clone());
             prepare(open, begun).await?;
