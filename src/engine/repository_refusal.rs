@@ -74,6 +74,16 @@ pub enum RepositoryRefusal {
         paths: Vec<String>,
     }
         => Person, "move them elsewhere, then run the same command again";
+    /// An attempt began at an earlier checkpoint, and its files have changed in later ones.
+    #[error("attempt {attempt} changed files that have changed in a checkpoint since:{}\nnothing was changed", lines(paths))]
+    ChangedSince {
+        attempt: String,
+        paths: Vec<String>,
+        /// The tree that the attempt began with, and that which it left.
+        from: String,
+        to: String,
+    }
+        => Person, "to apply it yourself: git diff --binary {from} {to} | git apply --3way", from, to;
 }
 }
 

@@ -56,6 +56,10 @@ pub enum StoryRefusal {
     #[error("story {0} is not skipped")]
     NotSkipped(String)
         => "git ralph stories";
+    /// The work of an attempt at such a story would be taken for the next story.
+    #[error("story {story} is skipped or put off, so that its work would count as that of the next story")]
+    LeftOut { change: String, story: String }
+        => |change, story| hint(format!("git ralph skip --undo {} {}", typed(change), typed(story)));
     #[error("story {0} is already complete")]
     AlreadyComplete(String)
         => "git ralph stories";

@@ -4,9 +4,11 @@ use crate::engine::Loop;
 use crate::engine::numbers::kept_attempt;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::error::Error;
-use crate::names::ref_component;
+use crate::git::StagedEntry;
+use crate::names::{Oid, ref_component};
 use crate::paths::shown;
 use crate::state::{Intent, RestorePlan};
 
@@ -14,8 +16,8 @@ use crate::state::{Intent, RestorePlan};
 /// and HEAD stay at the checkpoint. Returns the attempt's number.
 ///
 /// # Errors
-/// If there is no such attempt, the work tree is not at the checkpoint, or a file is in the way; nothing is changed
-/// then.
+/// If there is no such attempt, its story is skipped or put off, the work tree is not at the checkpoint, a file is in the way,
+/// or a file of the attempt has changed in a checkpoint since; nothing is changed then.
 pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<u32, Error> {
     open.require_live()?;
     let position = open.position().await?;
@@ -31,8 +33,15 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     if !open.is_at_checkpoint().await? {
         return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());
     }
+    if open.state.progress().skipped.iter().any(|id| id == story) {
+        return Err(StoryRefusal::LeftOut {
+            change: open.change().to_string(),
+            story: story.to_owned(),
+        }
+        .into());
+    }
+    let tree = on_checkpoint(open, &kept, &format!("{story}@{attempt}")).await?;
     let repo = &open.context.repo;
-    let tree = repo.git.tree_of(&kept).await?;
     let changes = repo.git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
     let in_the_way = repo.in_the_way(&changes)?;
     if !in_the_way.is_empty() {
@@ -50,4 +59,61 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
     };
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
     Ok(attempt)
+}
+
+/// Returns the tree of an attempt. One that began at an earlier checkpoint has its changes put on top of the present one,
+/// whose story list stays.
+async fn on_checkpoint(open: &Loop<'_>, kept: &Oid, attempt: &str) -> Result<Oid, Error> {
+    let (repo, state) = (&open.context.repo, &open.state);
+    let git = &repo.git;
+    let tree = git.tree_of(kept).await?;
+    let base = git.merge_base(kept, state.checkpoint()).await?;
+    let Some(base) = base.filter(|base| base != state.checkpoint()) else {
+        return Ok(tree);
+    };
+    let base = git.tree_of(&base).await?;
+    let mut theirs = git.changes_among(&base, &tree, &[]).await?;
+    let ours = git.changes_among(&base, state.checkpoint_tree(), &[]).await?;
+    let list = state.source().path.as_bytes();
+    let is_same = |one: &Option<StagedEntry>, other: &Option<StagedEntry>| {
+        let content = |entry: &StagedEntry| (entry.mode.clone(), entry.oid.clone());
+        one.as_ref().map(content) == other.as_ref().map(content)
+    };
+    theirs.retain(|their| {
+        let is_there = ours
+            .iter()
+            .any(|our| our.path == their.path && is_same(&our.is, &their.is));
+        their.path != list && !is_there
+    });
+    let is_below =
+        |path: &[u8], dir: &[u8]| path.strip_prefix(dir).is_some_and(|rest| rest.starts_with(b"/"));
+    let meets = |path: &[u8]| {
+        let mut ours = ours.iter().map(|our| our.path.as_slice());
+        ours.any(|our| our == path || is_below(our, path) || is_below(path, our))
+    };
+    let paths: Vec<String> = theirs
+        .iter()
+        .filter(|their| meets(&their.path))
+        .map(|their| shown(&their.path))
+        .collect();
+    if !paths.is_empty() {
+        return Err(RepositoryRefusal::ChangedSince {
+            attempt: attempt.to_owned(),
+            paths,
+            from: base.short().to_owned(),
+            to: tree.short().to_owned(),
+        }
+        .into());
+    }
+    let (mut entries, mut gone) = (Vec::new(), Vec::new());
+    for their in theirs {
+        match their.is {
+            Some(entry) => entries.push(entry),
+            None => gone.push(their.path),
+        }
+    }
+    let scratch = open.site().file("restore.index");
+    Ok(repo
+        .tree_with(&scratch, state.checkpoint_tree(), &entries, &gone)
+        .await?)
 }

@@ -126,6 +126,12 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             of: "attempt 2@1".to_owned(),
             paths: words(&["a.txt"]),
         },
+        RepositoryRefusal::ChangedSince {
+            attempt: "2@1".to_owned(),
+            paths: words(&["a.txt"]),
+            from: "1a2b3c4d5e".to_owned(),
+            to: "2b3c4d5e6f".to_owned(),
+        },
     ]
 }
 
@@ -366,6 +372,10 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
         },
         StoryRefusal::NothingSkipped,
         StoryRefusal::NotSkipped(story()),
+        StoryRefusal::LeftOut {
+            change: change(),
+            story: story(),
+        },
         StoryRefusal::AlreadyComplete(story()),
         StoryRefusal::Blocked(words(&["2 waits for 3", "3 waits for 2"])),
     ];

@@ -73,3 +73,86 @@ fn files_come_back_where_directories_and_links_were() {
         .says("src/deep");
     assert_eq!(sandbox.print(), print);
 }
+
+#[test]
+fn work_of_an_earlier_checkpoint_is_put_on_top_of_the_present_one() {
+    for strategy in ["branch", "stash"] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.strategy", strategy);
+        sandbox.configure("ralph.maxRetries", "0");
+        let agent = sandbox.agent("echo x >x$RALPH_STORY; test $RALPH_STORY = 1 && failed no || complete");
+        let run = [
+            "run",
+            "add-login",
+            "--on-failure",
+            "later",
+            "--max-attempts",
+            "2",
+            "--",
+            &agent,
+        ];
+        sandbox.ralph(&run).exits(6);
+        let print = sandbox.print();
+        // The work would become the checkpoint of story 3.
+        sandbox
+            .ralph(&["restore", "1@1"])
+            .exits(1)
+            .says("story 1 is skipped or put off")
+            .says("hint: git ralph skip --undo add-login 1");
+        assert_eq!(sandbox.print(), print, "{strategy}");
+        sandbox.ralph(&["skip", "--undo", "add-login", "1"]).exits(0);
+        let list = sandbox.read("openspec/changes/add-login/tasks.md");
+        sandbox.ralph(&["restore", "1@1"]).exits(0);
+        assert_eq!(sandbox.read("openspec/changes/add-login/tasks.md"), list);
+        assert_eq!(
+            (sandbox.read("x1"), sandbox.read("x2")),
+            ("x\n".to_owned(), "x\n".to_owned())
+        );
+        sandbox.ralph(&["complete"]).exits(0);
+        assert_eq!(
+            (sandbox.read("x1"), sandbox.read("x2")),
+            ("x\n".to_owned(), "x\n".to_owned())
+        );
+        let status = sandbox.status();
+        assert_eq!(
+            (&status["stories_done"], &status["current"]["id"]),
+            (&2.into(), &"3".into()),
+            "{strategy}"
+        );
+    }
+}
+
+#[test]
+fn work_on_a_file_that_a_later_checkpoint_changed_is_not_restored() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxRetries", "0");
+    let agent = sandbox.agent("echo $RALPH_STORY >same; test $RALPH_STORY = 1 && failed no || complete");
+    let run = [
+        "run",
+        "add-login",
+        "--on-failure",
+        "later",
+        "--max-attempts",
+        "2",
+        "--",
+        &agent,
+    ];
+    sandbox.ralph(&run).exits(6);
+    sandbox.ralph(&["skip", "--undo", "add-login", "1"]).exits(0);
+    let print = sandbox.print();
+    let output = sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(7)
+        .says("changed in a checkpoint since")
+        .says("  same");
+    assert_eq!(sandbox.print(), print);
+    // The command of the hint can be typed.
+    let hint = output
+        .stderr
+        .split("to apply it yourself: ")
+        .nth(1)
+        .unwrap()
+        .trim();
+    let applied = sandbox.cmd("sh").args(["-c", hint]).run();
+    assert!(applied.stderr.contains("same"), "{}", applied.stderr);
+}
