@@ -5,15 +5,16 @@ use super::setup::context;
 use crate::cli::complete::{changes_and_loops, stories as story_ids};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::stories::{first_story, listing_of, story_called, story_in, story_to_do};
-use crate::engine::story_source::wanted;
+use crate::engine::stories::{
+    first_story, list_of_new_loop, listing_of, story_called, story_in, story_to_do,
+};
 use crate::engine::unmarked_stories::refuse_unmarked;
 use crate::engine::{self, Context, first_prompt, note_prompted, prompt_text};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::prompt;
-use crate::stories::{self, SourceError, Story};
+use crate::stories::{SourceError, Story};
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
@@ -82,13 +83,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 async fn before(screen: Screen, context: &Context<'_>, change: Change, args: &Args) -> Result<Exit, Error> {
     ui::set_subject(&change);
     let settings = &context.configuration.settings;
-    let top = &context.repo.top;
-    let source = stories::resolve_typed(
-        top,
-        change.as_str(),
-        &wanted(settings, &change, &context.below_top),
-    )?;
-    let listing = source.list(top).await?;
+    let (source, listing) = list_of_new_loop(context, &change, settings, true).await?;
     let story = match &args.story {
         None => first_story(&change, &listing)?,
         Some(id) => story_in(&source, &listing, id)?,

@@ -5,14 +5,12 @@ use super::setup::{context, put_stories_in, resolve};
 use crate::cli;
 use crate::cli::complete::changes_and_loops;
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::stories::{listing_from_head, remember_text};
-use crate::engine::story_source::wanted;
+use crate::engine::stories::{list_of_new_loop, listing_from_head};
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::stories::Stories;
 use crate::names::{Change, named_after};
-use crate::stories;
 use crate::ui::{self, Narrator, Screen};
 use clap_complete::engine::ArgValueCandidates;
 
@@ -71,9 +69,6 @@ async fn as_start_would(
 ) -> Result<Stories, Error> {
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, context, from)?;
-    let wanted = wanted(&settings, change, &context.below_top);
-    let source = stories::resolve_typed(&context.repo.top, change.as_str(), &wanted)?;
-    let mut listing = source.list(&context.repo.top).await?;
-    remember_text(&source, &mut listing, &context.repo, change);
+    let (source, listing) = list_of_new_loop(context, change, &settings, false).await?;
     Ok(Stories::of(change, &source, listing, None))
 }

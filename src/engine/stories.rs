@@ -3,18 +3,19 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::Loop;
 use super::open_loop::advance;
 use super::position::{Position, branch_tip};
 use super::watch::{self, Who};
+use super::{Context, Loop};
 use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::git::{Head, Repo};
 use crate::names::{Change, typed};
-use crate::settings::Mark;
+use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
-use crate::stories::{Listing, Source, SourceError, Story, Warning, not_listed};
+use crate::stories::{Listing, Source, SourceError, Story, Warning, not_listed, resolve_typed};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,17 +139,50 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     listing
 }
 
-/// Takes the story of a text as done if the last loop of its change has completed it: no mark in the text says so.
-pub fn remember_text(source: &Source, listing: &mut Listing, repo: &Repo, change: &Change) {
-    if !source.is_whole() {
-        return;
+/// Reads the list with which a loop of this change would begin. A text that the last loop has completed is done, unless it is
+/// begun again: no mark in it says so.
+pub async fn list_of_new_loop(
+    context: &Context<'_>,
+    change: &Change,
+    settings: &Settings,
+    is_again: bool,
+) -> Result<(Source, Listing), Error> {
+    let top = &context.repo.top;
+    let wanted = wanted(settings, change, &context.below_top);
+    let source = resolve_typed(top, change.as_str(), &wanted)?;
+    let mut listing = source.list(top).await?;
+    if source.is_whole() && !is_again {
+        remember_text(context, change, &source, &mut listing).await?;
     }
-    let last = Store::new(&repo.common_dir, change).load().ok().flatten();
-    let finished = [Some(Ending::Cleanup), Some(Ending::Keep)];
-    let Some(last) = last.filter(|last| finished.contains(&last.here.closed)) else {
-        return;
+    Ok((source, listing))
+}
+
+/// Takes the story of a text as done if the last loop of its change has completed it, and the text is still the same.
+async fn remember_text(
+    context: &Context<'_>,
+    change: &Change,
+    source: &Source,
+    listing: &mut Listing,
+) -> Result<(), Error> {
+    let repo = &context.repo;
+    let last = Store::new(&repo.common_dir, change).load()?;
+    let is_finished = |last: &State| matches!(last.here.closed, Some(Ending::Cleanup | Ending::Keep));
+    let Some(last) = last.filter(is_finished) else {
+        return Ok(());
     };
-    let again = format!("git ralph start --restart {}", typed(change));
+    let was = repo
+        .git
+        .file_of(&last.common.checkpoint_tree, &source.path)
+        .await?;
+    if was.is_some_and(|was| source.bytes(&repo.top).is_ok_and(|is| is != was)) {
+        return Ok(());
+    }
+    let list = source.to_name(&repo.top, change.as_str());
+    let list: String = list
+        .iter()
+        .map(|list| format!(" --stories {}", typed(list)))
+        .collect();
+    let again = format!("git ralph start --restart {}{list}", typed(change));
     for story in &mut listing.stories {
         let is_it = |done: &Completed| done.id == story.id && done.title == story.title;
         if last.progress().completed.iter().any(is_it) {
@@ -159,6 +193,7 @@ pub fn remember_text(source: &Source, listing: &mut Listing, repo: &Repo, change
             });
         }
     }
+    Ok(())
 }
 
 /// Records a complete story if it is no longer listed, under its id or its title.

@@ -105,7 +105,8 @@ impl Status {
             Phase::Finished => {
                 let list = self.list_to_name.iter();
                 let list: String = list.map(|list| format!(" --stories {}", typed(list))).collect();
-                vec![does(&format!("start {change}{list}"), "to begin again")]
+                let restart = if self.is_text { " --restart" } else { "" };
+                vec![does(&format!("start{restart} {change}{list}"), "to begin again")]
             }
         }
     }

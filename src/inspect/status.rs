@@ -97,6 +97,9 @@ pub struct Status {
     /// The list that `start` does not find by the name of the change; none while the loop is open.
     #[serde(skip)]
     pub list_to_name: Option<String>,
+    /// True if the whole text of the list is one story.
+    #[serde(skip)]
+    pub is_text: bool,
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
@@ -405,6 +408,7 @@ impl Status {
             },
             problem,
             list_to_name: None,
+            is_text: state.source().is_whole(),
             way_back: None,
             is_closing: false,
             work_tree_is_gone: false,

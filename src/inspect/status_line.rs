@@ -58,8 +58,11 @@ pub fn of(state: &State) -> String {
     let mut words = format!("ralph: {}", state.change);
     if let Some(listed) = state.listed() {
         words.push_str(&format!(" {}/{}", listed.done, listed.total));
-        if !progress.skipped.is_empty() {
-            words.push_str(&format!(" ({} skipped)", progress.skipped.len()));
+        let (skipped, put_off) = progress.left_out();
+        for (ids, left_out) in [(skipped, "skipped"), (put_off, "put off")] {
+            if !ids.is_empty() {
+                words.push_str(&format!(" ({} {left_out})", ids.len()));
+            }
         }
     }
     let next = state.listed().and_then(|listed| listed.next.as_deref());

@@ -13,9 +13,9 @@ use crate::engine::context::ALL_REFS;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, nothing_left, remember_text, upcoming};
+use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::story_source::{take_commands, wanted};
+use crate::engine::story_source::take_commands;
 use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
 use crate::git::index::Entries;
@@ -25,7 +25,7 @@ use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
 use crate::settings::{BoxMode, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
-use crate::stories::{self, Listing, Source};
+use crate::stories::{Listing, Source};
 
 /// Options of `start` and `run` on the command line.
 #[derive(Clone, Debug, Default)]
@@ -187,13 +187,8 @@ async fn stories_to_do(
     change: &Change,
     options: &StartOptions,
 ) -> Result<(Source, Listing), Error> {
-    let (top, settings) = (&context.repo.top, &options.settings);
-    let wanted = wanted(settings, change, &context.below_top);
-    let source = stories::resolve_typed(top, change.as_str(), &wanted)?;
-    let mut listing = source.list(top).await?;
-    if !options.restart {
-        remember_text(&source, &mut listing, &context.repo, change);
-    }
+    let settings = &options.settings;
+    let (source, listing) = list_of_new_loop(context, change, settings, options.restart).await?;
     if listing.stories.is_empty() {
         return Err(StoryRefusal::NoStories {
             source_file: source.path,
@@ -202,7 +197,7 @@ async fn stories_to_do(
         .into());
     }
     if settings.mark == Mark::Auto && !source.is_by_command() {
-        source.target(top)?;
+        source.target(&context.repo.top)?;
     }
     match upcoming(&listing, &[]) {
         Upcoming::Story(_) => Ok((source, listing)),

@@ -5,8 +5,7 @@ use super::preflight::StartOptions;
 use super::start::begin;
 use crate::engine::own_work_tree::{make_again, prepare};
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, nothing_left, remember_text, upcoming};
-use crate::engine::story_source::wanted;
+use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::work_tree_removal::remove_new;
 use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
 use crate::error::Error;
@@ -14,7 +13,6 @@ use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::names::Change;
 use crate::state::{State, Store};
-use crate::stories;
 
 /// The result of `start`.
 pub struct Started<'o> {
@@ -98,12 +96,7 @@ async fn begin_in_own<'o>(
 
 /// Refuses a change without an open story before a work tree is made for it.
 async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
-    let wanted = wanted(&options.settings, change, &context.below_top);
-    let source = stories::resolve_typed(&context.repo.top, change.as_str(), &wanted)?;
-    let mut listing = source.list(&context.repo.top).await?;
-    if !options.restart {
-        remember_text(&source, &mut listing, &context.repo, change);
-    }
+    let (_, listing) = list_of_new_loop(context, change, &options.settings, options.restart).await?;
     if listing.stories.is_empty() || upcoming(&listing, &[]) != Upcoming::Nothing {
         return Ok(());
     }

@@ -39,10 +39,16 @@ fn a_text_without_boxes_is_done_once_and_can_be_done_again() {
     sandbox
         .ralph(&["stories", CHANGE, "--stories", "spec.md"])
         .exits(0)
-        .says("to do it again: git ralph start --restart add-login");
-    sandbox
-        .ralph(&["start", "--restart", CHANGE, "--stories", "spec.md"])
-        .exits(0);
+        .says("to do it again: git ralph start --restart add-login --stories 'spec.md#whole'");
+    let status = sandbox.ralph(&["status", CHANGE]).exits(0).stdout;
+    let again = "git ralph start --restart add-login --stories 'spec.md#whole'";
+    assert!(status.contains(again), "{status}");
+    // Another text under the same heading is not done.
+    sandbox.write("spec.md", &format!("{TEXT}\nThey remember it.\n"));
+    let stories = sandbox.ralph(&["stories", CHANGE, "--stories", "spec.md", "--json"]);
+    assert_eq!(stories.exits(0).json()["done"], 0);
+    sandbox.write("spec.md", TEXT);
+    sandbox.cmd("sh").args(["-c", again]).run().exits(0);
     assert_eq!(sandbox.status()["stories_done"], 0);
     sandbox.ralph(&["abort"]).exits(0);
     // What was aborted was not done.
