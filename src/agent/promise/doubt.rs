@@ -27,16 +27,28 @@ const FOOTERS: &[&str] = &[
     "usage",
     "time",
     "http",
+    "summary",
+    "let me know",
+    "all tests",
 ];
+
+/// The tags of what the prompt asks for besides the promise.
+const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>", "</unchanged>")];
+
+/// Words with which a line says that there is nothing of the kind.
+const NOTHING: &[&str] = &["nothing", "none", "no longer", "previously"];
 
 /// Phrases with which a message says that something is not done, in the languages that agents mostly answer in.
 const UNDONE: &str = include_str!("undone.txt");
 
 /// Returns the line of a message that makes its completion doubtful: a box that is open, words that say that something is
 /// not done, or anything after the promise. The end of an `output` may be words of another program.
-pub fn doubt(message: &str, output: bool) -> Option<&str> {
+pub fn doubt(message: &str, output: bool) -> Option<String> {
     let at = message.rfind(COMPLETION)?;
     let (before, after) = (message.get(..at)?, message.get(at + COMPLETION.len()..)?);
+    let after = BLOCKS
+        .iter()
+        .fold(after.to_owned(), |text, tags| without(&text, *tags));
     let mut is_code = false;
     let prose = before.lines().filter(|line| {
         let is_fence = line.trim_start().starts_with("```");
@@ -46,9 +58,17 @@ pub fn doubt(message: &str, output: bool) -> Option<&str> {
     let prose: Vec<&str> = prose.collect();
     let last = prose.get(prose.len().saturating_sub(LINES)..).unwrap_or_default();
     let said = last.iter().copied().find(|line| says_undone(line));
-    said.or_else(|| {
-        let mut after = after.lines().filter(|line| !is_bare(line));
-        after.find(|line| says_undone(line) || !output && !is_footer(line))
+    let mut after = after.lines().filter(|line| !is_bare(line));
+    let behind = || after.find(|line| says_undone(line) || !output && !is_footer(line));
+    said.or_else(behind).map(ToOwned::to_owned)
+}
+
+/// Returns a text without what stands between these tags.
+fn without(text: &str, (open, close): (&str, &str)) -> String {
+    let mut parts = text.split(open);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + part.split_once(close).map_or("", |(_, rest)| rest)
     })
 }
 
@@ -57,7 +77,9 @@ fn says_undone(line: &str) -> bool {
     let item = line.trim_start_matches(|char: char| {
         char.is_whitespace() || "-*+>.)".contains(char) || char.is_ascii_digit()
     });
-    OPEN_BOXES.iter().any(|open| item.starts_with(open)) || phrases().any(|phrase| line.contains(phrase))
+    let is_nothing = NOTHING.iter().any(|word| line.contains(word));
+    OPEN_BOXES.iter().any(|open| item.starts_with(open))
+        || !is_nothing && phrases().any(|phrase| line.contains(phrase))
 }
 
 fn phrases() -> impl Iterator<Item = &'static str> {
@@ -69,7 +91,8 @@ fn phrases() -> impl Iterator<Item = &'static str> {
 fn is_footer(line: &str) -> bool {
     let line = line.to_lowercase();
     let line = line.trim_start_matches(|char: char| !char.is_alphanumeric());
-    FOOTERS.iter().any(|footer| line.starts_with(footer))
+    let is_count = line.starts_with(|char: char| char.is_ascii_digit());
+    is_count || FOOTERS.iter().any(|footer| line.starts_with(footer))
 }
 
 #[cfg(test)]
@@ -106,7 +129,11 @@ mod tests {
             "ストーリーはまだ完了していません。",
             "아직 완료되지 않았습니다.",
         ] {
-            assert_eq!(doubt(&said(text), false), text.lines().last(), "{text}");
+            assert_eq!(
+                doubt(&said(text), false).as_deref(),
+                text.lines().last(),
+                "{text}"
+            );
             assert!(doubt(&said(text), true).is_some(), "{text}");
         }
     }
@@ -118,6 +145,9 @@ mod tests {
             "All tests pass. There were no failures.",
             "- [x] tests\n- [x] docs",
             "I could not find any other caller, so nothing else changes.",
+            "There is nothing left to do.",
+            "**Remaining work:** none",
+            "Previously the cache was not implemented; now it is.",
             "Added the page and its tests:\n\n```\n- [ ] an example\nnot yet\n```\nDone.",
             "Alle Tests laufen, keine Fehler.",
             "Tous les tests passent.",
@@ -144,12 +174,17 @@ mod tests {
             ("🤖 Generated with a tool", false),
             ("```", false),
             ("---", false),
+            ("<learning>The parser is not done by\nhand.</learning>", false),
+            ("<unchanged>form.html shows it</unchanged>", false),
+            ("Summary: all tests pass.", false),
+            ("12 passed in 0.3s", false),
+            ("Let me know if you'd like any changes!", false),
             ("I will add the second part tomorrow.", true),
             ("第二部分明天再做。", true),
         ] {
             let message = format!("{COMPLETION}\n{after}\n");
             assert_eq!(
-                doubt(&message, false),
+                doubt(&message, false).as_deref(),
                 Some(after).filter(|_| is_doubtful),
                 "{after}"
             );

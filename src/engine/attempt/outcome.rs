@@ -75,7 +75,7 @@ impl Outcome {
     }
 
     /// Returns the line of the agent's message that makes its promise doubtful.
-    pub fn doubt(&self) -> Option<&str> {
+    pub fn doubt(&self) -> Option<String> {
         let report = self.report.as_ref()?;
         doubt(&report.message.text, report.format == Format::Text)
     }
