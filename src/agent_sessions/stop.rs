@@ -276,10 +276,10 @@ async fn give_next(
 /// had changed.
 async fn repair_control_files(open: &Loop<'_>) -> Result<bool, Error> {
     let record = open.attempt_record();
-    if !record.repair_control_files(open).await? {
+    if !record.repair_control_files().await? {
         return Ok(false);
     }
-    record.repair_index(open).await?;
+    record.repair_index().await?;
     Ok(true)
 }
 

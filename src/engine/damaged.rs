@@ -25,14 +25,15 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         let _lock = store.lock()?;
         let repo = Repo::new(top, layout.clone(), state.checkpoint().as_str().len() / 2);
         let slot = store.slot();
+        let messages: RefCell<Vec<String>> = RefCell::default();
         let site = Site {
             repo: &repo,
             slot: &slot,
+            notices: &messages,
         };
         let (head, tip) = (state.loop_head(), state.tip_ref());
         let in_attempt = state.phase() == Phase::Running;
-        let messages: RefCell<Vec<String>> = RefCell::default();
-        let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt, &messages);
+        let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt);
         let repaired = repaired.await?;
         for message in messages.take() {
             observer.hear(News::Event(&Event::now(

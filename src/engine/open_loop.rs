@@ -122,6 +122,7 @@ impl<'o> Loop<'o> {
         Site {
             repo: &self.context.repo,
             slot: &self.slot,
+            notices: self,
         }
     }
 
@@ -223,7 +224,7 @@ impl<'o> Loop<'o> {
 
     /// Prevents git from running filters that were added to the configuration of a submodule since the loop began.
     pub(crate) async fn switch_off_foreign_filters(&self) -> Result<(), Error> {
-        let settings = self.site().switched_off_filters(self).await?;
+        let settings = self.site().switched_off_filters().await?;
         self.context.repo.git.change_settings(settings);
         Ok(())
     }
@@ -241,7 +242,7 @@ impl<'o> Loop<'o> {
     async fn read(&self, count: Count) -> Result<Reading, Error> {
         let checkpoint = self.checkpoint();
         let site = self.site();
-        Ok(checkpoint.read(site, count, self).await?)
+        Ok(checkpoint.read(site, count).await?)
     }
 
     /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.

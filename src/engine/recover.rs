@@ -111,7 +111,7 @@ async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     let (head, tip) = (state.loop_head(), state.tip_ref());
     let in_attempt = state.phase() == Phase::Running;
-    let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt, open);
+    let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt);
     if repaired.await? {
         open.context.head = open.context.repo.head().await?;
     }
@@ -142,6 +142,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     let site = Site {
         repo: &context.repo,
         slot: &slot,
+        notices: &(),
     };
     // A git of the attempt that was cut off is ended first.
     let waits = || (!state.is_running() || state.intent.is_some()) && site.is_locked(change);
@@ -218,7 +219,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
 async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), Error> {
     let mut record = open.attempt_record();
     record.checkpoint.has_own_inventory &= is_attempt;
-    if record.after_crash(open).await? {
+    if record.after_crash().await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks.replace(None);
     }
@@ -387,7 +388,7 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
         open.emit(What::AttemptEnded(Box::new(ended)));
     }
     let (site, state) = (open.site(), &open.state);
-    site.put_cut_off_list_back(state.source(), open)?;
+    site.put_cut_off_list_back(state.source())?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.end_running();

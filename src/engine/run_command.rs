@@ -58,7 +58,7 @@ pub(crate) async fn run_command(
     let ended = process::run(job, &log, &mut stop, &mut listener).await?;
     let tail = listener.tail;
     let site = open.site();
-    link.restore(site, open)?;
+    link.restore(site)?;
     open.view.drop_all();
     let cannot_be_run = match ended.ending {
         Ending::Exited(code) => NOT_RUN.contains(&code),

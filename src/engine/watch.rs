@@ -127,7 +127,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     let record = open.attempt_record();
     // New rules hide nothing of a tree that was judged.
     let known = judged.as_ref().unwrap_or(&record.checkpoint);
-    let changed = record.after_command(who.time(), &files, known, open).await;
+    let changed = record.after_command(who.time(), &files, known).await;
     if !matches!(changed, Ok(false)) {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks.replace(None);
@@ -179,7 +179,7 @@ async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) 
 async fn put_others_back(open: &Loop<'_>, changes: RefChanges, name: &str, who: &str) -> Result<(), Error> {
     let mut kept = Vec::new();
     let site = open.site();
-    let moves = changes.undo_users(site, &[], name, who, &mut kept, open);
+    let moves = changes.undo_users(site, &[], name, who, &mut kept);
     let moves = moves.await?;
     if moves.is_empty() {
         return Ok(());

@@ -21,6 +21,13 @@ pub trait Notices {
     fn tell(&self, message: String);
 }
 
+/// Where nothing is repaired, and nobody waits for a notice, it goes to the trace.
+impl Notices for () {
+    fn tell(&self, message: String) {
+        tracing::warn!("{message}");
+    }
+}
+
 impl Notices for RefCell<Vec<String>> {
     fn tell(&self, message: String) {
         self.borrow_mut().push(message);

@@ -7,7 +7,7 @@
 //!   Only `tree` uses the other one.
 //! - `records` keeps lists of paths in the slot; `trash` holds what git cannot store; nothing is deleted.
 //!
-//! All of it takes the repository, a slot and a receiver of notices. It knows neither the engine nor
+//! All of it takes a [`Site`]: the repository, a slot and a receiver of notices. It knows neither the engine nor
 //! the state of a loop.
 
 mod permissions;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::advice::hint;
 use crate::error::refusals::refusals;
+use crate::events::Notices;
 use crate::exit::Exit;
 use crate::fs::{Below, FileError, may_be_there};
 use crate::git::worktree::WorkTreeError;
@@ -33,12 +34,14 @@ pub(crate) use stages::{AttemptRecord, GitFiles, Held};
 pub(crate) use tree::{Savepoint, StoryList, put_unkept_away};
 
 /// A repository, and the slot of a loop in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     /// The repository.
     pub repo: &'a Repo,
     /// The slot, in the loop's own directory.
     pub slot: &'a Slot,
+    /// Takes what the user has to know of a repair.
+    pub notices: &'a dyn Notices,
 }
 
 impl<'a> Site<'a> {

@@ -18,7 +18,6 @@ use super::tree::{
     hidden_files, ignored_files, index_flags, inner_git_files, make_top, pipes, story_backup, submodules,
 };
 use super::{ProtectError, Site};
-use crate::events::Notices;
 use crate::git::Head;
 use crate::git::index::Entries;
 use crate::git::worktree::Reading;
@@ -110,38 +109,36 @@ impl AttemptRecord<'_> {
     }
 
     /// Restores HEAD, its branch and the loop's tip if git cannot read them.
-    async fn repair_own_position(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
+    async fn repair_own_position(&self) -> Result<bool, ProtectError> {
         let own = OwnPosition {
             head: &self.head,
             tip: &self.tip,
             checkpoint: &self.checkpoint.commit,
             in_attempt: true,
         };
-        own.repair(self.site, &self.control_trash(), notices).await
+        own.repair(self.site, &self.control_trash()).await
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
     /// index. Returns whether control files had changed: values read from them before may have been the attempt's. `held`
     /// is missing if another process took the record.
-    pub async fn after_attempt(
-        &self,
-        held: Option<&Held>,
-        notices: &dyn Notices,
-    ) -> Result<bool, ProtectError> {
-        access::take_back(self.site, notices);
-        make_top(self.site, notices)?;
-        let changed = self.repair_gits_files(held, notices).await?;
+    pub async fn after_attempt(&self, held: Option<&Held>) -> Result<bool, ProtectError> {
+        access::take_back(self.site);
+        make_top(self.site)?;
+        let changed = self.repair_gits_files(held).await?;
         let removed = self.repository().remove_stale_locks().await?;
         if changed {
-            self.repair_index(notices).await?;
+            self.repair_index().await?;
         } else {
-            damaged_index::replace(self.site, &self.checkpoint, notices).await?;
+            damaged_index::replace(self.site, &self.checkpoint).await?;
         }
         self.site.put_users_index_back().await?;
         if removed > 0 {
-            notices.tell("the attempt left locks in the repository; they are removed".to_owned());
+            self.site
+                .notices
+                .tell("the attempt left locks in the repository; they are removed".to_owned());
         }
-        linked_work_trees::tell_gone(self.site, notices)?;
+        linked_work_trees::tell_gone(self.site)?;
         Ok(changed)
     }
 
@@ -154,12 +151,12 @@ impl AttemptRecord<'_> {
 
     /// Repairs the repository after an attempt whose git-ralph died, so that git can run. Returns whether control files
     /// had changed.
-    pub async fn after_crash(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn after_crash(&self) -> Result<bool, ProtectError> {
         let site = self.site;
-        access::take_back(site, notices);
-        gits_pipes::clear(site, notices)?;
-        pipes::clear(site, self.checkpoint.since.into(), notices)?;
-        let changed = self.repair_gits_files(None, notices).await?;
+        access::take_back(site);
+        gits_pipes::clear(site)?;
+        pipes::clear(site, self.checkpoint.since.into())?;
+        let changed = self.repair_gits_files(None).await?;
         // The user's own work is no attempt of an agent.
         let by_agent = self.checkpoint.has_own_inventory;
         if by_agent {
@@ -167,28 +164,26 @@ impl AttemptRecord<'_> {
             submodules::forget_links(site)?;
         }
         self.repository().remove_stale_locks().await?;
-        damaged_index::replace(site, &self.checkpoint, notices).await?;
+        damaged_index::replace(site, &self.checkpoint).await?;
         if by_agent {
-            inner_git_files::tell_unproven(site, notices).await?;
+            inner_git_files::tell_unproven(site).await?;
         }
         site.put_users_index_back().await?;
         Ok(changed)
     }
 
     /// Reports the ignored files that an accepted attempt deleted. No process.
-    pub fn tell_deleted(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        ignored_files::tell_deleted(self.site, notices)
+    pub fn tell_deleted(&self) -> Result<(), ProtectError> {
+        ignored_files::tell_deleted(self.site)
     }
 
     /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
     /// to them must not influence its own verdict.
-    pub async fn repair_control_files(&self, notices: &dyn Notices) -> Result<bool, ProtectError> {
+    pub async fn repair_control_files(&self) -> Result<bool, ProtectError> {
         let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
         };
-        let changed = self
-            .put_files_back(&before, &self.checkpoint, ATTEMPT, notices)
-            .await?;
+        let changed = self.put_files_back(&before, &self.checkpoint, ATTEMPT).await?;
         ControlFiles::forget(self.site)?;
         Ok(changed)
     }
@@ -201,13 +196,12 @@ impl AttemptRecord<'_> {
         who: &str,
         before: &GitFiles,
         known: &Savepoint,
-        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let (site, trash) = (self.site, self.control_trash());
-        before.link.restore(site, notices)?;
-        let inner = before.inner.put_back(site, who, &trash, notices)?;
-        let changed = self.put_files_back(&before.control, known, who, notices).await?;
-        self.repository().remove_stale_locks_of(who, notices).await?;
+        before.link.restore(site)?;
+        let inner = before.inner.put_back(site, who, &trash)?;
+        let changed = self.put_files_back(&before.control, known, who).await?;
+        self.repository().remove_stale_locks_of(who).await?;
         InnerGitFiles::settle(site, inner).await?;
         ControlFiles::forget(site)?;
         Ok(changed)
@@ -220,37 +214,30 @@ impl AttemptRecord<'_> {
         before: &ControlFiles,
         known: &Savepoint,
         who: &str,
-        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
-        let differed = before
-            .put_back(self.site, who, &self.control_trash(), notices)
-            .await?;
-        self.repair_own_position(notices).await?;
+        let differed = before.put_back(self.site, who, &self.control_trash()).await?;
+        self.repair_own_position().await?;
         let changed = !differed.is_empty();
-        let rules = ControlFiles::settle(self.site, differed, notices).await?;
+        let rules = ControlFiles::settle(self.site, differed).await?;
         // What the rules hid stays out of every reading. Where another loop runs, they may be its own, and hide nothing.
         if self.is_alone
             && let Some(rules) = rules
         {
-            hidden_files::leave_out(self.site, known, &rules, notices).await?;
+            hidden_files::leave_out(self.site, known, &rules).await?;
         }
-        before.show_whole_history(self.site, who, notices).await?;
+        before.show_whole_history(self.site, who).await?;
         Ok(changed)
     }
 
     /// Restores git's own files, then HEAD and the loop's branch, before any git runs that reads the attempt's
     /// configuration; returns whether git's own files had changed. Without `held`, nothing that can run something is
     /// installed from the copy in the slot.
-    async fn repair_gits_files(
-        &self,
-        held: Option<&Held>,
-        notices: &dyn Notices,
-    ) -> Result<bool, ProtectError> {
+    async fn repair_gits_files(&self, held: Option<&Held>) -> Result<bool, ProtectError> {
         let (site, trash) = (self.site, self.control_trash());
         let copy;
         let (before, inner) = match held {
             Some(held) => {
-                let inner = held.tree.put_back(site, ATTEMPT, &trash, notices)?;
+                let inner = held.tree.put_back(site, ATTEMPT, &trash)?;
                 (Some(&held.control), Some(inner))
             }
             None => {
@@ -259,12 +246,10 @@ impl AttemptRecord<'_> {
             }
         };
         let Some(before) = before else {
-            self.repair_own_position(notices).await?;
+            self.repair_own_position().await?;
             return Ok(false);
         };
-        let changed = self
-            .put_files_back(before, &self.checkpoint, ATTEMPT, notices)
-            .await?;
+        let changed = self.put_files_back(before, &self.checkpoint, ATTEMPT).await?;
         if let Some(inner) = inner {
             InnerGitFiles::settle(site, inner).await?;
         }
@@ -274,9 +259,9 @@ impl AttemptRecord<'_> {
 
     /// Replaces the index if it is damaged, and brings back files that the attempt excluded by a sparse checkout of its
     /// own.
-    pub async fn repair_index(&self, notices: &dyn Notices) -> Result<(), ProtectError> {
-        damaged_index::replace(self.site, &self.checkpoint, notices).await?;
-        index_flags::widen_sparse(self.site, &self.checkpoint, notices).await
+    pub async fn repair_index(&self) -> Result<(), ProtectError> {
+        damaged_index::replace(self.site, &self.checkpoint).await?;
+        index_flags::widen_sparse(self.site, &self.checkpoint).await
     }
 
     /// Returns the directory for files found in place of git's own files.
@@ -332,11 +317,10 @@ impl Savepoint {
         now: Option<Reading>,
         (trash, kept): (&Path, &str),
         (source, is_known): (&Source, bool),
-        notices: &dyn Notices,
     ) -> Result<Return, ProtectError> {
-        let went = self.go_to(site, now, trash, kept, notices).await?;
-        gate_files::restore(site, self, trash, notices).await?;
-        story_backup::put_back(site, self, (source, is_known), notices)?;
+        let went = self.go_to(site, now, trash, kept).await?;
+        gate_files::restore(site, self, trash).await?;
+        story_backup::put_back(site, self, (source, is_known))?;
         site.forget_refs();
         site.put_users_index_back().await?;
         site.forget_users_index()?;
@@ -350,9 +334,8 @@ impl Savepoint {
         site: Site<'_>,
         bytes: &Path,
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
-        site.keep_before_removal(bytes, notices).await?;
+        site.keep_before_removal(bytes).await?;
         gate_files::put_away(site, self, trash)
     }
 }

@@ -165,7 +165,7 @@ pub(super) async fn run_job(
         ended = &mut running => ended,
     }?;
     let site = open.site();
-    link.restore(site, open)?;
+    link.restore(site)?;
     Ok((ended, tail))
 }
 

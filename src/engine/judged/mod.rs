@@ -97,7 +97,7 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
         let judged = savepoint(open, record);
         let site = open.site();
         let trash = site.trash().join(TRASH);
-        now.tree = judged.bring_back(site, &now.tree, &missing, &trash, open).await?;
+        now.tree = judged.bring_back(site, &now.tree, &missing, &trash).await?;
         now.changes = None;
         changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
     }

@@ -92,7 +92,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
     if at_tip && position.is_on_branch(&open.state) && open.is_at_checkpoint().await? {
         let checkpoint = open.checkpoint();
-        if checkpoint.dirty_submodule(open.site(), open).await?.is_none() {
+        if checkpoint.dirty_submodule(open.site()).await?.is_none() {
             return Ok(false);
         }
     }

@@ -37,7 +37,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();
     let site = open.site();
-    if let Some(dirty) = checkpoint.dirty_submodule(site, open).await? {
+    if let Some(dirty) = checkpoint.dirty_submodule(site).await? {
         return Err(RepositoryRefusal::DirtySubmodule(dirty).into());
     }
     let git = &open.context.repo.git;

@@ -40,7 +40,7 @@ pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error>
     // Files that the user's git ignores are no work of the attempt, wherever they were moved.
     let checkpoint = open.checkpoint();
     let site = open.site();
-    checkpoint.rename_back(site, open)?;
+    checkpoint.rename_back(site)?;
     open.read_and_count().await
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn undo(
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
     let site = open.site();
-    let put_back = changes.undo_users(site, &own, &name, ATTEMPT, &mut kept, open);
+    let put_back = changes.undo_users(site, &own, &name, ATTEMPT, &mut kept);
     let mut put_back = put_back.await?;
     put_back.extend(of_head);
     put_back.extend(of_list);

@@ -61,7 +61,7 @@ pub(super) async fn reach(
             let site = open.site();
             let trash = site.trash().join(trash);
             open.checkpoint()
-                .go_to(site, known.reading, &trash, &kept, open)
+                .go_to(site, known.reading, &trash, &kept)
                 .await?;
         }
         Files::BeforeAttempt { trash, kept, from } => {
@@ -117,7 +117,7 @@ async fn before_attempt(
     let (site, state) = (open.site(), &open.state);
     let trash = site.trash().join(trash);
     let source = (state.source(), !open.is_recovering);
-    let went = checkpoint.on_return(site, known.reading, (&trash, &kept), source, open);
+    let went = checkpoint.on_return(site, known.reading, (&trash, &kept), source);
     let went = went.await?;
     let moved = at.tip.as_ref() != Some(&checkpoint.commit) || at.head.oid != state.loop_head().oid;
     left.changed =
@@ -134,7 +134,7 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let kept = open.change().ralph_ref("finished");
     let site = open.site();
     let trash = site.trash().join("abort");
-    start.go_to(site, known.reading, &trash, &kept, open).await?;
+    start.go_to(site, known.reading, &trash, &kept).await?;
     if !start.gate_files.is_empty() {
         let names = first_few(start.gate_files.keys()).join(", ");
         open.tell(format!(
@@ -153,7 +153,7 @@ async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitEr
     // Git checks every file before it writes the first.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
-        site.tell_links_as_files([&now, tree], open).await?;
+        site.tell_links_as_files([&now, tree]).await?;
     }
     site.repo.discard_index(&work)?;
     if let Err(refused) = switched {
@@ -174,7 +174,6 @@ async fn merge(open: &Loop<'_>, merged: &Oid, now: Option<Oid>) -> Result<(), Er
     };
     let site = open.site();
     let (work, trash) = (site.work_index(), site.trash().join(REPLACED));
-    site.keep_before_switch(&work, [&now, merged], &trash, open)
-        .await?;
+    site.keep_before_switch(&work, [&now, merged], &trash).await?;
     Ok(site.repo.switch_work_tree(&work, &now, merged).await?)
 }

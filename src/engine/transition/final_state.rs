@@ -17,10 +17,10 @@ pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
     let site = open.site();
     if checkpoint.is_as_left(site).await? {
-        checkpoint.working_index(site, open).await?;
+        checkpoint.working_index(site).await?;
         return Ok(checkpoint.tree);
     }
-    Ok(checkpoint.read(site, Count::Nothing, open).await?.tree)
+    Ok(checkpoint.read(site, Count::Nothing).await?.tree)
 }
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.

@@ -58,7 +58,7 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
         let trees = [&into.from, &into.merged];
         let site = open.site();
         let (there, trash) = (site.with_repo(target), site.trash().join(REPLACED));
-        there.keep_before_switch(&index, trees, &trash, open).await?;
+        there.keep_before_switch(&index, trees, &trash).await?;
         written = target.switch_work_tree(&index, &into.from, &into.merged).await;
     }
     target.discard_index(&index)?;

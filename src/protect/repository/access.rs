@@ -4,7 +4,6 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::events::Notices;
 use crate::fs::{Below, lacks, seen_in, seen_itself, umask_now};
 use crate::protect::Site;
 
@@ -27,7 +26,7 @@ const GITS: &[&str] = &[
 
 /// Restores access to the top directory and to the paths that git has to write. Checks only a few paths if nothing is
 /// wrong.
-pub(in crate::protect) fn take_back(site: Site<'_>, notices: &dyn Notices) {
+pub(in crate::protect) fn take_back(site: Site<'_>) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
     // In a linked work tree `.git` is a file.
@@ -49,7 +48,7 @@ pub(in crate::protect) fn take_back(site: Site<'_>, notices: &dyn Notices) {
     }
     if opened > 0 {
         let message = "the attempt took permissions away from the repository; they are given back";
-        notices.tell(message.to_owned());
+        site.notices.tell(message.to_owned());
     }
 }
 

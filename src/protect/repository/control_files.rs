@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::events::Notices;
 use crate::fs::{leads_to_file, may_exist};
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 use crate::protect::trash::free_name;
@@ -72,7 +71,6 @@ impl ControlFiles {
         site: Site<'_>,
         who: &str,
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<Vec<PutBack>, ProtectError> {
         let unproven = self.unproven(site).await?;
         let names = unproven.iter().map(|runs| runs.name.clone()).collect();
@@ -84,7 +82,7 @@ impl ControlFiles {
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // The user or an editor may have written the file as well.
-            notices.tell(match instead {
+            site.notices.tell(match instead {
                 Some(instead) => format!(
                     "{path} was changed during {who}; it is put back, and what was there is kept as {}",
                     instead.display()
@@ -103,11 +101,7 @@ impl ControlFiles {
     }
 
     /// Keeps what is harmless of a replaced configuration. Returns the replaced exclude rules, if there were any.
-    pub async fn settle(
-        site: Site<'_>,
-        differed: Vec<PutBack>,
-        notices: &dyn Notices,
-    ) -> Result<Option<PathBuf>, ProtectError> {
+    pub async fn settle(site: Site<'_>, differed: Vec<PutBack>) -> Result<Option<PathBuf>, ProtectError> {
         let repo = site.repo;
         let (config, rules) = (
             repo.common_dir.join("config"),
@@ -122,7 +116,8 @@ impl ControlFiles {
             if path == config {
                 let kept = repo.git.keep_harmless_settings(&instead, &path).await?;
                 if !kept.is_empty() {
-                    notices.tell(format!("settings that run nothing stay: {}", kept.join(", ")));
+                    site.notices
+                        .tell(format!("settings that run nothing stay: {}", kept.join(", ")));
                 }
             } else if path == rules {
                 replaced = Some(instead);
@@ -132,15 +127,10 @@ impl ControlFiles {
     }
 
     /// Restores the history that git shows, if `who` cut it off.
-    pub async fn show_whole_history(
-        &self,
-        site: Site<'_>,
-        who: &str,
-        notices: &dyn Notices,
-    ) -> Result<(), ProtectError> {
+    pub async fn show_whole_history(&self, site: Site<'_>, who: &str) -> Result<(), ProtectError> {
         let whole = site.repo.restore_history(&self.shallow).await?;
         if whole > 0 {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "history was cut off at {whole} commits during {who} (git fetch --depth); git shows all of it again"
             ));
         }

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::events::Notices;
 use crate::fs::{FileError, may_exist};
 use crate::protect::Site;
 use crate::protect::records::{Paths, Records};
@@ -23,7 +22,7 @@ pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
 }
 
 /// Reports those that are gone since.
-pub(in crate::protect) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Result<(), FileError> {
+pub(in crate::protect) fn tell_gone(site: Site<'_>) -> Result<(), FileError> {
     let records = Records::of(site);
     if !records.knows(NAME) {
         return Ok(());
@@ -31,7 +30,7 @@ pub(in crate::protect) fn tell_gone(site: Site<'_>, notices: &dyn Notices) -> Re
     for path in records.paths(NAME)? {
         let dir = PathBuf::from(OsString::from_vec(path));
         if !may_exist(&dir) {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "the linked work tree {} was removed during the attempt, with what was not committed in it",
                 dir.display()
             ));

@@ -4,12 +4,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::events::Notices;
 use crate::fs::{Below, is_special, may_exist, seen, target_of};
 use crate::protect::{ProtectError, Site};
 
 /// Restores the directory before anything is written to it. What links led to is not touched.
-pub(in crate::protect) fn restore(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
     let (door, mut removed) = (site.own_door(), Vec::new());
     let mut made = false;
     let root = site.repo.common_dir.join("ralph");
@@ -36,12 +35,13 @@ pub(in crate::protect) fn restore(site: Site<'_>, notices: &dyn Notices) -> Resu
     }
     if !removed.is_empty() {
         let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
-        notices.tell(format!(
+        site.notices.tell(format!(
             "links or pipes were put into the loop's directory below .git; they are removed: {}",
             names.join(", ")
         ));
     } else if made {
-        notices.tell("the loop's directory below .git was deleted; it is recreated".to_owned());
+        site.notices
+            .tell("the loop's directory below .git was deleted; it is recreated".to_owned());
     }
     Ok(())
 }

@@ -4,14 +4,13 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::events::Notices;
 use crate::fs::{seen, seen_in};
 use crate::paths::shown;
 use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 /// Moves what git would wait for in its directories to the trash.
-pub(in crate::protect) fn clear(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) fn clear(site: Site<'_>) -> Result<(), ProtectError> {
     let repo = site.repo;
     let mut found = Vec::new();
     let mut open = vec![repo.common_dir.clone()];
@@ -31,7 +30,7 @@ pub(in crate::protect) fn clear(site: Site<'_>, notices: &dyn Notices) -> Result
     for path in found {
         set_aside(site, &path, &site.trash().join("damaged"))?;
         let path = shown(path.as_os_str().as_bytes());
-        notices.tell(format!("{path} was no file; it is moved away"));
+        site.notices.tell(format!("{path} was no file; it is moved away"));
     }
     Ok(())
 }

@@ -3,7 +3,6 @@
 use std::time::SystemTime;
 
 use super::{ControlFiles, UserRefs, linked_work_trees};
-use crate::events::Notices;
 use crate::git::GitError;
 use crate::names::Change;
 use crate::protect::{ProtectError, Site};
@@ -44,11 +43,11 @@ impl RepositoryRecord<'_> {
     }
 
     /// Removes the locks that no process holds after `who`, and reports it.
-    pub async fn remove_stale_locks_of(&self, who: &str, notices: &dyn Notices) -> Result<(), ProtectError> {
+    pub async fn remove_stale_locks_of(&self, who: &str) -> Result<(), ProtectError> {
         match self.remove_stale_locks().await {
             // What needs a lock that is held says so.
             Ok(0) | Err(ProtectError::Git(GitError::Locked(_))) => {}
-            Ok(_) => notices.tell(format!(
+            Ok(_) => self.site.notices.tell(format!(
                 "locks were left in the repository during {who}; they are removed"
             )),
             Err(error) => return Err(error),

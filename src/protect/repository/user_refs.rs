@@ -224,7 +224,6 @@ impl RefChanges {
         name: &str,
         who: &str,
         kept: &mut Vec<KeptRef>,
-        notices: &dyn Notices,
     ) -> Result<Vec<Update>, ProtectError> {
         let mut updates = Vec::new();
         if !self.has_changes() {
@@ -244,10 +243,10 @@ impl RefChanges {
                 continue;
             }
             let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
-                notices.tell(change.message(who));
+                site.notices.tell(change.message(who));
                 continue;
             };
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "{}; it is put back to {}",
                 change.message(who),
                 was.short()

@@ -1,17 +1,12 @@
 //! The index of the work tree, if git can no longer read it.
 
 use super::savepoint::Savepoint;
-use crate::events::Notices;
 use crate::fs::{is_there, leads_to_file};
 use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 /// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
-pub(in crate::protect) async fn replace(
-    site: Site<'_>,
-    checkpoint: &Savepoint,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
+pub(in crate::protect) async fn replace(site: Site<'_>, checkpoint: &Savepoint) -> Result<(), ProtectError> {
     let (real, saved) = (site.repo.index(), checkpoint.index(site));
     let is_file = leads_to_file(&real)?;
     if !is_there(&real)? || (is_file && site.repo.is_intact(&real)?) {
@@ -22,7 +17,8 @@ pub(in crate::protect) async fn replace(
     }
     if site.repo.is_intact(&saved)? {
         site.repo.install_index(&saved).await?;
-        notices.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
+        site.notices
+            .tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
         return Ok(());
     }
     // If there is no index, one is made from the checkpoint.

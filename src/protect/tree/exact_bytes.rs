@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use super::attribute_sources::may_convert;
 use super::moment::Moment;
-use crate::events::Notices;
 use crate::fs::{
     Below, Durability, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, path_below,
     read, target_of,
@@ -219,7 +218,6 @@ pub(super) async fn keep_in_trash(
     work: &Path,
     touched: &[Vec<u8>],
     trash: &Path,
-    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let top = &site.repo.top;
     let touched = regular(top, touched.iter().cloned())?;
@@ -240,7 +238,7 @@ pub(super) async fn keep_in_trash(
         recorded?;
     }
     if is_there(&kept.kept)? {
-        notices.tell(format!(
+        site.notices.tell(format!(
             "bytes that git would not give back are kept in {}",
             kept.kept.display()
         ));
@@ -256,7 +254,6 @@ impl Site<'_> {
         work: &Path,
         [now, target]: [&Oid; 2],
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         let file = self.repo.read_index_if_there(work)?;
         if now == target || !may_convert(self, work, &file, file.paths()).await? {
@@ -265,19 +262,19 @@ impl Site<'_> {
         let changes = self.repo.git.diff_trees(now, target).await?;
         let going = changes.into_iter().filter(|(status, _)| *status != b'A');
         let going: Vec<Vec<u8>> = going.map(|(_, path)| path).collect();
-        keep_in_trash(self, work, &going, trash, notices).await
+        keep_in_trash(self, work, &going, trash).await
     }
 
     /// Copies files to the trash whose bytes git could not give back, before the whole work tree is removed. Its index
     /// describes it.
-    pub async fn keep_before_removal(self, trash: &Path, notices: &dyn Notices) -> Result<(), ProtectError> {
+    pub async fn keep_before_removal(self, trash: &Path) -> Result<(), ProtectError> {
         let index = self.repo.index();
         let file = self.repo.read_index_if_there(&index)?;
         if !may_convert(self, &index, &file, file.paths()).await? {
             return Ok(());
         }
         let all: Vec<Vec<u8>> = file.entries().map(|entry| entry.path.to_vec()).collect();
-        keep_in_trash(self, &index, &all, trash, notices).await
+        keep_in_trash(self, &index, &all, trash).await
     }
 
     /// Restores the bytes that were kept in the trash, after the files themselves.

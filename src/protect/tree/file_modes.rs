@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::moment::Moment;
-use crate::events::Notices;
 use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
@@ -193,11 +192,7 @@ impl Records {
 impl Site<'_> {
     /// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
     /// describes the second one.
-    pub async fn tell_links_as_files(
-        self,
-        [was, now]: [&Oid; 2],
-        notices: &dyn Notices,
-    ) -> Result<(), ProtectError> {
+    pub async fn tell_links_as_files(self, [was, now]: [&Oid; 2]) -> Result<(), ProtectError> {
         let repo = self.repo;
         if !repo.ignores_links {
             return Ok(());
@@ -212,7 +207,7 @@ impl Site<'_> {
             }
         }
         if !written.is_empty() {
-            notices.tell(format!(
+            self.notices.tell(format!(
                 "git writes links as files here (core.symlinks is false); each of these holds the target of a link: {}",
                 first_few(&written).join(", ")
             ));

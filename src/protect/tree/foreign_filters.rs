@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::events::Notices;
 use crate::fs::{Links, is_there, leads_to_file, path_below, read_regular};
 use crate::git::index_file::{GITLINK, IndexFile};
 use crate::git::{Git, GitError, git_directories};
@@ -60,7 +59,7 @@ pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 impl Site<'_> {
     /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
     /// repository without submodules.
-    pub async fn switched_off_filters(self, notices: &dyn Notices) -> Result<Vec<String>, ProtectError> {
+    pub async fn switched_off_filters(self) -> Result<Vec<String>, ProtectError> {
         let repositories = repositories(self).await?;
         let mut settings = BTreeMap::new();
         let mut skipped = BTreeSet::new();
@@ -87,7 +86,7 @@ impl Site<'_> {
             }
         }
         if !skipped.is_empty() {
-            notices.tell(format!(
+            self.notices.tell(format!(
                 "filters that are not known to be configured since before the loop are not run in {}",
                 first_few(&skipped).join(", ")
             ));

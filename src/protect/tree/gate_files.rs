@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use super::savepoint::Savepoint;
-use crate::events::Notices;
 use crate::git::StagedEntry;
 use crate::git::worktree::Reading;
 use crate::protect::{ProtectError, Site, trash};
@@ -60,7 +59,6 @@ pub(in crate::protect) async fn restore(
     site: Site<'_>,
     savepoint: &Savepoint,
     trash: &Path,
-    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let repo = site.repo;
     let real = repo.read_index_or_none(&repo.index())?;
@@ -88,7 +86,7 @@ pub(in crate::protect) async fn restore(
             .map(|path| (status, path.clone()))
             .collect::<Vec<_>>()
     };
-    savepoint.clear_the_way(site, &of_status(b'D'), trash, notices)?;
+    savepoint.clear_the_way(site, &of_status(b'D'), trash)?;
     Ok(repo.restore_files(&scratch, &tree, &of_status(b'M')).await?)
 }
 

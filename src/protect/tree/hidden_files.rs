@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use super::savepoint::Savepoint;
-use crate::events::Notices;
 use crate::fs::FileError;
 use crate::paths::first_few;
 use crate::protect::records::{Paths, Records};
@@ -57,7 +56,6 @@ pub(in crate::protect) async fn leave_out(
     site: Site<'_>,
     checkpoint: &Savepoint,
     rules: &Path,
-    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let covered = site.repo.covered_by(&checkpoint.index(site), rules).await?;
     let records = Records::of(site);
@@ -67,7 +65,7 @@ pub(in crate::protect) async fn leave_out(
         .filter(|path| !before.contains(path))
         .collect();
     if !covered.is_empty() {
-        notices.tell(format!(
+        site.notices.tell(format!(
             "files that rules of an attempt hid stay out of checkpoints (to keep ignoring them, add the rule again): {}",
             first_few(&covered).join(", ")
         ));

@@ -13,7 +13,6 @@ use super::inner_repositories;
 use super::inventory::{Inventory, Kind, holds_no_file};
 use super::moment::Moment;
 use super::small_ignored::{Small, built_last, choose, is_built, rules_of};
-use crate::events::Notices;
 use crate::fs::{
     Below, FileError, entries_of, is_directory, is_there, kind_of, link_of, path_below, seen_itself,
 };
@@ -301,7 +300,7 @@ pub(super) struct Gone {
 
 impl Gone {
     /// Reports paths that could not be restored; returns them. Files that were moved along may be in `trash`.
-    pub fn tell(&self, trash: &Path, notices: &dyn Notices) -> Vec<Vec<u8>> {
+    pub fn tell(&self, site: Site<'_>, trash: &Path) -> Vec<Vec<u8>> {
         if !self.for_good.is_empty() {
             let mut notice = format!(
                 "what git does not track is gone from its place, and there is no copy to put back: {}",
@@ -310,17 +309,17 @@ impl Gone {
             if seen_itself(trash).is_some() {
                 notice.push_str(&format!("; what was moved along may be in {}", trash.display()));
             }
-            notices.tell(notice);
+            site.notices.tell(notice);
         }
         for (path, copy) in &self.replaced {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "what git ignores is left as the attempt made it: {} is no longer a file; a copy of it is {}",
                 first_few([path]).join(", "),
                 copy.display()
             ));
         }
         if !self.held_back.is_empty() {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "not put back without {}, which may be what it was made with: {}",
                 first_few(&self.without).join(", "),
                 first_few(&self.held_back).join(", ")
@@ -340,7 +339,7 @@ pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectErro
 
 /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
 /// build makes again are left out.
-pub(in crate::protect) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) fn tell_deleted(site: Site<'_>) -> Result<(), ProtectError> {
     let records = Records::of(site);
     let Some(before) = records.inventory_before_attempt()? else {
         return Ok(());
@@ -366,7 +365,7 @@ pub(in crate::protect) fn tell_deleted(site: Site<'_>, notices: &dyn Notices) ->
         )),
         None => {}
     }
-    notices.tell(notice);
+    site.notices.tell(notice);
     Ok(())
 }
 
@@ -383,7 +382,6 @@ pub(super) async fn leave_out(
     site: Site<'_>,
     work: &Path,
     mut reading: Reading,
-    notices: &dyn Notices,
 ) -> Result<Reading, ProtectError> {
     let records = Records::of(site);
     let taken = records.ignored_at_start(reading.added())?;
@@ -403,13 +401,13 @@ pub(super) async fn leave_out(
         }
     }
     if !taken.is_empty() {
-        notices.tell(format!(
+        site.notices.tell(format!(
             "left out, because git ignored it when the loop began: {}",
             first_few(&taken).join(", ")
         ));
     }
     if !hidden.is_empty() {
-        notices.tell(format!(
+        site.notices.tell(format!(
             "left out, because a rule that an attempt added to .git/info/exclude hid it (git add takes it in): {}",
             first_few(&hidden).join(", ")
         ));

@@ -6,7 +6,6 @@ use std::path::Path;
 use super::moment::Moment;
 use super::savepoint::Savepoint;
 use super::stat_changes::tracked_paths;
-use crate::events::Notices;
 use crate::fs::FileError;
 use crate::git::index::Entries;
 use crate::protect::records::{Paths, Records};
@@ -73,7 +72,6 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
 pub(in crate::protect) async fn widen_sparse(
     site: Site<'_>,
     checkpoint: &Savepoint,
-    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     let work = site.work_index();
     let repo = site.repo;
@@ -87,7 +85,8 @@ pub(in crate::protect) async fn widen_sparse(
     repo.show_paths(&work, &sparse).await?;
     repo.check_out_paths(&work, &sparse).await?;
     repo.install_index(&work).await?;
-    notices.tell("the attempt made the checkout sparse; the files it left out are back".to_owned());
+    site.notices
+        .tell("the attempt made the checkout sparse; the files it left out are back".to_owned());
     Ok(())
 }
 

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use super::inventory::Kind;
 use super::repo_link::{Link, identity};
 use super::{foreign_filters, inner_repositories, submodules};
-use crate::events::Notices;
 use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there, path_below};
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
 use crate::paths::{first_few, shown};
@@ -45,16 +44,10 @@ impl InnerGitFiles {
 
     /// Restores them after `who` ran; what was there instead goes to directories in `trash`. Returns the files that
     /// differed.
-    pub fn put_back(
-        &self,
-        site: Site<'_>,
-        who: &str,
-        trash: &Path,
-        notices: &dyn Notices,
-    ) -> Result<Vec<PutBack>, ProtectError> {
+    pub fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
         let mut differed = Vec::new();
         for inner in &self.0 {
-            differed.extend(inner.put_back(site, who, trash, notices)?);
+            differed.extend(inner.put_back(site, who, trash)?);
         }
         Ok(differed)
     }
@@ -90,16 +83,10 @@ impl Inner {
         }))
     }
 
-    fn put_back(
-        &self,
-        site: Site<'_>,
-        who: &str,
-        trash: &Path,
-        notices: &dyn Notices,
-    ) -> Result<Vec<PutBack>, ProtectError> {
+    fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
         let shown = shown(&self.path);
         let trash = trash.join("inner").join(OsStr::from_bytes(&self.path));
-        let layout = self.put_link_back(site, (who, &shown), &trash, notices)?;
+        let layout = self.put_link_back(site, (who, &shown), &trash)?;
         let Some(layout) = layout else {
             return Ok(Vec::new());
         };
@@ -119,7 +106,7 @@ impl Inner {
             let kept = instead
                 .as_ref()
                 .map(|instead| format!(", and what was there is kept as {}", instead.display()));
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "{} of the repository in {shown} was changed during {who}; it is put back{}",
                 path.display(),
                 kept.unwrap_or_default()
@@ -149,7 +136,6 @@ impl Inner {
         site: Site<'_>,
         (who, shown): (&str, &str),
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<Option<RepoLayout>, ProtectError> {
         let dot_git = [&self.path[..], b"/.git"].concat();
         let path = path_below(&site.repo.top, &dot_git);
@@ -176,7 +162,7 @@ impl Inner {
         move_away(site, &path, &place)?;
         let is_back = self.link != Link::None;
         self.link.make(&site.door(&path), &path)?;
-        notices.tell(format!(
+        site.notices.tell(format!(
             "the .git of {shown} was replaced during {who}; it is {}, and what was there is kept as {}",
             if is_back { "put back" } else { "gone" },
             place.display()
@@ -250,17 +236,14 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
 /// their places are right again.
-pub(in crate::protect) async fn tell_unproven(
-    site: Site<'_>,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
+pub(in crate::protect) async fn tell_unproven(site: Site<'_>) -> Result<(), ProtectError> {
     let paths = known(site).await?;
     for path in &paths {
         let dir = path_below(&site.repo.top, path);
         submodules::lead_back(site, &dir).await?;
     }
     if !paths.is_empty() {
-        notices.tell(format!(
+        site.notices.tell(format!(
             "the configuration and the hooks of repositories inside the work tree are as the attempt left them; to look \
              at them before you use git there: git config --file <.git>/config --list, in {}",
             first_few(&paths).join(", ")

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::moment::Moment;
 use super::stat_changes::tracked_directories;
-use crate::events::Notices;
 use crate::fs::{FileError, is_there, path_below};
 use crate::paths::shown;
 use crate::protect::records::Records;
@@ -30,12 +29,7 @@ pub(super) fn recorded(site: Site<'_>) -> Result<Vec<Vec<u8>>, FileError> {
 }
 
 /// Moves those made since that moment to the trash; returns their paths. The savepoint's index is in place.
-pub(super) fn clear(
-    site: Site<'_>,
-    moment: Moment,
-    trash: &Path,
-    notices: &dyn Notices,
-) -> Result<Vec<Vec<u8>>, ProtectError> {
+pub(super) fn clear(site: Site<'_>, moment: Moment, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let records = Records::of(site);
     // Earlier versions have no record of the start.
     let name = [moment.name(NAME), NAME.to_owned()]
@@ -51,7 +45,7 @@ pub(super) fn clear(
         .collect();
     for path in &made {
         put_away(site, &[], path, trash)?;
-        notices.tell(format!(
+        site.notices.tell(format!(
             "a repository was made in a directory with tracked files; {} is moved to {}",
             shown(path),
             trash.display()

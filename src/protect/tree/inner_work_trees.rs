@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::events::Notices;
 use crate::fs::{
     FileError, Links, entries_of, is_there, may_exist, path_below, read_regular, read_regular_text,
 };
@@ -46,13 +45,12 @@ impl Site<'_> {
         refs: Option<&UserRefs>,
         kept: &str,
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         for registration in half_taken(self, trash)? {
             take_registration(self, &registration, trash)?;
         }
         for inner in find(self)? {
-            inner.take_out(self, refs, kept, trash, notices).await?;
+            inner.take_out(self, refs, kept, trash).await?;
         }
         Ok(())
     }
@@ -124,7 +122,6 @@ impl Inner {
         refs: Option<&UserRefs>,
         kept: &str,
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         // It can name filters, which git would run.
         let config = self.registration.join("config.worktree");
@@ -135,7 +132,7 @@ impl Inner {
         }
         let dir = path_below(&site.repo.top, &self.path);
         let Ok((mut repo, head)) = discover(&dir).await else {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "the linked work tree {} stays where the attempt has left it: git cannot read it",
                 shown(&self.path)
             ));
@@ -179,7 +176,7 @@ impl Inner {
         put_away(site, &[], &self.path, trash)?;
         take_registration(site, &self.registration, trash)?;
         let names: Vec<&str> = names.iter().map(|kept| kept.name.as_str()).collect();
-        notices.tell(format!(
+        site.notices.tell(format!(
             "the attempt left a linked work tree in {}, which is no part of its work: it is moved to {}, and its work is kept as {}",
             shown(&self.path),
             trash.display(),

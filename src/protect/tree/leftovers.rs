@@ -8,7 +8,6 @@ use super::inventory::{Inventory, Kind, holds_no_file};
 use super::moment::Moment;
 use super::savepoint::Savepoint;
 use super::stat_changes::{tracked_directories, tracked_paths};
-use crate::events::Notices;
 use crate::fs::{entries_of, path_below};
 use crate::git::worktree::Reading;
 use crate::git::{GitError, Repo};
@@ -102,7 +101,6 @@ impl Savepoint {
         index: &Path,
         undone: &[Vec<u8>],
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         if untracked.is_empty() {
             return Ok(());
@@ -137,7 +135,7 @@ impl Savepoint {
             }
         }
         if !went.is_empty() {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "what git ignores in {} went with it to {}",
                 first_few(&went).join(" and "),
                 trash.display()
@@ -154,7 +152,6 @@ impl Savepoint {
         site: Site<'_>,
         changes: &[(u8, Vec<u8>)],
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<(), ProtectError> {
         let goes = |path: &[u8]| {
             changes
@@ -165,7 +162,7 @@ impl Savepoint {
             if let Some(in_the_way) = site.repo.first_in_the_way(path)?
                 && !goes(&in_the_way)
             {
-                self.clear_out_of_the_way(site, &in_the_way, trash, notices)?;
+                self.clear_out_of_the_way(site, &in_the_way, trash)?;
             }
         }
         Ok(())
@@ -173,17 +170,11 @@ impl Savepoint {
 
     /// Moves paths that are in the way of restored ones to the trash, and reports those that the attempt did not
     /// create.
-    fn clear_out_of_the_way(
-        &self,
-        site: Site<'_>,
-        path: &[u8],
-        trash: &Path,
-        notices: &dyn Notices,
-    ) -> Result<(), ProtectError> {
+    fn clear_out_of_the_way(&self, site: Site<'_>, path: &[u8], trash: &Path) -> Result<(), ProtectError> {
         let is_known = !self.has_own_inventory || self.known_before(site)?.touches(path);
         put_away(site, &self.nested, path, trash)?;
         if is_known {
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "{} was in the way, and is in {}",
                 shown(path),
                 trash.display()

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use crate::events::Notices;
 use crate::fs::may_exist;
 use crate::git::{Head, RefFile, Repo, last_logged};
 use crate::names::{Oid, short_branch};
@@ -32,7 +31,6 @@ impl Site<'_> {
         tip: &str,
         checkpoint: &Oid,
         in_attempt: bool,
-        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let own = OwnPosition {
             head,
@@ -40,7 +38,7 @@ impl Site<'_> {
             checkpoint,
             in_attempt,
         };
-        own.repair(self, &self.trash().join("damaged"), notices).await
+        own.repair(self, &self.trash().join("damaged")).await
     }
 }
 
@@ -48,12 +46,7 @@ impl OwnPosition<'_> {
     /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
     /// returns whether one was. A HEAD that was at another commit, according to its reflog, stays damaged: the files may not be
     /// those of the loop. The damaged files go to the directory `trash`.
-    pub async fn repair(
-        self,
-        site: Site<'_>,
-        trash: &Path,
-        notices: &dyn Notices,
-    ) -> Result<bool, ProtectError> {
+    pub async fn repair(self, site: Site<'_>, trash: &Path) -> Result<bool, ProtectError> {
         let repo = site.repo;
         // Refs in tables have no such files.
         if may_exist(&repo.common_dir.join("reftable")) {
@@ -78,7 +71,8 @@ impl OwnPosition<'_> {
             };
             set_aside(site, &head_file, trash)?;
             place.write(&site.door(&head_file), &head_file, repo.sharing.file_mode())?;
-            notices.tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
+            site.notices
+                .tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
             repaired = true;
         }
         let tip = (self.tip, Some(self.checkpoint));
@@ -102,7 +96,7 @@ impl OwnPosition<'_> {
                 at = logged;
             }
             set_aside(site, &file, trash)?;
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "the branch {} was damaged; it is put back to {}",
                 short_branch(name),
                 at.short()

@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
 use super::stat_changes::tracked_directories;
-use crate::events::Notices;
 use crate::fs::{path_below, seen_itself};
 use crate::git::RULES;
 use crate::paths::{named_in, shown};
@@ -21,16 +20,12 @@ use crate::protect::{ProtectError, Site};
 pub(super) const CLOCK_LAG: Duration = Duration::from_millis(100);
 
 /// Moves what git would wait for to the trash, if it is in a directory of the work tree that has changed since then.
-pub(in crate::protect) fn clear(
-    site: Site<'_>,
-    since: SystemTime,
-    notices: &dyn Notices,
-) -> Result<(), ProtectError> {
+pub(in crate::protect) fn clear(site: Site<'_>, since: SystemTime) -> Result<(), ProtectError> {
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
         let from = path_below(&site.repo.top, &path);
         move_away(site, &from, &place)?;
-        notices.tell(format!(
+        site.notices.tell(format!(
             "{} was no file; it is moved to {}",
             shown(&path),
             place.display()

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use super::inner_git_files::InnerGitFiles;
 use super::{foreign_filters, submodules, users_index};
-use crate::events::Notices;
 use crate::fs::{Below, may_exist};
 use crate::git::PutBack;
 use crate::protect::{ProtectError, Site};
@@ -31,25 +30,20 @@ impl HeldOfTree {
 
     /// Writes the records again, and restores the git files of the repositories inside the work tree. What was there instead
     /// goes to directories in `trash`.
-    pub fn put_back(
-        &self,
-        site: Site<'_>,
-        who: &str,
-        trash: &Path,
-        notices: &dyn Notices,
-    ) -> Result<Vec<PutBack>, ProtectError> {
+    pub fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
         foreign_filters::write(site, &self.filters)?;
         self.submodules.write(site)?;
-        self.inner.put_back(site, who, trash, notices)
+        self.inner.put_back(site, who, trash)
     }
 }
 
 /// Makes the top directory again if it was deleted.
-pub(in crate::protect) fn make_top(site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+pub(in crate::protect) fn make_top(site: Site<'_>) -> Result<(), ProtectError> {
     let top = &site.repo.top;
     if !may_exist(top) {
         Below::new(top).make_dir(top, 0o777)?;
-        notices.tell("the work tree was deleted; its directory is recreated".to_owned());
+        site.notices
+            .tell("the work tree was deleted; its directory is recreated".to_owned());
     }
     Ok(())
 }

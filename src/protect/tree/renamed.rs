@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use super::inventory::{Identity, Inventory};
 use super::moment::Moment;
 use super::savepoint::Savepoint;
-use crate::events::Notices;
 use crate::fs::{Below, FileError, path_below, seen_in};
 use crate::paths::{first_few, named_in};
 use crate::protect::records::Records;
@@ -17,7 +16,7 @@ use crate::protect::{ProtectError, Site};
 impl Savepoint {
     /// Renames ignored paths and nested repositories back to their old places in the work tree; returns whether any had
     /// moved. One `lstat` for each ignored path, and a walk of the work tree if one is gone.
-    pub fn rename_back(&self, site: Site<'_>, notices: &dyn Notices) -> Result<bool, ProtectError> {
+    pub fn rename_back(&self, site: Site<'_>) -> Result<bool, ProtectError> {
         let records = Records::of(site);
         let known = match self.moment {
             Moment::Start => records.inventory_of_start()?,
@@ -41,7 +40,7 @@ impl Savepoint {
         }
         if !back.is_empty() {
             back.sort();
-            notices.tell(format!(
+            site.notices.tell(format!(
                 "what was ignored was renamed along; it is back in its place: {}",
                 first_few(&back).join(", ")
             ));

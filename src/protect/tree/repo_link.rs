@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::pipes;
-use crate::events::Notices;
 use crate::fs::{Below, Durability, FileError, is_there, kind_of, link_of, read, target_of, umask_now};
 use crate::protect::repository::{access, own_directory, pipes as gits_pipes};
 use crate::protect::{ProtectError, Site, trash};
@@ -48,7 +47,7 @@ impl GitDir {
     }
 
     /// Moves it back if it is not in its place; what is there instead goes to its own trash.
-    fn put_back(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+    fn put_back(&self, site: Site<'_>) -> Result<(), ProtectError> {
         if identity(&self.path)? == self.identity {
             return Ok(());
         }
@@ -67,7 +66,7 @@ impl GitDir {
         above(&moved)
             .rename(&moved, &above(&self.path), &self.path)
             .map_err(|_| gone())?;
-        notices.tell(format!(
+        site.notices.tell(format!(
             "{} was moved to {}; it is moved back",
             self.path.display(),
             moved.display()
@@ -107,24 +106,24 @@ impl RepoLink {
     ///
     /// # Errors
     /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
-    pub fn restore(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
-        self.restore_link(site, notices)?;
-        gits_pipes::clear(site, notices)?;
-        pipes::clear(site, self.since, notices)
+    pub fn restore(&self, site: Site<'_>) -> Result<(), ProtectError> {
+        self.restore_link(site)?;
+        gits_pipes::clear(site)?;
+        pipes::clear(site, self.since)
     }
 
-    fn restore_link(&self, site: Site<'_>, notices: &dyn Notices) -> Result<(), ProtectError> {
+    fn restore_link(&self, site: Site<'_>) -> Result<(), ProtectError> {
         // Nothing can be seen behind a directory without permissions.
-        access::take_back(site, notices);
+        access::take_back(site);
         for dir in &self.dirs {
-            dir.put_back(site, notices)?;
+            dir.put_back(site)?;
         }
         if let Some(objects) = &self.objects
             && !is_there(objects)?
         {
             return Err(ProtectError::RepositoryGone(objects.clone()));
         }
-        own_directory::restore(site, notices)?;
+        own_directory::restore(site)?;
         let top = &site.repo.top;
         let path = top.join(".git");
         if self.link == Link::None || Link::at(&path)? == self.link {
@@ -137,7 +136,7 @@ impl RepoLink {
             trash::move_away(site, &path, &place)?;
         }
         self.link.make(&door, &path)?;
-        notices.tell(format!(
+        site.notices.tell(format!(
             "{} no longer led to the repository; it is put back",
             path.display()
         ));

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::half_written::is_name_of_half_written;
 use super::savepoint::Savepoint;
 use super::stat_changes::tracked_paths;
-use crate::events::Notices;
 use crate::fs::{
     Below, FileError, Links, file_error, is_no_such_file, is_there, leads_to_file, may_exist, read,
     read_regular, seen, seen_in, seen_itself,
@@ -66,10 +65,9 @@ pub(in crate::protect) fn put_back(
     site: Site<'_>,
     checkpoint: &Savepoint,
     (source, is_known): (&Source, bool),
-    notices: &dyn Notices,
 ) -> Result<(), ProtectError> {
     if !is_known && !is_of_work_tree(source.path.as_bytes()) {
-        return leave(site, source, notices);
+        return leave(site, source);
     }
     let list = source.path.as_bytes();
     let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
@@ -81,7 +79,7 @@ pub(in crate::protect) fn put_back(
 }
 
 /// Leaves the list as it is, and keeps the copies in the trash.
-fn leave(site: Site<'_>, source: &Source, notices: &dyn Notices) -> Result<(), ProtectError> {
+fn leave(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     for name in [BEFORE, JUDGED] {
         let copy = site.file(name);
         if source.is_by_command() || !is_there(&copy)? {
@@ -89,7 +87,7 @@ fn leave(site: Site<'_>, source: &Source, notices: &dyn Notices) -> Result<(), P
         }
         let place = trash::free_name(&site.trash().join(name))?;
         trash::move_away(site, &copy, &place)?;
-        notices.tell(format!(
+        site.notices.tell(format!(
             "{} is outside the work tree and stays as it is, because the attempt could have written what is known of it; \
              a copy from before is {}",
             source.path,
@@ -101,9 +99,9 @@ fn leave(site: Site<'_>, source: &Source, notices: &dyn Notices) -> Result<(), P
 
 impl Site<'_> {
     /// Restores the list from the time when the attempt's result was declared, which was cut off.
-    pub fn put_cut_off_list_back(self, source: &Source, notices: &dyn Notices) -> Result<(), ProtectError> {
+    pub fn put_cut_off_list_back(self, source: &Source) -> Result<(), ProtectError> {
         if !is_of_work_tree(source.path.as_bytes()) {
-            return leave(self, source, notices);
+            return leave(self, source);
         }
         self.put_judged_list_back(source)
     }

@@ -11,7 +11,6 @@ use super::leftovers::untracked_beside_ignored;
 use super::moment::Moment;
 use super::savepoint::Savepoint;
 use super::stat_changes::touched_in_same_second;
-use crate::events::Notices;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_there, path_below, read_if_there, read_regular_text,
     umask_now,
@@ -104,12 +103,11 @@ impl Savepoint {
         site: Site<'_>,
         kept: &str,
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<bool, ProtectError> {
         let mut changed = false;
         for was in load(site, self.moment)?.submodule {
             if let Some(notice) = self.put_back(site, &was, kept, trash).await? {
-                notices.tell(notice);
+                site.notices.tell(notice);
                 changed = true;
             }
         }

@@ -23,6 +23,7 @@ struct Place {
     home: TempDir,
     repo: Repo,
     slot: Slot,
+    notices: RefCell<Vec<String>>,
 }
 
 impl Place {
@@ -50,13 +51,19 @@ impl Place {
         let (repo, _) = discover(home.path()).await.unwrap();
         let slot = Slot::of(&repo.common_dir.join("ralph/change"));
         slot.make().unwrap();
-        Self { home, repo, slot }
+        Self {
+            home,
+            repo,
+            slot,
+            notices: RefCell::default(),
+        }
     }
 
     fn site(&self) -> Site<'_> {
         Site {
             repo: &self.repo,
             slot: &self.slot,
+            notices: &self.notices,
         }
     }
 
@@ -131,23 +138,16 @@ fn comes_back(spoil: impl FnOnce(&Place)) {
         let before = place.print();
         spoil(&place);
         assert_ne!(place.print(), before);
-        let notices: RefCell<Vec<String>> = RefCell::default();
         let trash = place.site().trash().join("attempt");
-        let now = savepoint
-            .read(place.site(), Count::Nothing, &notices)
-            .await
-            .unwrap();
+        let now = savepoint.read(place.site(), Count::Nothing).await.unwrap();
         let kept = "refs/ralph/change/attempts/1/1";
         let back = savepoint
-            .go_to(place.site(), Some(now), &trash, kept, &notices)
+            .go_to(place.site(), Some(now), &trash, kept)
             .await
             .unwrap();
-        assert_eq!(place.print(), before, "{notices:?}");
+        assert_eq!(place.print(), before, "{:?}", place.notices);
         assert!(back.lost.is_empty(), "{:?}", back.lost);
-        let again = savepoint
-            .read(place.site(), Count::Nothing, &notices)
-            .await
-            .unwrap();
+        let again = savepoint.read(place.site(), Count::Nothing).await.unwrap();
         assert_eq!(again.tree, savepoint.tree);
     });
 }

@@ -154,7 +154,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     changes.report_others(&begun.facts.made, ATTEMPT, open);
     let checkpoint = open.checkpoint();
     let site = open.site();
-    if let Some(path) = checkpoint.dirty_submodule(site, open).await? {
+    if let Some(path) = checkpoint.dirty_submodule(site).await? {
         let advice = match outcome.confined.walls {
             None => "commit them in it",
             Some(_) => "in a box nothing can be committed in it (docs/sandbox.md)",

@@ -133,7 +133,7 @@ async fn save(
     }
     if outcome.is_of_agent() {
         let record = open.attempt_record();
-        record.tell_deleted(open)?;
+        record.tell_deleted()?;
     }
     let beside = list::take_left(open, begun);
     let new = NewCheckpoint {
@@ -156,7 +156,7 @@ async fn save(
 async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
     let checkpoint = open.checkpoint();
     let site = open.site();
-    if let Some(path) = checkpoint.dirty_submodule(site, open).await? {
+    if let Some(path) = checkpoint.dirty_submodule(site).await? {
         open.view.note_at_checkpoint(false);
         open.tell(format!(
             "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"

@@ -21,7 +21,7 @@ pub(crate) async fn after_agent(open: &Loop<'_>, begun: &mut Begun, is_of_agent:
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
     let record = open.attempt_record();
-    if record.after_attempt(held, open).await? {
+    if record.after_attempt(held).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks.replace(None);
     }
@@ -58,8 +58,7 @@ async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: 
     let site = open.site();
     let name = format!("{}.{attempt}.work-trees", ref_component(story));
     let trash = site.trash().join(name);
-    site.take_out_work_trees(refs.as_ref(), &kept, &trash, open)
-        .await?;
+    site.take_out_work_trees(refs.as_ref(), &kept, &trash).await?;
     open.view.drop_refs();
     Ok(())
 }

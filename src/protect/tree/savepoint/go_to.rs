@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::Savepoint;
-use crate::events::Notices;
 use crate::fs::{Below, is_there, path_below};
 use crate::git::GitError;
 use crate::git::worktree::{Count, Reading};
@@ -46,25 +45,24 @@ impl Savepoint {
         now: Option<Reading>,
         trash: &Path,
         kept: &str,
-        notices: &dyn Notices,
     ) -> Result<Return, ProtectError> {
         // A failed attempt is kept, and so read, before it is undone.
         let is_unread = self.moment == Moment::Start || now.is_none();
-        let is_other = is_unread && self.rename_back(site, notices)?;
-        let now = if self.put_back_submodules(site, kept, trash, notices).await? || is_other {
+        let is_other = is_unread && self.rename_back(site)?;
+        let now = if self.put_back_submodules(site, kept, trash).await? || is_other {
             None
         } else {
             now
         };
         let unstorable = now.as_ref().map(|now| now.unstorable.clone());
         let mut times = Times::default();
-        let mut touched = self.converge(site, now, trash, &mut times, notices).await?;
+        let mut touched = self.converge(site, now, trash, &mut times).await?;
         Self::install_working_index(site).await?;
-        let gone = self.put_back_unversioned(site, &touched, times, notices).await?;
-        let lost = gone.tell(trash, notices);
-        tell_unstorable(site, &unstorable.unwrap_or_default(), trash, notices);
+        let gone = self.put_back_unversioned(site, &touched, times).await?;
+        let lost = gone.tell(site, trash);
+        tell_unstorable(site, &unstorable.unwrap_or_default(), trash);
         touched.extend(gone.all);
-        touched.extend(inner_repositories::clear(site, self.moment, trash, notices)?);
+        touched.extend(inner_repositories::clear(site, self.moment, trash)?);
         Records::of(site).forget_just_hidden()?;
         Ok(Return { touched, lost })
     }
@@ -75,7 +73,6 @@ impl Savepoint {
         site: Site<'_>,
         touched: &[Vec<u8>],
         times: Times,
-        notices: &dyn Notices,
     ) -> Result<Gone, ProtectError> {
         let repo = site.repo;
         let records = Records::of(site);
@@ -88,7 +85,7 @@ impl Savepoint {
         // Without the record it is unknown which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &repo.index(), touched).await {
-                Err(ProtectError::Git(error)) => notices.tell(format!(
+                Err(ProtectError::Git(error)) => site.notices.tell(format!(
                     "a filter of git failed, so changes that only the filter would undo are kept: {error}"
                 )),
                 others => written.extend(others?),
@@ -123,7 +120,6 @@ impl Savepoint {
         mut now: Option<Reading>,
         trash: &Path,
         times: &mut Times,
-        notices: &dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
         let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
@@ -131,13 +127,13 @@ impl Savepoint {
         for turn in 0..TURNS {
             let mut now = match now.take() {
                 Some(now) => now,
-                None => self.read(site, Count::Nothing, notices).await?,
+                None => self.read(site, Count::Nothing).await?,
             };
             let was = self.read_index(site)?;
             touched.extend(touched_between(&was, &*repo.read_index_or_none(&work)?));
             touched.extend(touched_in_same_second(repo, &was, self.since));
             if turn == 0 {
-                exact_bytes::keep_in_trash(site, &work, &touched, trash, notices).await?;
+                exact_bytes::keep_in_trash(site, &work, &touched, trash).await?;
             }
             let changes = match now.changes.take() {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
@@ -154,14 +150,14 @@ impl Savepoint {
             let done = match self.restore_rules(site, &changes).await? {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
-                    self.clear_the_way(site, &changes, trash, notices)?;
+                    self.clear_the_way(site, &changes, trash)?;
                     repo.switch_work_tree(&work, &tree, &self.tree)
                         .await
                         .map(|()| true)
                 }
                 None => {
                     let (tree, changes) = self.leave_ignored(site, now, changes).await?;
-                    self.clear_the_way(site, &changes, trash, notices)?;
+                    self.clear_the_way(site, &changes, trash)?;
                     if turn == 0 && repo.held_tree(&known).as_ref() == Some(&self.tree) {
                         let restored = repo.restore_changes(&work, &known, &changes);
                         restored.await
@@ -188,7 +184,7 @@ impl Savepoint {
             changed = if self.moment == Moment::Judged {
                 self.clear_new(site, trash).await?
             } else {
-                self.clear_unlisted(site, &added, trash, notices).await?
+                self.clear_unlisted(site, &added, trash).await?
             };
             if changed.is_empty() {
                 index_flags::narrow_sparse(site, self.moment, &work).await?;
@@ -209,7 +205,6 @@ impl Savepoint {
         site: Site<'_>,
         added: &[Vec<u8>],
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let work = site.work_index();
         let before = self.known_before(site)?;
@@ -218,7 +213,7 @@ impl Savepoint {
             put_away(site, &self.nested, &path, trash)?;
         }
         let left = site.repo.differences(&work).await?;
-        self.clear_leftovers(site, &left.untracked, &work, added, trash, notices)
+        self.clear_leftovers(site, &left.untracked, &work, added, trash)
             .await?;
         Ok(left.changed)
     }
@@ -280,12 +275,12 @@ fn is_rules(path: &[u8]) -> bool {
 }
 
 /// Reports what is in the trash and in no commit.
-fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path, notices: &dyn Notices) {
+fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path) {
     let is_in = |dir: &Path, path: &[u8]| is_there(&path_below(dir, path)).unwrap_or(false);
     let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
     let moved = first_few(unstorable.iter().filter(is_moved));
     if !moved.is_empty() {
-        notices.tell(format!(
+        site.notices.tell(format!(
             "no commit has what git cannot store; it is in {}: {}",
             trash.display(),
             moved.join(", ")

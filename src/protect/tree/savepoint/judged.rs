@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use super::Savepoint;
-use crate::events::Notices;
 use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below};
 use crate::git::GitError;
 use crate::names::Oid;
@@ -90,7 +89,6 @@ impl Savepoint {
         now: &Oid,
         missing: &[(u8, Vec<u8>)],
         trash: &Path,
-        notices: &dyn Notices,
     ) -> Result<Oid, ProtectError> {
         let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
         let (mut hidden, mut gone) = (Vec::new(), Vec::new());
@@ -111,7 +109,7 @@ impl Savepoint {
         if gone.is_empty() {
             return Ok(tree);
         }
-        self.clear_the_way(site, &gone, trash, notices)?;
+        self.clear_the_way(site, &gone, trash)?;
         let paths: Vec<Vec<u8>> = gone.into_iter().map(|(_, path)| path).collect();
         let mut entries = repo.git.staged_between(&tree, &self.tree).await?;
         entries.retain(|entry| paths.contains(&entry.path));
@@ -132,7 +130,9 @@ impl Savepoint {
             repo.install_index(&real).await?;
         }
         let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
-        let mut touched = self.converge(site, None, trash, &mut times, &untold).await?;
+        let notices = &untold;
+        let told = Site { notices, ..site };
+        let mut touched = self.converge(told, None, trash, &mut times).await?;
         let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
         touched.extend(exact.restore(top, &exact.paths()?)?);
         let index = repo.read_index_if_there(&work)?;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::Savepoint;
-use crate::events::Notices;
 use crate::fs::is_there;
 use crate::git::worktree::{Count, Reading, Whose};
 use crate::paths::shown;
@@ -27,13 +26,9 @@ impl Savepoint {
     /// Makes the private index that a step works with: a copy of the real one without flags that hide files, and without
     /// the times of files that git may take for unchanged although they were written. One `lstat` for each file that was
     /// touched in the second of the savepoint or later.
-    pub async fn working_index(
-        &self,
-        site: Site<'_>,
-        notices: &dyn Notices,
-    ) -> Result<PathBuf, ProtectError> {
+    pub async fn working_index(&self, site: Site<'_>) -> Result<PathBuf, ProtectError> {
         let (work, repo) = (site.work_index(), site.repo);
-        damaged_index::replace(site, self, notices).await?;
+        damaged_index::replace(site, self).await?;
         let made = repo
             .private_index(&repo.index(), &work, Some(&self.commit))
             .await?;
@@ -53,40 +48,32 @@ impl Savepoint {
             repo.hide_paths(&work, &[], &sparse).await?;
             // Other git commands read the real one too.
             repo.install_index(&work).await?;
-            notices.tell("the index was missing or damaged: recreated from the checkpoint".to_owned());
+            site.notices
+                .tell("the index was missing or damaged: recreated from the checkpoint".to_owned());
         }
         Ok(work)
     }
 
     /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
-    pub async fn dirty_submodule(
-        &self,
-        site: Site<'_>,
-        notices: &dyn Notices,
-    ) -> Result<Option<String>, ProtectError> {
+    pub async fn dirty_submodule(&self, site: Site<'_>) -> Result<Option<String>, ProtectError> {
         if !submodules::is_any(site)? {
             return Ok(None);
         }
-        self.working_index(site, notices).await?;
+        self.working_index(site).await?;
         let dirty = site.repo.dirty_submodule().await?;
         Ok(dirty.map(|path| shown(&path)))
     }
 
     /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
-    pub async fn read(
-        &self,
-        site: Site<'_>,
-        count: Count,
-        notices: &dyn Notices,
-    ) -> Result<Reading, ProtectError> {
-        let work = self.working_index(site, notices).await?;
+    pub async fn read(&self, site: Site<'_>, count: Count) -> Result<Reading, ProtectError> {
+        let work = self.working_index(site).await?;
         let whose = Whose::Loops { nested: &self.nested };
         let known = self.index(site);
         let reading = site
             .repo
             .read_work_tree(&work, &self.tree, Some(&known), whose, count)
             .await?;
-        let reading = ignored_files::leave_out(site, &work, reading, notices).await?;
+        let reading = ignored_files::leave_out(site, &work, reading).await?;
         gate_files::leave_out(site, self, &work, reading).await
     }
 
