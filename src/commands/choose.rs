@@ -228,7 +228,7 @@ fn in_one_line(error: &Error) -> String {
 fn shown_range(open: &Loop<'_>) -> Result<(String, String), Error> {
     let state = &open.state;
     let failed = match state.current() {
-        Some(story) => range_of(&open.file("events.jsonl"), &story.id, Some(story.attempt))?,
+        Some(story) => range_of(&open.file("events.jsonl"), &story.id, Some(story.attempt), true)?,
         None => None,
     };
     let whole = || (state.initial().to_string(), state.checkpoint().to_string());

@@ -42,7 +42,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
             let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");
-            match log::range_of(&events, &story, number)? {
+            match log::range_of(&events, &story, number, number.is_some())? {
                 Some(range) => range,
                 // The events may be another clone's, or lost.
                 None => kept_range(&context.repo.git, &state, &story, number)

@@ -119,26 +119,9 @@ fn of_lost_checkpoint(first: &Attempt, again: &Attempt) -> Attempt {
 }
 
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
-/// left: what it made itself, also where some of that was put back. Without a number, the latest attempt at the story is
-/// meant, with what was accepted of it.
+/// left. Without a number, the latest attempt at the story is meant. `as_left` tells whether what it made itself counts, also
+/// where some of that was put back; else what was accepted of it does, if it was.
 pub fn range_of(
-    events: &Path,
-    story: &str,
-    attempt: Option<u32>,
-) -> Result<Option<(String, String)>, FileError> {
-    range(events, story, attempt, attempt.is_some())
-}
-
-/// Finds the two states to compare to see what was accepted of an attempt, if it was; else as [`range_of`].
-pub fn accepted_range_of(
-    events: &Path,
-    story: &str,
-    attempt: Option<u32>,
-) -> Result<Option<(String, String)>, FileError> {
-    range(events, story, attempt, false)
-}
-
-fn range(
     events: &Path,
     story: &str,
     attempt: Option<u32>,

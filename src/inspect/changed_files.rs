@@ -53,7 +53,7 @@ pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
     };
     let state = store.load().map_err(|error| not_now(error.to_string()))?;
     let state = state.ok_or_else(|| not_now("the files of the loop are gone".to_owned()))?;
-    let range = range_of(&store.file("events.jsonl"), &of.story, Some(of.attempt));
+    let range = range_of(&store.file("events.jsonl"), &of.story, Some(of.attempt), true);
     let range = match range {
         _ if of.runs => None,
         Ok(None) => return Err(not_now("nothing is kept of this attempt".to_owned())),

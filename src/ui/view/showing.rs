@@ -95,7 +95,7 @@ impl Showing {
 
 /// Returns the two states that an attempt lies between, once it has ended.
 pub(super) fn range(store: &Store, story: &Story, attempt: &Attempt) -> Option<(String, String)> {
-    range_of(&store.file("events.jsonl"), &story.id, Some(attempt.number)).ok()?
+    range_of(&store.file("events.jsonl"), &story.id, Some(attempt.number), true).ok()?
 }
 
 /// The most bytes of a prompt that are shown.

@@ -193,7 +193,7 @@ async fn ask_once(
 
 /// Finds the commits before and after an attempt.
 async fn range(open: &Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(String, String), Error> {
-    let known = log::accepted_range_of(&open.file("events.jsonl"), story, attempt)?;
+    let known = log::range_of(&open.file("events.jsonl"), story, attempt, false)?;
     // The events may be another clone's, or lost.
     let kept = match known {
         Some(range) => Some(range),
