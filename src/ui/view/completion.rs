@@ -57,15 +57,9 @@ impl Page {
         let below = choices.len() + 2;
         let room = usize::from(area.height).saturating_sub(below + 1);
         let mut rows: Vec<(&str, Modifier)> = Vec::new();
-        for (at, line) in summary.lines().take(room).enumerate() {
-            rows.push((
-                line,
-                if at == 0 {
-                    Modifier::BOLD
-                } else {
-                    Modifier::empty()
-                },
-            ));
+        rows.extend(summary.lines().take(room).map(|line| (line, Modifier::empty())));
+        if let Some((_, first)) = rows.first_mut() {
+            *first = Modifier::BOLD;
         }
         if usize::from(area.height) > rows.len() + below {
             rows.push(("", Modifier::empty()));
@@ -74,14 +68,8 @@ impl Page {
         rows.push(("", Modifier::empty()));
         rows.truncate(usize::from(area.height).saturating_sub(1));
         rows.push((&last, Modifier::DIM));
-        for (y, (line, modifier)) in (area.top()..area.bottom()).zip(rows) {
-            put(
-                buffer,
-                area,
-                (area.x, y, area.width),
-                line,
-                Style::new().add_modifier(modifier),
-            );
+        for (place, (line, modifier)) in area.rows().zip(rows) {
+            put(buffer, place, line, Style::new().add_modifier(modifier));
         }
     }
 }

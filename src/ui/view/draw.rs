@@ -14,8 +14,9 @@ use super::chosen::Chosen;
 use super::keys::{Action, TABLE};
 use super::layout::{Layout, is_list, is_wide, layout};
 use super::lines::Lines;
-use super::model::{Model, Used};
+use super::model::Model;
 use super::window::{Window, places};
+use crate::agent::decode::Usage;
 use crate::inspect::changed_files::{Changed, Unknown};
 use crate::names::dollars;
 use crate::state::Phase;
@@ -32,7 +33,7 @@ pub(super) struct Scene<'a> {
     /// The output of the attempt, or the page in its place.
     pub text: &'a Lines,
     /// What the attempt has used so far, by its output.
-    pub used: &'a Used,
+    pub used: &'a Usage,
     /// The files that it has changed, once they were counted.
     pub files: Option<&'a Result<Changed, Unknown>>,
     pub now: Timestamp,
@@ -44,26 +45,19 @@ impl Scene<'_> {
         if area.is_empty() {
             return;
         }
-        let line = |buffer: &mut Buffer, place: Rect, text: &str, style: Style| {
-            put(buffer, area, (place.x, place.y, place.width), text, style);
-        };
         let Some(parts) = layout(area, self.chosen) else {
-            line(buffer, area, &self.in_one_line(), Style::new());
+            put(buffer, area, &self.in_one_line(), Style::new());
             return;
         };
-        line(
-            buffer,
-            parts.header,
-            &self.header(),
-            self.style(Modifier::BOLD, None),
-        );
+        let bold = self.style(Modifier::BOLD, None);
+        put(buffer, parts.header, &self.header(), bold);
         if let Some(list) = parts.list {
             self.list(list, buffer);
         }
         let dim = self.style(Modifier::DIM, None);
         if let Some(rule) = parts.rule {
-            for y in rule.top()..rule.bottom() {
-                put(buffer, area, (rule.x, y, 1), "|", dim);
+            for place in rule.rows() {
+                put(buffer, place, "|", dim);
             }
         }
         self.whose(&parts, buffer);
@@ -71,7 +65,7 @@ impl Scene<'_> {
             self.text(text, buffer);
         }
         if let Some(place) = parts.notice {
-            line(buffer, place, &self.message(), Style::new());
+            put(buffer, place, &self.message(), Style::new());
         }
         self.footer(&parts, area, buffer);
     }
@@ -91,21 +85,10 @@ impl Scene<'_> {
             first = rows.into_iter().next().unwrap_or_default();
         }
         let style = self.style(Modifier::UNDERLINED, None);
-        put(
-            buffer,
-            place,
-            (place.x, place.y, place.width),
-            &cut(first.trim_end(), width),
-            style,
-        );
-        let dim = self.style(Modifier::DIM, None);
-        put(
-            buffer,
-            place,
-            (place.x, place.y + 1, place.width),
-            &cut(second.trim_end(), width),
-            dim,
-        );
+        put(buffer, place, &cut(first.trim_end(), width), style);
+        let (below, dim) = (place.y + 1, self.style(Modifier::DIM, None));
+        let below = Rect { y: below, ..place };
+        put(buffer, below, &cut(second.trim_end(), width), dim);
     }
 
     /// Draws the output, or the page in its place, with the words that are searched for.
@@ -125,13 +108,13 @@ impl Scene<'_> {
             });
         }
         let found = self.style(Modifier::REVERSED, None);
-        for (y, row) in (area.top()..area.bottom()).zip(rows) {
-            put(buffer, area, (area.x, y, area.width), &row, Style::new());
+        for (line, row) in area.rows().zip(rows) {
+            put(buffer, line, &row, Style::new());
             for place in places(&row, &self.chosen.words) {
                 let before = display_width(row.get(..place.start).unwrap_or_default());
                 let x = area.x.saturating_add(u16::try_from(before).unwrap_or(u16::MAX));
                 let words = row.get(place).unwrap_or_default();
-                put(buffer, area, (x, y, area.width), words, found);
+                put(buffer, Rect { x, ..line }, words, found);
             }
         }
     }
@@ -247,16 +230,15 @@ impl Scene<'_> {
     fn footer(&self, parts: &Layout, area: Rect, buffer: &mut Buffer) {
         let chosen = self.chosen;
         let footer = parts.footer;
-        let place = (footer.x, footer.y, footer.width);
         let (bold, dim) = (self.style(Modifier::BOLD, None), self.style(Modifier::DIM, None));
         if chosen.asks_to_stop {
             let question = "stop the run after this attempt? y: yes, any other key: no";
-            put(buffer, area, place, question, bold);
+            put(buffer, footer, question, bold);
             return;
         }
         if let Some(typed) = &chosen.typed {
             let words = format!("/{}_  Enter: search  Esc: back", plain(typed));
-            put(buffer, area, place, &words, bold);
+            put(buffer, footer, &words, bold);
             return;
         }
         let right = self.place_in_text(parts);
@@ -266,17 +248,12 @@ impl Scene<'_> {
         } else {
             plain(&chosen.answer).into_owned()
         };
-        put(buffer, area, place, &cut(&left, room), dim);
+        put(buffer, footer, &cut(&left, room), dim);
         let column = footer
             .right()
             .saturating_sub(u16::try_from(right.len()).unwrap_or(0));
-        put(
-            buffer,
-            area,
-            (column.max(footer.x), footer.y, footer.width),
-            &right,
-            dim,
-        );
+        let x = column.max(footer.x);
+        put(buffer, Rect { x, ..footer }, &right, dim);
     }
 
     /// Returns the keys that there is room for.
@@ -328,12 +305,11 @@ impl Scene<'_> {
     }
 }
 
-/// Writes words at a column and row, cut off at this width and at the area's end.
-pub(super) fn put(buffer: &mut Buffer, area: Rect, at: (u16, u16, u16), words: &str, style: Style) {
-    let (x, y, width) = at;
-    if y < area.bottom() && x < area.right() {
-        let width = width.min(area.right() - x);
-        buffer.set_stringn(x, y, words, usize::from(width), style);
+/// Writes words into the first line of a place, cut off at its end and at that of the screen.
+pub(super) fn put(buffer: &mut Buffer, place: Rect, words: &str, style: Style) {
+    let place = place.intersection(buffer.area);
+    if !place.is_empty() {
+        buffer.set_stringn(place.x, place.y, words, usize::from(place.width), style);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::agent::decode::Usage;
 use crate::events::{self, Event, What};
 use crate::inspect::follow::News;
 use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
@@ -57,7 +58,7 @@ pub(super) struct Attempt {
     pub ended: Option<(Verdict, f64)>,
     /// The first line of the reason why it failed.
     pub reason: Option<String>,
-    pub used: Used,
+    pub used: Usage,
     /// The files that it changed, and the lines that it added and removed, once it has ended.
     pub size: Option<(u64, u64, u64)>,
 }
@@ -68,15 +69,6 @@ impl Attempt {
         self.ended
             .is_some_and(|(verdict, _)| verdict != Verdict::Complete && verdict.counts())
     }
-}
-
-/// The model of an attempt, and what the attempt has used, as far as its agent tells it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Used {
-    pub model: Option<String>,
-    pub input_tokens: Option<u64>,
-    pub output_tokens: Option<u64>,
-    pub cost: Option<f64>,
 }
 
 /// A gate that runs.
@@ -244,7 +236,7 @@ impl Model {
                     format: format.clone(),
                     ended: None,
                     reason: None,
-                    used: Used::default(),
+                    used: Usage::default(),
                     size: None,
                 };
                 let story = self.story(story, Some(title));
@@ -295,11 +287,11 @@ impl Model {
         if let Some(attempt) = self.attempt(&ended.story, ended.attempt) {
             attempt.ended = Some((ended.verdict, ended.duration));
             attempt.reason = reason;
-            attempt.used = Used {
-                model: ended.model.as_deref().map(|model| plain(model).into_owned()),
+            attempt.used = Usage {
+                model: ended.model.clone(),
                 input_tokens: ended.input_tokens,
                 output_tokens: ended.output_tokens,
-                cost: ended.cost_usd,
+                cost_usd: ended.cost_usd,
             };
             let lines = ended.insertions.zip(ended.deletions);
             attempt.size = ended

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::chosen::Page;
 use super::keys::TABLE;
 use super::lines::Lines;
-use super::model::{Attempt, Story, Used};
+use super::model::{Attempt, Story};
+use crate::agent::decode::Usage;
 use crate::events::log::range_of;
 use crate::fs::{Links, read_regular_text};
 use crate::inspect::attempt_output::AttemptOutput;
@@ -31,7 +32,7 @@ pub(super) struct Showing {
     output: Option<AttemptOutput>,
     pub lines: Lines,
     /// What the attempt has used so far, by that output.
-    pub used: Used,
+    pub used: Usage,
 }
 
 impl Showing {
@@ -42,7 +43,7 @@ impl Showing {
         if changed {
             self.of = of;
             self.output = None;
-            (self.lines, self.used) = (Lines::default(), Used::default());
+            (self.lines, self.used) = (Lines::default(), Usage::default());
         }
         let mut most = SINCE;
         if self.output.is_none()
@@ -66,13 +67,7 @@ impl Showing {
             self.lines.push(&piece);
             changed = true;
         }
-        let used = output.usage();
-        self.used = Used {
-            model: used.model.map(|model| plain(&model).into_owned()),
-            input_tokens: used.input_tokens,
-            output_tokens: used.output_tokens,
-            cost: used.cost_usd,
-        };
+        self.used = output.usage();
         changed
     }
 

@@ -64,13 +64,21 @@ impl Scene<'_> {
         let first = selected
             .saturating_sub(height.saturating_sub(3))
             .min(rows.len().saturating_sub(height));
-        for (y, (words, right, style)) in (area.top()..area.bottom()).zip(rows.iter().skip(first)) {
+        for (line, (words, right, style)) in area.rows().zip(rows.iter().skip(first)) {
             let width = usize::from(area.width).saturating_sub(right.len() + 2);
-            put(buffer, area, (area.x, y, area.width), &cut(words, width), *style);
-            let column = area
-                .right()
-                .saturating_sub(u16::try_from(right.len() + 1).unwrap_or(0));
-            put(buffer, area, (column, y, area.right() - column), right, *style);
+            put(buffer, line, &cut(words, width), *style);
+            let room = u16::try_from(right.len() + 1).unwrap_or(0).min(area.right());
+            let x = area.right() - room;
+            put(
+                buffer,
+                Rect {
+                    x,
+                    width: room,
+                    ..line
+                },
+                right,
+                *style,
+            );
         }
     }
 

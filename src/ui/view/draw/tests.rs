@@ -45,7 +45,7 @@ fn drawn_with(
         which: (0, 1),
         chosen,
         text: &text,
-        used: &Used::default(),
+        used: &Usage::default(),
         files,
         now: Timestamp::from_second(1_790_000_316).unwrap(),
     };
@@ -350,7 +350,7 @@ fn search_marks_found_words_and_takes_input_in_the_last_line() {
         which: (0, 1),
         chosen: &chosen,
         text: &text,
-        used: &Used::default(),
+        used: &Usage::default(),
         files: None,
         now: Timestamp::UNIX_EPOCH,
     };

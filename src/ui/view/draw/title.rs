@@ -9,7 +9,7 @@ use crate::ui::amounts::time;
 use crate::ui::report::tokens;
 use crate::ui::shown::plain;
 use crate::ui::view::chosen::Page;
-use crate::ui::view::model::{Attempt, Used};
+use crate::ui::view::model::Attempt;
 
 impl Scene<'_> {
     /// Returns whose text it is, and what else is known of it.
@@ -74,18 +74,13 @@ impl Scene<'_> {
             Some(_) => &attempt.used,
             None => self.used,
         };
-        let Used {
-            model,
-            input_tokens,
-            output_tokens,
-            cost,
-        } = used;
         let parts = [
             self.files(attempt),
-            cost.map(dollars),
-            model.clone(),
-            input_tokens.map(|number| format!("{} tokens in", tokens(number))),
-            output_tokens.map(|number| format!("{} out", tokens(number))),
+            used.cost_usd.map(dollars),
+            used.model.as_deref().map(|model| plain(model).into_owned()),
+            used.input_tokens
+                .map(|number| format!("{} tokens in", tokens(number))),
+            used.output_tokens.map(|number| format!("{} out", tokens(number))),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join("  ")
     }
