@@ -49,9 +49,7 @@ pub(super) async fn before_attempt(
     };
     let call = Call {
         hook: Hook::PreAttempt,
-        story: Some(&story.id),
         title: Some(&story.title),
-        attempt: Some(number),
         event: event_of(open, event),
         log: None,
     };
@@ -105,9 +103,7 @@ pub(super) async fn before_checkpoint(
     let before = open.read_work_tree().await?.tree;
     let call = Call {
         hook,
-        story: Some(&about.story.id),
         title: Some(&about.story.title),
-        attempt: Some(about.attempt),
         event: event_of(open, What::AttemptEnded(Box::new(ended))),
         log: Some(about.log),
     };
@@ -155,9 +151,7 @@ pub(super) async fn before_finish(open: &Loop<'_>, how: &str, branch: Option<Str
     };
     let call = Call {
         hook: Hook::PreFinish,
-        story: None,
         title: None,
-        attempt: None,
         event: event_of(open, event),
         log: None,
     };
@@ -175,18 +169,9 @@ pub(super) async fn tell_hooks(open: &Loop<'_>, about: Option<About<'_>>) -> Res
         let Some(hook) = Hook::after(&event.what) else {
             continue;
         };
-        let (story, attempt) = match &event.what {
-            What::AttemptEnded(attempt) => (Some(attempt.story.clone()), Some(attempt.attempt)),
-            What::Checkpoint { story, attempt, .. } | What::Reverted { story, attempt, .. } => {
-                (story.clone(), *attempt)
-            }
-            _ => (None, None),
-        };
         let call = Call {
             hook,
-            story: story.as_deref(),
             title: about.map(|about| about.story.title.as_str()),
-            attempt,
             event,
             log: about.map(|about| about.log),
         };

@@ -15,7 +15,7 @@ use crate::engine::output_tail::OutputTail;
 use crate::engine::run_command::{Passed, plain_job, run_command, run_name};
 use crate::engine::watch::{self, Who};
 use crate::error::Error;
-use crate::events::Event;
+use crate::events::{Event, What};
 use crate::fs::{FileError, is_there};
 use crate::settings::{Configuration, to_std};
 use crate::state::Running;
@@ -28,9 +28,7 @@ pub(super) const LOG: &str = "hook.log";
 /// The parameters of a hook call.
 pub(super) struct Call<'a> {
     pub hook: Hook,
-    pub story: Option<&'a str>,
     pub title: Option<&'a str>,
-    pub attempt: Option<u32>,
     pub event: Event,
     pub log: Option<&'a File>,
 }
@@ -156,9 +154,10 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
     job.env_remove.retain(|name| *name != "GIT_CONFIG_PARAMETERS");
     job.env
         .retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));
-    let number = call.attempt.map(|attempt| attempt.to_string());
+    let (story, number) = subject(&call.event.what);
+    let number = number.map(|number| number.to_string());
     let variables = [
-        ("RALPH_STORY", call.story),
+        ("RALPH_STORY", story),
         ("RALPH_STORY_TITLE", call.title),
         ("RALPH_ATTEMPT", number.as_deref()),
     ];
@@ -174,9 +173,21 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
         .chain(["hook", "run"])
         .chain(options.iter().copied());
     let args = [call.hook.name(), "--", open.change().as_str()].into_iter();
-    job.argv = words.chain(args).chain(call.story).map(OsString::from).collect();
+    job.argv = words.chain(args).chain(story).map(OsString::from).collect();
     job.timeout = Some(to_std(open.context.configuration.settings.command_timeout));
     job
+}
+
+/// Returns the story and the number of the attempt that an event is about.
+fn subject(what: &What) -> (Option<&str>, Option<u32>) {
+    match what {
+        What::AttemptStarted { story, attempt, .. } => (Some(story), Some(*attempt)),
+        What::AttemptEnded(attempt) => (Some(&attempt.story), Some(attempt.attempt)),
+        What::Checkpoint { story, attempt, .. } | What::Reverted { story, attempt, .. } => {
+            (story.as_deref(), *attempt)
+        }
+        _ => (None, None),
+    }
 }
 
 async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
