@@ -2,7 +2,7 @@
 //! name here stays in refs.
 
 use super::preflight::refuse_other_loops;
-use super::snapshot::{kept_from_before, snapshot_message};
+use super::snapshot::{commit_below, kept_from_before, snapshot_message};
 use crate::agent::program_of;
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{View, refuse_operation};
@@ -185,13 +185,7 @@ fn is_inside(path: &str) -> bool {
 /// Makes a snapshot for a loop that began in another clone: nothing was staged.
 async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     let repo = &context.repo;
-    let head = match &state.common.original_head {
-        Some(head) => head.clone(),
-        None => {
-            let empty = repo.empty_tree().await?;
-            repo.commit_tree(&empty, &[], "no commit yet").await?
-        }
-    };
+    let head = commit_below(repo, state.common.original_head.as_ref()).await?;
     let tree = repo.git.tree_of(&head).await?;
     let staged = repo.commit_tree(&tree, &[&head], "what was staged").await?;
     let message = snapshot_message(&state.original_place(), &state.change, None);

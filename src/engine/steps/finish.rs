@@ -174,13 +174,5 @@ async fn staged_again(open: &Loop<'_>, original: &Oid, finished: &Oid) -> Result
     let mut staged = git.staged_between(&was, &was_staged).await?;
     staged.retain(|entry| !changed.iter().any(|(_, path)| *path == entry.path));
     let scratch = site.file("staged.index");
-    site.repo.discard_index(&scratch)?;
-    git.cmd("read-tree", [original.as_str()])
-        .index(&scratch)
-        .done()
-        .await?;
-    site.repo.set_entries(&scratch, &staged).await?;
-    let tree = git.write_tree(&scratch).await?;
-    site.repo.discard_index(&scratch)?;
-    Ok(tree)
+    Ok(site.repo.tree_with(&scratch, original, &staged, &[]).await?)
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 use crate::engine::Context;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
-use crate::events::{Event, News, What};
 use crate::fs::{Below, entries_of, seen_itself};
 use crate::git::{Git, GitError, RefInfo};
 use crate::names::Change;
@@ -88,11 +87,7 @@ fn prune_files(context: &Context<'_>, change: &Change, dir: &Path, age: Duration
 }
 
 fn tell_removed(context: &Context<'_>, change: &Change, what: &str) {
-    let message = format!("removed {}", what.trim());
-    context.observer.hear(News::Event(&Event::now(
-        change.as_str(),
-        What::Notice { message },
-    )));
+    context.tell(change, format!("removed {}", what.trim()));
 }
 
 /// Lists the refs of a finished loop that are older than `age`.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::engine::Context;
 use crate::error::Error;
-use crate::git::{Head, RefInfo};
+use crate::git::{GitError, Head, RefInfo, Repo};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::refs::KeptRef;
@@ -16,16 +16,21 @@ use crate::state::Linked;
 
 /// Makes the two parents of the snapshot: HEAD (or a commit in its place), and the staged content.
 pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
+    let head = commit_below(&context.repo, context.head.oid.as_ref()).await?;
     let repo = &context.repo;
-    let head = match &context.head.oid {
-        Some(head) => head.clone(),
-        None => {
-            let empty = repo.empty_tree().await?;
-            repo.commit_tree(&empty, &[], "no commit yet").await?
-        }
-    };
     let index = repo.commit_tree(staged, &[&head], "what was staged").await?;
     Ok((head, index))
+}
+
+/// Returns HEAD, or a commit in its place where there was none yet.
+pub(super) async fn commit_below(repo: &Repo, head: Option<&Oid>) -> Result<Oid, GitError> {
+    match head {
+        Some(head) => Ok(head.clone()),
+        None => {
+            repo.commit_tree(&repo.empty_tree().await?, &[], "no commit yet")
+                .await
+        }
+    }
 }
 
 /// Makes the commit that keeps the commits that refs named when the loop began, with the index file itself in its tree.
