@@ -345,9 +345,10 @@ pub struct Happening {
 }
 
 /// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
     /// The loop waited for an agent's service.
     Waiting,
@@ -358,6 +359,7 @@ pub enum Kind {
     /// An agent moved or deleted a ref, or HEAD left the loop's branch or returned to it.
     Moved,
     /// An attempt began, and its end is not recorded.
+    #[strum(serialize = "no end")]
     Unended,
     /// An attempt was interrupted.
     Interrupted,
@@ -369,17 +371,8 @@ pub enum Kind {
 
 impl Kind {
     /// Returns the kind in words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Edits => "edits",
-            Self::Refused => "refused",
-            Self::Moved => "moved",
-            Self::Unended => "no end",
-            Self::Interrupted => "interrupted",
-            Self::Notice => "notice",
-            Self::Finished => "finished",
-        }
+    pub fn words(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -19,8 +19,8 @@ pub(super) fn difference_of(
     let insertions = files.iter().filter_map(|file| file.insertions).sum();
     let deletions = files.iter().filter_map(|file| file.deletions).sum();
     let count = known.and_then(|files| u64::try_from(files.len()).ok());
-    let more = files.len().saturating_sub(room.limits.files);
-    let rows = files.iter().take(room.limits.files).map(|file| {
+    let more = files.len().saturating_sub(room.files);
+    let rows = files.iter().take(room.files).map(|file| {
         let path = short(&file.path, LINE);
         let old = file.old_path.as_ref().map(|old| short(old, LINE));
         json!({

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::agents::{agent_row, review_rows};
 use super::differences::difference_of;
 use super::drawing::{bars_of, kind_of, timeline_of};
-use super::room::{LIMITS, LINE, Limits, REASON, Room, weight, within};
+use super::room::{LIMITS, LINE, REASON, Room, weight, within};
 use super::template::render;
 use super::timeline::Scale;
 use super::{
@@ -68,15 +68,14 @@ pub struct Options {
 
 /// Returns the reports as a page.
 pub fn page(reports: &[Report], options: Options) -> String {
-    let pages = LIMITS.iter().map(|limits| page_within(reports, options, *limits));
+    let pages = LIMITS.into_iter().map(|room| page_within(reports, options, room));
     let mut pages = pages.skip_while(|page| page.len() > MOST);
     // The last of the limits always fit.
     pages.next().unwrap_or_default()
 }
 
-fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
-    let mut room = Room::of(limits);
-    let skipped = reports.len().saturating_sub(limits.changes);
+fn page_within(reports: &[Report], options: Options, mut room: Room) -> String {
+    let skipped = reports.len().saturating_sub(room.changes);
     let reports = &reports[skipped..];
     let mut changes: Vec<Change> = reports
         .iter()
@@ -123,10 +122,10 @@ fn page_within(reports: &[Report], options: Options, limits: Limits) -> String {
 fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
     let mut left_out: Vec<String> = report.dropped.iter().map(|what| short(what, LINE)).collect();
     let all = report.attempts();
-    let skipped = beyond(all.len(), room.limits.attempts, "earlier attempts", &mut left_out);
+    let skipped = beyond(all.len(), room.attempts, "earlier attempts", &mut left_out);
     let shown = &all[skipped..];
     let scale = Scale::of(report);
-    let files = report.files.iter().take(room.limits.files);
+    let files = report.files.iter().take(room.files);
     let files = files.map(|file| {
         (
             short(&file.path, LINE),
@@ -135,7 +134,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             lines(file.deletions),
         )
     });
-    let most = room.limits.files;
+    let most = room.files;
     beyond(
         report.files.len(),
         most,
@@ -149,7 +148,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         "agents of the table by agent",
         &mut left_out,
     );
-    let unshown = report.environments.len().saturating_sub(room.limits.files);
+    let unshown = report.environments.len().saturating_sub(room.files);
     let environments = report.environments[unshown..].iter();
     let mut change = Change {
         name: plain(report.change.as_str()).into_owned(),
@@ -182,7 +181,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
     };
     let bars = add_stories(&mut change, report, shown, &scale, room);
     add_events(&mut change, report, room);
-    let most = room.limits.events;
+    let most = room.events;
     let unshown = beyond(
         change.gates.len(),
         most,
@@ -295,7 +294,7 @@ fn add_attempt(
 
 /// Adds what happened between the attempts.
 fn add_events(change: &mut Change, report: &Report, room: &mut Room) {
-    let most = room.limits.events;
+    let most = room.events;
     let skipped = beyond(report.events.len(), most, "earlier events", &mut change.left_out);
     for (at, event) in report.events[skipped..].iter().enumerate() {
         change.events.push(json!({

@@ -6,9 +6,9 @@ use super::short;
 pub(super) const LINE: usize = 300;
 pub(super) const REASON: usize = 6000;
 
-/// The limits of a page's parts; stricter ones apply if the page would be too large.
+/// The limits of a page's parts, and what is left of them; stricter ones apply if the page would be too large.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct Room {
     /// Maximum number of changes, and of attempts and events of each; the last ones are kept.
     pub changes: usize,
     pub attempts: usize,
@@ -22,8 +22,8 @@ pub(super) struct Limits {
     pub lines: usize,
 }
 
-pub(super) const LIMITS: [Limits; 3] = [
-    Limits {
+pub(super) const LIMITS: [Room; 3] = [
+    Room {
         changes: 1000,
         attempts: 1500,
         events: 1000,
@@ -33,7 +33,7 @@ pub(super) const LIMITS: [Limits; 3] = [
         logs: 700_000,
         lines: 2_000_000,
     },
-    Limits {
+    Room {
         changes: 200,
         attempts: 1000,
         events: 300,
@@ -43,7 +43,7 @@ pub(super) const LIMITS: [Limits; 3] = [
         logs: 300_000,
         lines: 800_000,
     },
-    Limits {
+    Room {
         changes: 50,
         attempts: 60,
         events: 30,
@@ -54,28 +54,6 @@ pub(super) const LIMITS: [Limits; 3] = [
         lines: 0,
     },
 ];
-
-/// The room that is left on the page.
-pub(super) struct Room {
-    pub limits: Limits,
-    pub reasons: usize,
-    pub words: usize,
-    pub logs: usize,
-    pub lines: usize,
-}
-
-impl Room {
-    /// Returns the room of a page with these limits.
-    pub fn of(limits: Limits) -> Self {
-        Self {
-            limits,
-            reasons: limits.reasons,
-            words: limits.words,
-            logs: limits.logs,
-            lines: limits.lines,
-        }
-    }
-}
 
 /// Returns a text that fits on the page; `None` if there is no room for it.
 pub(super) fn within(text: &str, room: &mut Room) -> Option<String> {
