@@ -21,7 +21,7 @@ use crate::git::{Git, Head, Repo, RepoLayout, discover};
 use crate::names::Change;
 use crate::settings::Configuration;
 use crate::state::{self, Phase, State, Store};
-use crate::stories::{Adapter, Story};
+use crate::stories::Adapter;
 use crate::ui::plain;
 
 /// Returns the loops of this repository.
@@ -69,8 +69,8 @@ pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
         let stories = place.stories(state).into_iter();
         let skipped = &state.progress().skipped;
         stories
-            .filter(|story| skipped.contains(&story.id) == undo && (undo || !story.done))
-            .map(|story| candidate(&story.id, &story.title))
+            .filter(|(id, _, done)| skipped.contains(id) == undo && (undo || !done))
+            .map(|(id, title, _)| candidate(&id, &title))
             .collect()
     })
 }
@@ -82,8 +82,8 @@ pub fn stories() -> Vec<CompletionCandidate> {
     };
     let state = place.state_of_line();
     let stories = state.map_or_else(Vec::new, |state| place.stories(&state));
-    let open = stories.into_iter().filter(|story| !story.done);
-    open.map(|story| candidate(&story.id, &story.title)).collect()
+    let open = stories.into_iter().filter(|(.., done)| !done);
+    open.map(|(id, title, _)| candidate(&id, &title)).collect()
 }
 
 /// Returns the loops, then the attempts of one of them whose work can be shown.
@@ -278,19 +278,17 @@ impl Place {
         states.pop().filter(|_| states.is_empty())
     }
 
-    /// Returns the stories of a loop, as far as they are known without a command of the user's.
-    fn stories(&self, state: &State) -> Vec<Known> {
+    /// Returns the ids and titles of the stories of a loop, and whether each is done, as far as they are known without a
+    /// command of the user's.
+    fn stories(&self, state: &State) -> Vec<(String, String, bool)> {
         if !state.source().is_by_command() {
             let listed = self.runtime.block_on(listing_of(state, &self.repo.top));
             let stories = listed.map(|listing| listing.stories).unwrap_or_default();
-            return stories.into_iter().map(Known::from).collect();
+            let stories = stories.into_iter();
+            return stories.map(|story| (story.id, story.title, story.done)).collect();
         }
         let progress = state.progress();
-        let known = |id: &str, title: &str, done| Known {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            done,
-        };
+        let known = |id: &str, title: &str, done| (id.to_owned(), title.to_owned(), done);
         let current = progress.current().into_iter();
         let current = current.map(|story| known(&story.id, &story.title, false));
         let skipped = progress.skipped.iter().map(|id| known(id, "", false));
@@ -329,23 +327,6 @@ impl Place {
             .collect();
         found.reverse();
         found
-    }
-}
-
-/// The known facts of a story.
-struct Known {
-    id: String,
-    title: String,
-    done: bool,
-}
-
-impl From<Story> for Known {
-    fn from(story: Story) -> Self {
-        Self {
-            id: story.id,
-            title: story.title,
-            done: story.done,
-        }
     }
 }
 
