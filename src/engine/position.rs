@@ -106,6 +106,16 @@ pub(crate) fn branch_gone(state: &State) -> Error {
     .into()
 }
 
+/// Returns the error for a loop whose branch no longer contains its checkpoint.
+pub(crate) fn checkpoint_gone(state: &State) -> Error {
+    RepositoryRefusal::CheckpointGone {
+        own: state.own_work_tree(),
+        branch: state.common.branch.clone(),
+        checkpoint: state.checkpoint().short().to_owned(),
+    }
+    .into()
+}
+
 /// Refuses a step while an operation of git's is under way.
 pub(crate) async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
     match operations_in_progress(repo).await?.first() {

@@ -1,11 +1,9 @@
 //! Errors of steps that need the repository in another state.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
-use crate::exit::Exit;
-use crate::names::{typed, typed_path};
 
 refusals! {
 /// The reason why a step cannot work on the present repository.
@@ -28,24 +26,14 @@ pub enum RepositoryRefusal {
         /// The loop's own work tree, if it has one: the command may have been typed in another one.
         own: Option<PathBuf>,
     }
-        => |branch, own| hint(format!(
-            "{}git checkout {branch}",
-            there(own.as_deref()),
-            branch = typed(branch)
-        ))
-        .exit(Exit::Person);
+        => Person, "{own}git checkout {branch}", own, branch;
     #[error("branch {branch} no longer exists (its last checkpoint is {checkpoint})")]
     BranchGone {
         branch: String,
         checkpoint: String,
         own: Option<PathBuf>,
     }
-        => |branch, checkpoint, own| hint(format!(
-            "{}git branch {branch} {checkpoint} && git checkout {branch}",
-            there(own.as_deref()),
-            branch = typed(branch)
-        ))
-        .exit(Exit::Person);
+        => Person, "{own}git branch {branch} {checkpoint} && git checkout {branch}", own, branch, checkpoint;
     /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone {
@@ -53,12 +41,7 @@ pub enum RepositoryRefusal {
         checkpoint: String,
         own: Option<PathBuf>,
     }
-        => |branch, checkpoint, own| hint(format!(
-            "{}git branch rescued {branch} && git reset --soft {checkpoint}",
-            there(own.as_deref()),
-            branch = typed(branch)
-        ))
-        .exit(Exit::Person);
+        => Person, "{own}git branch rescued {branch} && git reset --soft {checkpoint}", own, branch, checkpoint;
     /// A loop that comes from a remote would take it along.
     #[error("the work tree has uncommitted changes")]
     Uncommitted
@@ -85,9 +68,4 @@ pub enum RepositoryRefusal {
     }
         => Person, "to apply it yourself: git diff --binary {from} {to} | git apply --3way", from, to;
 }
-}
-
-/// Returns the beginning of a command that is to be typed in the loop's own work tree, if it has one.
-fn there(own: Option<&Path>) -> String {
-    own.map_or_else(String::new, |own| format!("cd {} && ", typed_path(own)))
 }

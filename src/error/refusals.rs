@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::advice::{Advice, Advise};
 use crate::names::{typed, typed_path};
 
-/// A value that is one word of a command to type.
+/// A value that is a part of a command to type.
 pub trait Word {
     /// Returns the value as a shell reads it.
     fn word(&self) -> String;
@@ -20,6 +20,14 @@ impl Word for String {
 impl Word for PathBuf {
     fn word(&self) -> String {
         typed_path(self)
+    }
+}
+
+/// The directory in which a command has to be typed, if that is another one.
+impl Word for Option<PathBuf> {
+    fn word(&self) -> String {
+        let go_there = |dir: &PathBuf| format!("cd {} && ", typed_path(dir));
+        self.as_ref().map_or_else(String::new, go_there)
     }
 }
 

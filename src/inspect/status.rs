@@ -11,8 +11,7 @@ use super::closed::closed;
 use super::list_notes::ListNotes;
 use super::session::SessionStatus;
 use crate::engine::go_to_own_refused;
-use crate::engine::position::branch_gone;
-use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::position::{branch_gone, checkpoint_gone};
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
@@ -162,18 +161,11 @@ impl Asked {
 
 /// Returns the error for a loop between attempts whose branch no longer contains its checkpoint; `head` is on that
 /// branch.
-async fn checkpoint_gone(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
+async fn without_checkpoint(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
     let (tip, checkpoint) = (head.oid.as_ref()?, state.checkpoint());
     let at_rest = state.is_live() && state.phase() != Phase::Running && state.intent.is_none();
-    if !at_rest || !matches!(repo.git.is_ancestor(checkpoint, tip).await, Ok(false)) {
-        return None;
-    }
-    let gone = RepositoryRefusal::CheckpointGone {
-        own: state.own_work_tree(),
-        branch: state.common.branch.clone(),
-        checkpoint: checkpoint.short().to_owned(),
-    };
-    Some(gone.into())
+    let is_gone = at_rest && matches!(repo.git.is_ancestor(checkpoint, tip).await, Ok(false));
+    is_gone.then(|| checkpoint_gone(state))
 }
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
@@ -248,7 +240,7 @@ impl Status {
         };
         if is_there(head)
             && state.has_branch()
-            && let Some(gone) = checkpoint_gone(repo, head, state).await
+            && let Some(gone) = without_checkpoint(repo, head, state).await
         {
             let status = Self::of(state, top).await;
             return Ok(Self {

@@ -3,7 +3,7 @@
 
 use super::checkpoint::{self, NewCheckpoint};
 use crate::engine::checkpoint_message::CHECKPOINT;
-use crate::engine::position::refuse_operation;
+use crate::engine::position::{checkpoint_gone, refuse_operation};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::{Loop, numbers, users_head};
 use crate::error::Error;
@@ -43,14 +43,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     let git = &open.context.repo.git;
     let tip = match &position.tip {
         Some(tip) if git.is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
-        _ => {
-            return Err(RepositoryRefusal::CheckpointGone {
-                own: open.state.own_work_tree(),
-                branch: open.state.common.branch.clone(),
-                checkpoint: checkpoint.commit.short().to_owned(),
-            }
-            .into());
-        }
+        _ => return Err(checkpoint_gone(&open.state)),
     };
     // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.
     let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.read_user_refs());
