@@ -2,7 +2,7 @@
 
 use super::{Loop, shared_stash};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{RefMoved, What};
 use crate::guard::{self, GitSettings, Rail, SeenMove};
 use crate::names::Oid;
 use crate::protect::StashList;
@@ -82,14 +82,14 @@ fn remove(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMove
             }
             continue;
         };
-        open.emit(What::RefMoved {
+        open.emit(What::RefMoved(RefMoved {
             story: story.to_owned(),
             attempt,
             name: moved.name,
             old: moved.old.map(target),
             new: moved.new.map(target),
             refused: moved.refused,
-        });
+        }));
     }
     if untold > 0 && about.is_some() {
         open.tell(format!("the attempt moved refs {untold} more times"));

@@ -336,19 +336,15 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
     let events = log::read_events(&open.file("events.jsonl"))?;
     let is_it = |id: &str, number: u32| id == story.id && number == story.attempt;
     let judged = events.iter().rev().map_while(|event| match &event.what {
-        What::AttemptStarted { .. } | What::Started { .. } => None,
-        What::Gate {
-            story: Some(id),
-            attempt: Some(number),
-            duration,
-            ..
-        } if is_it(id, *number) => Some(Some((event.t, *duration))),
-        What::Review {
-            story,
-            attempt,
-            duration,
-            ..
-        } if is_it(story, *attempt) => Some(Some((event.t, *duration))),
+        What::AttemptStarted(_) | What::Started { .. } => None,
+        What::Gate(gate) => {
+            let of_it = gate.story.as_deref().zip(gate.attempt);
+            let of_it = of_it.filter(|(id, number)| is_it(id, *number));
+            Some(of_it.map(|_| (event.t, gate.duration)))
+        }
+        What::Review(review) if is_it(&review.story, review.attempt) => {
+            Some(Some((event.t, review.duration)))
+        }
         _ => Some(None),
     });
     let began = |(ended, took): (Timestamp, f64)| {

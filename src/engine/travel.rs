@@ -14,7 +14,7 @@ use self::attempt::keep_public;
 use self::event_lines::read;
 pub use self::public_text::PublicText;
 use crate::agent::program_of;
-use crate::events::{Event, What};
+use crate::events::{AttemptStarted, Event, GateEnded, ListPutBack, RefMoved, ReviewEnded, What};
 use crate::state::{Common, State};
 
 /// Returns the part of a state that travels, with texts for everybody.
@@ -82,7 +82,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             checkpoint: _,
             source,
         } => *source = list_of(&text.of(source), false),
-        What::AttemptStarted {
+        What::AttemptStarted(AttemptStarted {
             story: _,
             title: _,
             attempt: _,
@@ -94,7 +94,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             format: _,
             log: _,
             settings,
-        } => {
+        }) => {
             if let Some(agent) = agent {
                 *agent = program_of(agent).to_owned();
             }
@@ -110,7 +110,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             left,
         } => *left = text.of_some(left.as_ref()),
         What::AttemptEnded(attempt) => keep_public(attempt, text),
-        What::Gate {
+        What::Gate(GateEnded {
             story: _,
             attempt: _,
             command,
@@ -119,13 +119,13 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             duration: _,
             output,
             held: _,
-        } => {
+        }) => {
             *command = program_of(command).to_owned();
             *reason = text.of_some(reason.as_ref());
             // Logs stay here.
             *output = None;
         }
-        What::Review {
+        What::Review(ReviewEnded {
             story: _,
             attempt: _,
             reviewer: _,
@@ -134,18 +134,18 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             duration: _,
             cost_usd: _,
             output,
-        } => {
+        }) => {
             *words = text.of_some(words.as_ref());
             *output = None;
         }
-        What::ListPutBack {
+        What::ListPutBack(ListPutBack {
             story: _,
             attempt: _,
             list,
             what,
             kept: _,
             shown,
-        } => {
+        }) => {
             *list = list_of(&text.of(list), false);
             *what = text.of(what);
             shown.clear();
@@ -183,14 +183,14 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             kept: _,
             changed: _,
         }
-        | What::RefMoved {
+        | What::RefMoved(RefMoved {
             story: _,
             attempt: _,
             name: _,
             old: _,
             new: _,
             refused: _,
-        }
+        })
         | What::Checkpoint {
             story: _,
             attempt: _,

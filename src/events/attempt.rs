@@ -19,7 +19,6 @@ pub struct Attempt {
     /// The reason, if there is one.
     pub reason: Option<String>,
     /// Time when it began.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub started: Timestamp,
     /// Seconds it took; if git-ralph was killed meanwhile, those up to its last output, or 0.
     pub duration: f64,

@@ -20,7 +20,7 @@ pub struct Log {
 }
 
 /// An attempt, and the ref or checkpoint that keeps its work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LogEntry {
     /// The attempt.
@@ -43,12 +43,7 @@ pub type Begun<'e> = (&'e str, u32, Option<&'e str>);
 /// Returns every attempt that has begun, oldest first, those of earlier loops included.
 pub fn begun(events: &[Event]) -> Vec<Begun<'_>> {
     let begun = events.iter().filter_map(|event| match &event.what {
-        What::AttemptStarted {
-            story,
-            attempt,
-            format,
-            ..
-        } => Some((story.as_str(), *attempt, format.as_deref())),
+        What::AttemptStarted(begun) => Some((begun.story.as_str(), begun.attempt, begun.format.as_deref())),
         _ => None,
     });
     begun.collect()
@@ -66,8 +61,9 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
     for event in events {
         match &event.what {
             What::Started { .. } => entries.clear(),
-            What::AttemptStarted { title, .. } => (begun, put_back) = (Some(title.clone()), None),
-            What::ListPutBack { what, .. } => {
+            What::AttemptStarted(new) => (begun, put_back) = (Some(new.title.clone()), None),
+            What::ListPutBack(back) => {
+                let what = &back.what;
                 put_back = Some(put_back.map_or_else(|| what.clone(), |before| format!("{before}; {what}")));
             }
             What::AttemptEnded(attempt) => match cut_off_checkpoint(&mut entries, attempt) {
@@ -75,9 +71,8 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
                 None => entries.push(LogEntry {
                     attempt: (**attempt).clone(),
                     title: begun.take(),
-                    kept: None,
-                    checkpoint: None,
                     list_put_back: put_back.take(),
+                    ..LogEntry::default()
                 }),
             },
             What::Checkpoint { story, attempt, oid } => {
@@ -148,11 +143,9 @@ pub fn range_of(
                 }
                 base = oid.to_string();
             }
-            What::AttemptStarted { .. } => left = None,
-            What::ListPutBack {
-                story, attempt, kept, ..
-            } if wanted(Some(&story), Some(attempt)) => {
-                left.get_or_insert(kept);
+            What::AttemptStarted(_) => left = None,
+            What::ListPutBack(back) if wanted(Some(&back.story), Some(back.attempt)) => {
+                left.get_or_insert(back.kept);
             }
             What::Reverted {
                 story,

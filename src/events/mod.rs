@@ -3,6 +3,7 @@
 
 mod attempt;
 pub mod log;
+mod of_attempt;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::names::Oid;
 
 pub use attempt::{Attempt, Basis, Further, InForce, Stretch, seconds_between};
+pub use of_attempt::{AttemptStarted, GateEnded, ListPutBack, RefMoved, ReviewEnded};
 
 /// Takes notices for the user while a step is running.
 pub trait Notices {
@@ -45,7 +47,6 @@ pub struct Event {
     #[cfg_attr(test, schemars(extend("const" = VERSION)))]
     pub v: u32,
     /// Time of the event, RFC 3339.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub t: Timestamp,
     /// The event itself.
     #[serde(flatten)]
@@ -85,34 +86,7 @@ pub enum What {
         source: String,
     },
     /// An attempt began.
-    AttemptStarted {
-        /// The story's id.
-        story: String,
-        /// Its title.
-        title: String,
-        /// The number of the attempt.
-        attempt: u32,
-        /// Retries used up to and including this attempt.
-        retries: u32,
-        /// Retries that the story has.
-        max_retries: u32,
-        /// Complete stories.
-        done: usize,
-        /// All stories.
-        total: usize,
-        /// The agent: its name, or that of its program; null where none is started.
-        #[serde(default)]
-        agent: Option<String>,
-        /// The format of the agent's output.
-        #[serde(default)]
-        format: Option<String>,
-        /// The file with the attempt's output, below the loop's directory.
-        #[serde(default)]
-        log: Option<String>,
-        /// The settings that are in force; null in events of earlier versions.
-        #[serde(default)]
-        settings: Option<Box<InForce>>,
-    },
+    AttemptStarted(AttemptStarted),
     /// The agent, a gate or a hook printed something; not in events.jsonl.
     Output {
         /// The output stream.
@@ -151,64 +125,11 @@ pub enum What {
     /// An attempt ended.
     AttemptEnded(Box<Attempt>),
     /// A gate has run to its end.
-    Gate {
-        /// The story of the attempt; null before any attempt.
-        story: Option<String>,
-        /// The attempt's number; null before any attempt.
-        attempt: Option<u32>,
-        /// The gate: a shell command.
-        command: String,
-        /// True if it succeeded.
-        passed: bool,
-        /// The reason for the failure; null when it succeeded.
-        reason: Option<String>,
-        /// Seconds it took.
-        duration: f64,
-        /// The part of its log with its output; null if it is not known. Before any attempt, that is
-        /// gates-at-start.log.
-        #[serde(default)]
-        output: Option<Stretch>,
-        /// True if it ran with tests as they were at the last checkpoint, after all gates had passed with those of the
-        /// attempt.
-        #[serde(default)]
-        held: bool,
-    },
+    Gate(GateEnded),
     /// A reviewer was asked about an attempt, and has ended.
-    Review {
-        /// The story of the attempt.
-        story: String,
-        /// The attempt's number.
-        attempt: u32,
-        /// The reviewer: its name, or that of its program.
-        reviewer: String,
-        /// True if it accepted the work, false if it rejected it; null if it gave no verdict.
-        accepted: Option<bool>,
-        /// The end of its last message, or why it gave no verdict.
-        words: Option<String>,
-        /// Seconds it took.
-        duration: f64,
-        /// Its cost in US dollars, if it reports it.
-        cost_usd: Option<f64>,
-        /// The part of the attempt's log with its output; null if it is not known.
-        #[serde(default)]
-        output: Option<Stretch>,
-    },
+    Review(ReviewEnded),
     /// Something of what an attempt, or what ran after it, made of the story list was put back.
-    ListPutBack {
-        /// The story of the attempt.
-        story: String,
-        /// The attempt's number.
-        attempt: u32,
-        /// The path of the list.
-        list: String,
-        /// The part that was put back, in words.
-        what: String,
-        /// The ref that keeps the list as it was found.
-        #[serde(rename = "ref")]
-        kept: String,
-        /// The command or the file that shows it.
-        shown: String,
-    },
+    ListPutBack(ListPutBack),
     /// A checkpoint was made.
     Checkpoint {
         /// The story that it completes; null for edits made by the user.
@@ -250,7 +171,6 @@ pub enum What {
         /// Seconds to wait.
         seconds: u64,
         /// Time when the wait ends.
-        #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
         until: Timestamp,
     },
     /// The progress of the loop.
@@ -274,21 +194,7 @@ pub enum What {
         deferred: bool,
     },
     /// The agent's git moved a ref, or was kept from moving one.
-    RefMoved {
-        /// The story of the attempt.
-        story: String,
-        /// The attempt's number.
-        attempt: u32,
-        /// The full name of the ref; HEAD for a move of HEAD itself.
-        #[serde(rename = "ref")]
-        name: String,
-        /// The old value: an object, or the full name of another ref; null when there was none.
-        old: Option<String>,
-        /// The new value, also of a refused move; null for a deletion.
-        new: Option<String>,
-        /// True if the guard refused the move: then nothing moved.
-        refused: bool,
-    },
+    RefMoved(RefMoved),
     /// The user made commits on the loop's branch, as git's hooks reported.
     Committed {
         /// The tip of the branch.

@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 
 use jiff::Timestamp;
 
-use crate::events::{Attempt, Event, What};
+use crate::events::{Attempt, Event, ReviewEnded, What};
 use crate::names::{Change, ref_component};
 use crate::state::State;
 
@@ -123,20 +123,17 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
             || name == change.ralph_ref("finished")
     };
     let is_sane = match &event.what {
-        What::AttemptStarted {
-            story, attempt, log, ..
-        } => {
-            let own = format!("attempts/{}.{attempt}.log", ref_component(story));
-            is_id(story) && is_number(*attempt) && log.as_ref().is_none_or(|log| *log == own)
+        What::AttemptStarted(begun) => {
+            let own = format!("attempts/{}.{}.log", ref_component(&begun.story), begun.attempt);
+            let is_own = begun.log.as_ref().is_none_or(|log| *log == own);
+            is_id(&begun.story) && is_number(begun.attempt) && is_own
         }
         What::RoundStarted { story, attempt, .. } => is_id(story) && is_number(*attempt),
         What::AttemptEnded(attempt) => is_attempt_event(attempt),
-        What::Gate {
-            story,
-            attempt,
-            duration,
-            ..
-        } => is_story(story) && attempt.is_none_or(is_number) && is_amount(Some(*duration)),
+        What::Gate(gate) => {
+            let is_one = is_story(&gate.story) && gate.attempt.is_none_or(is_number);
+            is_one && is_amount(Some(gate.duration))
+        }
         What::RoundEnded {
             story,
             attempt,
@@ -144,16 +141,14 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
             cost_usd,
             ..
         }
-        | What::Review {
+        | What::Review(ReviewEnded {
             story,
             attempt,
             duration,
             cost_usd,
             ..
-        } => is_id(story) && is_number(*attempt) && is_amount(Some(*duration)) && is_amount(*cost_usd),
-        What::ListPutBack {
-            story, attempt, kept, ..
-        } => is_id(story) && is_number(*attempt) && is_kept(kept),
+        }) => is_id(story) && is_number(*attempt) && is_amount(Some(*duration)) && is_amount(*cost_usd),
+        What::ListPutBack(back) => is_id(&back.story) && is_number(back.attempt) && is_kept(&back.kept),
         What::Checkpoint { story, attempt, .. } => is_story(story) && attempt.is_none_or(is_number),
         What::Reverted {
             story, attempt, kept, ..
@@ -161,9 +156,7 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
         What::Retry { story, .. } | What::MaxRetriesExceeded { story, .. } => is_id(story),
         What::Waiting { seconds, until, .. } => *seconds <= MANY && is_time(*until),
         What::StoryProgress { skipped, .. } => skipped.iter().all(|id| is_id(id)),
-        What::RefMoved {
-            story, attempt, name, ..
-        } => is_id(story) && is_number(*attempt) && is_ref(name),
+        What::RefMoved(moved) => is_id(&moved.story) && is_number(moved.attempt) && is_ref(&moved.name),
         What::Finished { kept, .. } => is_kept(kept),
         What::Started { .. }
         | What::Output { .. }

@@ -11,7 +11,7 @@ use super::{
     words,
 };
 use crate::events::log::entries_of;
-use crate::events::{Event, InForce, What, seconds_between};
+use crate::events::{AttemptStarted, Event, What, seconds_between};
 use crate::names::Oid;
 
 /// The content of a loop's events.
@@ -83,11 +83,7 @@ pub(super) fn of_events(all: &[Event]) -> History {
             gates,
             reviews,
             told,
-            message: None,
-            diff: None,
-            url: None,
-            patch: None,
-            log: None,
+            ..AttemptReport::default()
         };
         let story = story_of(&mut history.stories, &name.0, title.as_deref());
         story.attempts.push(report);
@@ -125,66 +121,39 @@ impl History {
     ) {
         match &event.what {
             What::Started { checkpoint, .. } => *base = Some(checkpoint.clone()),
-            What::AttemptStarted {
-                story,
-                attempt,
-                agent,
-                max_retries,
-                settings,
-                ..
-            } => {
-                let settings = settings.as_deref();
-                let own =
-                    settings.map(|settings| self.environment_of(story, *attempt, *max_retries, settings));
-                let begun = beside.entry((story.clone(), *attempt)).or_default();
-                begun.agent.clone_from(agent);
+            What::AttemptStarted(new) => {
+                let own = self.environment_of(new);
+                let begun = beside.entry((new.story.clone(), new.attempt)).or_default();
+                begun.agent.clone_from(&new.agent);
                 begun.begun = Some(event.t);
                 begun.environment = own;
             }
-            What::Gate {
-                story,
-                attempt,
-                command,
-                passed,
-                reason,
-                duration,
-                output,
-                held,
-            } => {
+            What::Gate(ended) => {
                 let gate = Gate {
-                    command: command.clone(),
-                    passed: *passed,
-                    reason: reason.clone(),
+                    command: ended.command.clone(),
+                    passed: ended.passed,
+                    reason: ended.reason.clone(),
                     ended: event.t,
-                    duration: *duration,
+                    duration: ended.duration,
                     output: None,
-                    held: *held,
-                    printed: *output,
+                    held: ended.held,
+                    printed: ended.output,
                 };
-                match story.clone().zip(*attempt) {
+                match ended.story.clone().zip(ended.attempt) {
                     Some(name) => beside.entry(name).or_default().gates.push(gate),
                     None => self.gates.push(gate),
                 }
             }
-            What::Review {
-                story,
-                attempt,
-                reviewer,
-                accepted,
-                words,
-                duration,
-                cost_usd,
-                ..
-            } => {
+            What::Review(ended) => {
                 let review = Review {
-                    reviewer: reviewer.clone(),
-                    accepted: *accepted,
-                    words: words.clone(),
+                    reviewer: ended.reviewer.clone(),
+                    accepted: ended.accepted,
+                    words: ended.words.clone(),
                     ended: event.t,
-                    duration: *duration,
-                    cost_usd: *cost_usd,
+                    duration: ended.duration,
+                    cost_usd: ended.cost_usd,
                 };
-                let name = (story.clone(), *attempt);
+                let name = (ended.story.clone(), ended.attempt);
                 beside.entry(name).or_default().reviews.push(review);
             }
             What::Retry { story, reason, .. } => {
@@ -221,17 +190,17 @@ impl History {
     }
 
     /// Returns the place of the environment of an attempt, which is a new one if it differs from the last.
-    fn environment_of(&mut self, story: &str, attempt: u32, max_retries: u32, settings: &InForce) -> usize {
-        let last = self.environments.last();
-        if last.is_none_or(|last| (last.max_retries, &last.settings) != (max_retries, settings)) {
+    fn environment_of(&mut self, begun: &AttemptStarted) -> Option<usize> {
+        let (settings, last) = (begun.settings.as_deref()?, self.environments.last());
+        if last.is_none_or(|last| (last.max_retries, &last.settings) != (begun.max_retries, settings)) {
             self.environments.push(Environment {
-                since: format!("{story}@{attempt}"),
-                max_retries,
+                since: format!("{}@{}", begun.story, begun.attempt),
+                max_retries: begun.max_retries,
                 agents: Vec::new(),
                 settings: settings.clone(),
             });
         }
-        self.environments.len() - 1
+        Some(self.environments.len() - 1)
     }
 }
 

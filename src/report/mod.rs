@@ -53,7 +53,6 @@ pub struct Report {
     /// The version of git that it was made with, its first two numbers; null if it is not known.
     pub git: Option<String>,
     /// Time when the report was made.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub made: Timestamp,
     /// The phase of the loop; `exhausted` too if only skipped stories are left.
     #[cfg_attr(test, schemars(with = "String"))]
@@ -79,10 +78,8 @@ pub struct Report {
     /// versions made.
     pub environments: Vec<Environment>,
     /// Time of the first event, or of --since if that is later; null if there are no events.
-    #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub started: Option<Timestamp>,
     /// Time of the last event, or of --since if that is later; null if there are no events.
-    #[cfg_attr(test, schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub ended: Option<Timestamp>,
     /// The totals of the report.
     pub totals: Totals,
@@ -210,7 +207,7 @@ pub enum StoryState {
 }
 
 /// An attempt: its entry of `git ralph log --json`, and more.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptReport {
     /// The entry of the log.
@@ -249,7 +246,6 @@ pub struct Gate {
     /// The reason for the failure; null if it succeeded.
     pub reason: Option<String>,
     /// Time when it ended.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub ended: Timestamp,
     /// Seconds it took.
     pub duration: f64,
@@ -273,7 +269,6 @@ pub struct Review {
     /// The end of its last message, or why it gave no verdict; null if it said nothing else.
     pub words: Option<String>,
     /// Time when it ended.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub ended: Timestamp,
     /// Seconds it took.
     pub duration: f64,
@@ -327,7 +322,6 @@ pub struct Patch {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Happening {
     /// Time of the event.
-    #[cfg_attr(test, schemars(with = "String", extend("format" = "date-time")))]
     pub t: Timestamp,
     /// Kind of the event.
     pub kind: Kind,

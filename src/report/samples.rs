@@ -7,7 +7,7 @@ use super::by_agent;
 use super::changes::add_up;
 use super::history::of_events;
 use super::{Asked, FileChange, Gate, Outcome, OutcomeKind, Patch, Report, Totals, VERSION};
-use crate::events::{Attempt, Event, What};
+use crate::events::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
@@ -55,7 +55,7 @@ fn what() -> impl Strategy<Value = What> {
             checkpoint: oid(digit),
             source: "tasks.md".to_owned(),
         }),
-        8 => (story(), number()).prop_map(|(story, attempt)| What::AttemptStarted {
+        8 => (story(), number()).prop_map(|(story, attempt)| What::AttemptStarted(AttemptStarted {
             title: format!("{story}. Title"),
             story,
             attempt,
@@ -67,7 +67,7 @@ fn what() -> impl Strategy<Value = What> {
             format: None,
             log: None,
             settings: None,
-        }),
+        })),
         12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
             What::AttemptEnded(Box::new(Attempt {
                 started: Timestamp::from_second(started).unwrap(),
@@ -79,7 +79,7 @@ fn what() -> impl Strategy<Value = What> {
                 ..Attempt::ended(&story, number, verdict, reason, Timestamp::UNIX_EPOCH)
             }))
         }),
-        4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate {
+        4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate(GateEnded {
             attempt: story.is_some().then_some(number),
             story,
             command: "make test".to_owned(),
@@ -88,9 +88,9 @@ fn what() -> impl Strategy<Value = What> {
             duration,
             output: None,
             held: number % 2 == 0,
-        }),
+        })),
         3 => (story(), number(), prop::option::of(any::<bool>()), reason(), 0.0..100.0_f64).prop_map(
-            |(story, attempt, accepted, words, duration)| What::Review {
+            |(story, attempt, accepted, words, duration)| What::Review(ReviewEnded {
                 story,
                 attempt,
                 reviewer: HOSTILE.to_owned(),
@@ -99,7 +99,7 @@ fn what() -> impl Strategy<Value = What> {
                 duration,
                 cost_usd: Some(duration),
                 output: None,
-            }
+            })
         ),
         4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
             story,

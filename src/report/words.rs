@@ -22,16 +22,13 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
     Some(match what {
         What::Waiting { reason, .. } => (Kind::Waiting, reason.clone()),
         What::Checkpoint { story: None, .. } => (Kind::Edits, "edits by hand".to_owned()),
-        What::ListPutBack {
-            story,
-            attempt,
-            list,
-            what,
-            ..
-        } => (
-            Kind::Notice,
-            format!("{story}@{attempt}: {list}: put back: {what}"),
-        ),
+        What::ListPutBack(back) => {
+            let name = format!("{}@{}", back.story, back.attempt);
+            (
+                Kind::Notice,
+                format!("{name}: {}: put back: {}", back.list, back.what),
+            )
+        }
         What::RoundStarted {
             story,
             attempt,
@@ -46,22 +43,16 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
             let commits = counted(*commits, "commit", "commits");
             (Kind::Edits, format!("{commits} by hand, up to {}", oid.short()))
         }
-        What::RefMoved {
-            story,
-            attempt,
-            name,
-            new,
-            refused,
-            ..
-        } => {
-            let did = match (new, refused) {
+        What::RefMoved(moved) => {
+            let did = match (&moved.new, moved.refused) {
                 (Some(_), true) => "tried to move",
                 (None, true) => "tried to delete",
                 (Some(_), false) => "moved",
                 (None, false) => "deleted",
             };
-            let kind = if *refused { Kind::Refused } else { Kind::Moved };
-            (kind, format!("the agent of {story}@{attempt} {did} {name}"))
+            let kind = if moved.refused { Kind::Refused } else { Kind::Moved };
+            let of = format!("{}@{}", moved.story, moved.attempt);
+            (kind, format!("the agent of {of} {did} {}", moved.name))
         }
         What::HandedOver { from, remote } => (Kind::Moved, handed_over(from.as_deref(), remote)),
         What::Left { to } => (Kind::Moved, format!("HEAD left the loop's branch for {to}")),

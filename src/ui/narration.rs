@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::amounts::{far, time, waiting_time};
 use super::style::{bold, green, red, verdict};
-use crate::events::{Attempt, What, handed_over};
+use crate::events::{Attempt, ReviewEnded, What, handed_over};
 use crate::names::{Oid, counted, dollars, heading, typed};
 use crate::paths::shown;
 use crate::state::Verdict;
@@ -21,46 +21,32 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             source,
             ..
         } => started(branch, original_branch.as_deref(), original_head.as_ref(), source),
-        What::AttemptStarted { .. } => bold(&attempt_heading(what)?),
+        What::AttemptStarted(_) => bold(&attempt_heading(what)?),
         What::RoundStarted { round, why, left, .. } => {
             format!("  round {round}: {}", why.words(left.as_deref()))
         }
         What::AttemptEnded(attempt) => ended(attempt),
-        What::Gate {
-            story,
-            command,
-            reason,
-            duration,
-            held,
-            ..
-        } => {
-            let when = match (story, held) {
+        What::Gate(gate) => {
+            let after = time(gate.duration);
+            let when = match (&gate.story, gate.held) {
                 (None, _) => " before any work",
                 (Some(_), true) => " with the tests as they were",
                 (Some(_), false) => "",
             };
-            let words = match reason {
-                None => green(&format!("passed after {}", time(*duration))),
-                Some(why) => red(&format!("failed after {} ({why})", time(*duration))),
+            let words = match &gate.reason {
+                None => green(&format!("passed after {after}")),
+                Some(why) => red(&format!("failed after {after} ({why})")),
             };
-            format!("  gate{when} {words}: {command}")
+            format!("  gate{when} {words}: {}", gate.command)
         }
-        What::Review {
-            reviewer,
-            accepted,
-            duration,
-            cost_usd,
-            ..
-        } => reviewed(reviewer, *accepted, *duration, *cost_usd),
-        What::ListPutBack {
-            list,
-            what,
-            shown: see,
-            ..
-        } => red(&format!(
-            "  {}: put back: {what}; to see it: {see}",
-            shown(list.as_bytes())
-        )),
+        What::Review(review) => reviewed(review),
+        What::ListPutBack(back) => {
+            let list = shown(back.list.as_bytes());
+            red(&format!(
+                "  {list}: put back: {}; to see it: {}",
+                back.what, back.shown
+            ))
+        }
         What::Checkpoint { story, oid, .. } => match story {
             Some(story) => format!("  checkpoint {}: {story}", oid.short()),
             None => format!("checkpoint {}: edits", oid.short()),
@@ -104,14 +90,9 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             "story {story} failed, no retries left; it is put off until the others are through"
         )),
         What::MaxRetriesExceeded { story, .. } => red(&format!("story {story} failed, no retries left")),
-        What::RefMoved {
-            name,
-            new,
-            refused: true,
-            ..
-        } => {
-            let tried = if new.is_some() { "move" } else { "delete" };
-            format!("  refused: the agent tried to {tried} {name}")
+        What::RefMoved(moved) if moved.refused => {
+            let tried = if moved.new.is_some() { "move" } else { "delete" };
+            format!("  refused: the agent tried to {tried} {}", moved.name)
         }
         What::Notice { message } => message.clone(),
         What::Finished {
@@ -137,7 +118,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         | What::Complete { .. }
         | What::RunEnded { .. }
         | What::RoundEnded { .. }
-        | What::RefMoved { .. }
+        | What::RefMoved(_)
         | What::Output { .. }
         | What::Error { .. } => return None,
     };
@@ -156,15 +137,15 @@ fn started(branch: &str, original_branch: Option<&str>, head: Option<&Oid>, sour
     format!("{begun}\nstories: {source}")
 }
 
-fn reviewed(reviewer: &str, accepted: Option<bool>, duration: f64, cost_usd: Option<f64>) -> String {
-    let cost = cost_usd.map_or_else(String::new, |cost| format!(", {}", dollars(cost)));
-    let after = format!("after {}{cost}", time(duration));
-    let words = match accepted {
+fn reviewed(review: &ReviewEnded) -> String {
+    let cost = review.cost_usd.map(|cost| format!(", {}", dollars(cost)));
+    let after = format!("after {}{}", time(review.duration), cost.unwrap_or_default());
+    let words = match review.accepted {
         Some(true) => green(&format!("accepted {after}")),
         Some(false) => red(&format!("rejected {after}")),
         None => red(&format!("without a verdict {after}")),
     };
-    format!("  review {words}: {reviewer}")
+    format!("  review {words}: {}", review.reviewer)
 }
 
 /// Returns the command that shows what was undone: an attempt, or another commit.
@@ -197,33 +178,23 @@ fn finished(change: &str, how: &str, on: &str, worktree: Option<&str>) -> String
 /// Returns the story and the attempt that begins, in one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for any other
 /// event.
 pub(super) fn attempt_heading(what: &What) -> Option<String> {
-    let What::AttemptStarted {
-        story,
-        title,
-        attempt,
-        retries,
-        max_retries,
-        done,
-        total,
-        ..
-    } = what
-    else {
+    let What::AttemptStarted(begun) = what else {
         return None;
     };
     let mut text = String::new();
     // An optional story that is done by hand is one more than there are.
-    if done < total {
-        let _ = write!(text, "[{}/{total}] ", done + 1);
+    if begun.done < begun.total {
+        let _ = write!(text, "[{}/{}] ", begun.done + 1, begun.total);
     }
-    text.push_str(&heading(story, title));
+    text.push_str(&heading(&begun.story, &begun.title));
     // Numbers of attempts go on from one loop to the next; what counts here is the try in this one.
-    match *retries {
+    match begun.retries {
         0 => {}
-        retries if retries <= *max_retries => {
-            let _ = write!(text, " (retry {retries} of {max_retries})");
+        retries if retries <= begun.max_retries => {
+            let _ = write!(text, " (retry {retries} of {})", begun.max_retries);
         }
         _ => {
-            let _ = write!(text, " (attempt {attempt})");
+            let _ = write!(text, " (attempt {})", begun.attempt);
         }
     }
     Some(text)

@@ -155,7 +155,7 @@ impl Tale {
                 self.command(github::END_GROUP);
             }
         }
-        if let What::Gate { story: None, .. } = &event.what {
+        if matches!(&event.what, What::Gate(gate) if gate.story.is_none()) {
             self.live.end(None);
         }
         if self.folds
@@ -168,14 +168,7 @@ impl Tale {
             What::AttemptEnded(attempt) if self.gate_failed => narration::failed_by_gate(attempt),
             _ => None,
         };
-        self.gate_failed = matches!(
-            &event.what,
-            What::Gate {
-                passed: false,
-                story: Some(_),
-                ..
-            }
-        );
+        self.gate_failed = matches!(&event.what, What::Gate(gate) if !gate.passed && gate.story.is_some());
         if let Some(text) = text.or_else(|| narration::of(&event.change, &event.what)) {
             match &heading {
                 Some(heading) if self.folds => self.command(&github::group(heading)),

@@ -16,7 +16,7 @@ use crate::engine::run_command::{Passed, run_command, variable};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::Error;
-use crate::events::{News, What};
+use crate::events::{GateEnded, News, What};
 use crate::fs::Durability;
 use crate::names::{OUTPUT, Oid};
 use crate::settings::{Settings, to_std};
@@ -201,7 +201,7 @@ pub(crate) async fn run_gate(
         Passed::No(failure) => Some(failure.why.clone()),
         Passed::Interrupted(_) => return Ok(passed),
     };
-    open.emit(What::Gate {
+    open.emit(What::Gate(GateEnded {
         story: about.map(|about| about.story.to_owned()),
         attempt: about.map(|about| about.attempt),
         command: gate.to_owned(),
@@ -210,6 +210,6 @@ pub(crate) async fn run_gate(
         duration: since.elapsed().as_secs_f64(),
         output: to_end.and_then(|log| printed(&log, from)),
         held: about.is_some_and(|about| about.held),
-    });
+    }));
     Ok(passed)
 }

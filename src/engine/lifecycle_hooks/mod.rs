@@ -16,7 +16,7 @@ use super::output_tail::OutputTail;
 use super::watch::changed_since;
 use super::{Loop, numbers};
 use crate::error::Error;
-use crate::events::{Attempt, Event, What};
+use crate::events::{Attempt, AttemptStarted, Event, What};
 use crate::fs::seen;
 use crate::names::Oid;
 use crate::refs::KeptRef;
@@ -34,7 +34,7 @@ pub(super) async fn before_attempt(
 ) -> Result<Result<bool, i32>, Error> {
     let number = numbers::next_number(open, &story.id)?;
     let (done, total) = super::stories::progress_of(listing);
-    let event = What::AttemptStarted {
+    let event = What::AttemptStarted(AttemptStarted {
         story: story.id.clone(),
         title: story.title.clone(),
         attempt: number,
@@ -42,11 +42,8 @@ pub(super) async fn before_attempt(
         max_retries: open.state.progress().max_retries,
         done,
         total,
-        agent: None,
-        format: None,
-        log: None,
-        settings: None,
-    };
+        ..AttemptStarted::default()
+    });
     let call = Call {
         hook: Hook::PreAttempt,
         title: Some(&story.title),

@@ -181,7 +181,7 @@ fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Jo
 /// Returns the story and the number of the attempt that an event is about.
 fn subject(what: &What) -> (Option<&str>, Option<u32>) {
     match what {
-        What::AttemptStarted { story, attempt, .. } => (Some(story), Some(*attempt)),
+        What::AttemptStarted(begun) => (Some(&begun.story), Some(begun.attempt)),
         What::AttemptEnded(attempt) => (Some(&attempt.story), Some(attempt.attempt)),
         What::Checkpoint { story, attempt, .. } | What::Reverted { story, attempt, .. } => {
             (story.as_deref(), *attempt)

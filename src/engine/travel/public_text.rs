@@ -37,7 +37,7 @@ impl PublicText {
             );
         }
         lines.extend(read(events).filter_map(|event| match event.what {
-            What::Gate { command, .. } => Some(command),
+            What::Gate(gate) => Some(gate.command),
             _ => None,
         }));
         let home = std::env::home_dir();

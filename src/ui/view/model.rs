@@ -44,7 +44,7 @@ pub(super) struct Story {
 }
 
 /// An attempt.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Attempt {
     pub number: u32,
     pub since: Timestamp,
@@ -212,39 +212,25 @@ impl Model {
                 self.forget();
                 self.begun = Some(event.t);
             }
-            What::AttemptStarted {
-                story,
-                title,
-                attempt,
-                retries,
-                max_retries,
-                done,
-                total,
-                agent,
-                format,
-                ..
-            } => {
-                self.progress = Some((*done, *total));
-                let agent = agent.as_deref().map(|agent| plain(agent).into_owned());
+            What::AttemptStarted(new) => {
+                self.progress = Some((new.done, new.total));
+                let agent = new.agent.as_deref().map(|agent| plain(agent).into_owned());
                 self.agent.clone_from(&agent);
                 (self.waits_until, self.gate) = (None, None);
                 let begun = Attempt {
-                    number: *attempt,
+                    number: new.attempt,
                     since: event.t,
-                    left: max_retries.saturating_sub(*retries),
+                    left: new.max_retries.saturating_sub(new.retries),
                     agent,
-                    format: format.clone(),
-                    ended: None,
-                    reason: None,
-                    used: Usage::default(),
-                    size: None,
+                    format: new.format.clone(),
+                    ..Attempt::default()
                 };
-                let story = self.story(story, Some(title));
+                let story = self.story(&new.story, Some(&new.title));
                 story.mark = Mark::Running;
                 story.attempts.push(begun);
             }
             What::AttemptEnded(ended) => self.ended(ended),
-            What::Gate { .. } | What::Review { .. } => self.gate = None,
+            What::Gate(_) | What::Review(_) => self.gate = None,
             What::Checkpoint {
                 story: Some(story), ..
             } => self.story(story, None).mark = Mark::Complete,

@@ -83,8 +83,7 @@ impl PlainLoop {
         let is_first = std::mem::take(&mut self.is_first);
         let mut events = news.events.as_slice();
         if is_first && is_at_work {
-            let begun =
-                |event: &Event| matches!(event.what, What::AttemptStarted { .. } | What::Started { .. });
+            let begun = |event: &Event| matches!(event.what, What::AttemptStarted(_) | What::Started { .. });
             let from = events.iter().rposition(begun).unwrap_or(events.len());
             events = &events[from..];
         }
@@ -118,16 +117,11 @@ impl PlainLoop {
             words.push_str(&plain(&text));
         }
         match &event.what {
-            What::AttemptStarted {
-                story,
-                attempt,
-                format,
-                ..
-            } => {
+            What::AttemptStarted(begun) => {
                 self.ended = None;
-                let log = self.follower.store().attempt_log(story, *attempt);
+                let log = self.follower.store().attempt_log(&begun.story, begun.attempt);
                 self.lines = Lines::default();
-                self.output = AttemptOutput::open_named(&log, format.as_deref(), false)
+                self.output = AttemptOutput::open_named(&log, begun.format.as_deref(), false)
                     .ok()
                     .filter(|_| is_at_work);
                 if let Some(output) = &mut self.output {

@@ -13,7 +13,7 @@ use crate::engine::attempt::agent_run::{agent_job, run_job};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{length, printed};
 use crate::error::Error;
-use crate::events::{News, What};
+use crate::events::{News, ReviewEnded, What};
 use crate::fs::Durability;
 use crate::names::Oid;
 use crate::prompt::{self, review};
@@ -135,7 +135,7 @@ pub(crate) async fn ask(
             Opinion::Away(unavailable) => (None, unavailable.reason.clone()),
             Opinion::Interrupted(_) => (None, String::new()),
         };
-        open.emit(What::Review {
+        open.emit(What::Review(ReviewEnded {
             story: work.story.id.clone(),
             attempt: work.attempt,
             reviewer: name,
@@ -144,7 +144,7 @@ pub(crate) async fn ask(
             duration: time.as_secs_f64(),
             cost_usd: report.cost_usd,
             output: printed(log, from),
-        });
+        }));
     }
     Ok(Answer {
         opinion,

@@ -12,7 +12,7 @@ use crate::engine::run_command::run_name;
 use crate::engine::steps::save::save;
 use crate::engine::{Loop, Step, list_growth, numbers, shared_stash, stories, unmarked_stories};
 use crate::error::Error;
-use crate::events::{InForce, What};
+use crate::events::{AttemptStarted, InForce, What};
 use crate::fs::{Durability, file_error};
 use crate::settings::Settings;
 use crate::state::{Phase, Running};
@@ -115,7 +115,7 @@ pub(crate) fn begin_at(
     })?;
     let failures = open.state.failures_of(&story.id);
     let (done, total) = stories::progress_of(&before);
-    open.emit(What::AttemptStarted {
+    open.emit(What::AttemptStarted(AttemptStarted {
         story: story.id.clone(),
         title: story.title.clone(),
         attempt: number,
@@ -129,7 +129,7 @@ pub(crate) fn begin_at(
             .file_name()
             .map(|name| format!("attempts/{}", name.to_string_lossy())),
         settings: Some(Box::new(in_force(settings, &open.context.repo.top))),
-    });
+    }));
     Ok(Begun {
         story,
         before,

@@ -6,7 +6,7 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::{Facts, LeftList};
 use crate::engine::stories::{follow_source, list_bytes_before_attempt};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{ListPutBack, What};
 use crate::git::StagedEntry;
 use crate::names::{Oid, typed, typed_path};
 use crate::protect::StoryList;
@@ -141,14 +141,14 @@ async fn put_back(
             commit,
         });
     }
-    open.emit(What::ListPutBack {
+    open.emit(What::ListPutBack(ListPutBack {
         story: story.id.clone(),
         attempt,
         list: source.path,
         what,
         kept: if is_first { own } else { name },
         shown,
-    });
+    }));
     Ok(())
 }
 

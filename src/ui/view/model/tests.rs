@@ -1,6 +1,6 @@
 use super::*;
-use crate::events::Attempt as Ended;
 use crate::events::log::entries_of;
+use crate::events::{Attempt as Ended, AttemptStarted};
 use proptest::prelude::*;
 
 pub fn event(second: i64, what: What) -> Event {
@@ -11,7 +11,7 @@ pub fn event(second: i64, what: What) -> Event {
 }
 
 pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> What {
-    What::AttemptStarted {
+    What::AttemptStarted(AttemptStarted {
         story: story.to_owned(),
         title: title.to_owned(),
         attempt,
@@ -23,7 +23,7 @@ pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> W
         format: Some("claude".to_owned()),
         log: None,
         settings: None,
-    }
+    })
 }
 
 pub fn attempt_ended(story: &str, attempt: u32, verdict: Verdict, reason: Option<&str>) -> What {
