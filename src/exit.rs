@@ -1,11 +1,12 @@
 //! Exit codes: one table, used by the code, the help and the manual.
 
 /// The result of a command, as a script sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exit {
     /// The step was done.
     Done,
     /// An error: nothing is half done, the message says what to type.
+    #[default]
     Error,
     /// The command line is wrong.
     Usage,

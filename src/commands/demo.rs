@@ -104,7 +104,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen,
         "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
     );
-    finish(&mut open, Finish::Cleanup { index: false }).await?;
+    finish(&mut open, Finish::Cleanup { index: false }, None).await?;
     show(screen, &git, "status", &["--short", "--branch"]).await?;
     show(screen, &git, "diff", &[]).await?;
     let complete = stopped == Stopped::Complete;

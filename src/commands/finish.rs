@@ -98,7 +98,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     };
     let into = args.into.as_ref().map(|dir| Ok::<_, Error>(here()?.join(dir)));
     let into = into.transpose()?;
-    engine::finish_into(&mut open, choice, into.as_deref()).await?;
+    engine::finish(&mut open, choice, into.as_deref()).await?;
     summarise(&open).await;
     Ok(Exit::Done)
 }

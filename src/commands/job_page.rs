@@ -8,7 +8,7 @@ use crate::ui::{Screen, github};
 
 /// Adds the loop's report to the summary page of the CI job, if there is one.
 pub(super) async fn summarise(open: &Loop<'_>) {
-    if !github::has_page() {
+    if github::page().is_none() {
         return;
     }
     let settings = &open.context.configuration.settings;

@@ -5,9 +5,7 @@ use super::setup::context;
 use crate::cli::complete::{changes_and_loops, stories as story_ids};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::stories::{
-    first_story, list_of_new_loop, listing_of, story_called, story_in, story_to_do,
-};
+use crate::engine::stories::{first_story, list_of_new_loop, listing_of, story_in, story_to_do};
 use crate::engine::unmarked_stories::refuse_unmarked;
 use crate::engine::{self, Context, first_prompt, note_prompted, prompt_text};
 use crate::error::Error;
@@ -71,7 +69,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             refuse_unmarked(&open.state, &listing)?;
             story_to_do(&open.state, &listing)?
         }
-        Some(id) => story_called(&open.state, &listing, id)?,
+        Some(id) => story_in(open.state.source(), &listing, id)?,
     };
     let text = prompt_text(&open, &listing, &story, &open.settings())?;
     note_prompted(&mut open, &story)?;

@@ -78,7 +78,7 @@ async fn one(
     let listing = list_at_checkpoint(&repo.git, &portable.state).await;
     let mut report = of_loop(&files.repo, &portable.state, listing.as_ref(), &wanted, &mut show).await?;
     if let Some(mut outcome) = outcome_of(server.name(), &entry) {
-        wanted.redaction.apply_to_outcome(&mut outcome);
+        wanted.redaction.apply(&mut outcome.text);
         report.outcome = outcome;
     }
     Ok(report)

@@ -78,7 +78,7 @@ impl RunEnd {
             }
         }
         match close {
-            Some(close) => engine::finish(open, close).await?,
+            Some(close) => engine::finish(open, close, None).await?,
             // Wait for the answer.
             None if at_its_end && !asks => open.emit(What::AwaitingChoice { options: closings() }),
             None => {}

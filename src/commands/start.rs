@@ -61,7 +61,7 @@ pub struct Args {
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let narrator = Narrator::new(screen);
-    let (context, refs) = Context::open_with_refs(&here()?, &narrator).await?;
+    let (context, refs) = Context::open_beside(&here()?, &narrator, true).await?;
     screen.settle_colours(context.configuration.colour);
     let mut settings = context.configuration.settings.clone();
     let mut typed = Options::from(&args.settings);

@@ -140,7 +140,7 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
 async fn act(screen: Screen, narrator: &Narrator, change: &Change, choice: Choice) -> Result<(), Error> {
     let mut open = open_loop(narrator, Some(change.as_str())).await?;
     match closes(choice) {
-        Some(close) => engine::finish(&mut open, close).await,
+        Some(close) => engine::finish(&mut open, close, None).await,
         None => {
             let id = engine::skip(&mut open, None, false).await?;
             screen.say(&format!(

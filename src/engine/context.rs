@@ -54,23 +54,16 @@ pub struct Context<'o> {
 impl<'o> Context<'o> {
     /// Finds the repository around `dir` and reads the configuration, with one git process in an ordinary repository.
     pub async fn open(dir: &Path, observer: &'o dyn Observer) -> Result<Self, Error> {
-        let (context, _) = Self::open_beside(dir, observer, &[]).await?;
+        let (context, _) = Self::open_beside(dir, observer, false).await?;
         Ok(context)
     }
 
-    /// Does the same as [`Context::open`], and lists the refs of an ordinary repository beside the configuration; they
-    /// are `None` in any other repository, or if git cannot list them.
-    pub async fn open_with_refs(
+    /// Does the same as [`Context::open`], and lists the refs of an ordinary repository beside the configuration if they
+    /// are `wanted`; they are `None` in any other repository, or if git cannot list them.
+    pub async fn open_beside(
         dir: &Path,
         observer: &'o dyn Observer,
-    ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
-        Self::open_beside(dir, observer, &ALL_REFS).await
-    }
-
-    async fn open_beside(
-        dir: &Path,
-        observer: &'o dyn Observer,
-        patterns: &[&str],
+        wanted: bool,
     ) -> Result<(Self, Option<Vec<RefInfo>>), Error> {
         if let Some(device) = endless_file(dir) {
             return Err(OpenRefusal::Device(device).into());
@@ -86,7 +79,7 @@ impl<'o> Context<'o> {
         };
         let listed = async {
             match in_files {
-                Some(_) if !patterns.is_empty() => here.refs(patterns).await.ok(),
+                Some(_) if wanted => here.refs(&ALL_REFS).await.ok(),
                 _ => None,
             }
         };

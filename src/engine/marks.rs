@@ -113,12 +113,8 @@ pub(super) async fn tell_closed(open: &Loop<'_>, story: &str, title: &str, attem
     let story = Story {
         id: story.to_owned(),
         title: title.to_owned(),
-        body: String::new(),
         done: true,
-        optional: false,
-        depends_on: Vec::new(),
-        line: 0,
-        tasks: Vec::new(),
+        ..Story::default()
     };
     let env = command_environment(open, &story, attempt);
     let top = &open.context.repo.top;

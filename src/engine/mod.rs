@@ -69,7 +69,7 @@ pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};
 pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal};
-pub use steps::finish::{Finish, can_clean_up, finish, finish_into, set_aside};
+pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
 pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};
 pub(crate) use steps::prune::outdated;

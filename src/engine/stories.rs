@@ -335,11 +335,6 @@ pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<
     .into()
 }
 
-/// Returns the story with this id.
-pub fn story_called(state: &State, listing: &Listing, id: &str) -> Result<Story, Error> {
-    story_in(state.source(), listing, id)
-}
-
 /// Returns the story of a list with this id.
 pub fn story_in(source: &Source, listing: &Listing, id: &str) -> Result<Story, Error> {
     let found = listing.stories.iter().find(|story| story.id == id);

@@ -6,19 +6,12 @@ use std::fmt::Display;
 use crate::exit::Exit;
 
 /// The advice that goes with the message of an error.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Advice {
     /// The command to type next; `None` if the system's own reason says what to repair.
     pub hint: Option<String>,
     /// The exit code of the command.
     pub exit: Exit,
-}
-
-impl Default for Advice {
-    fn default() -> Self {
-        let (hint, exit) = (None, Exit::Error);
-        Self { hint, exit }
-    }
 }
 
 impl Advice {

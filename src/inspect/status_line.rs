@@ -9,7 +9,7 @@ use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
 use crate::names::Change;
 use crate::state::noted::{away, commits, work_tree_of};
-use crate::state::{self, Phase, State, Store};
+use crate::state::{self, Listed, Phase, State, Store};
 
 /// Returns the line of the named loop, else of a loop of the repository around `dir`: that of the branch, else that of
 /// the work tree, else the only one. Returns `None` if no loop is live.
@@ -67,9 +67,10 @@ pub fn of(state: &State) -> String {
     }
     let next = state.listed().and_then(|listed| listed.next.as_deref());
     let current = progress.current();
-    let nothing_left =
-        progress.phase == Phase::Ready && state.listed().is_some() && next.is_none() && current.is_none();
-    if progress.phase == Phase::Complete || nothing_left && is_all_done(state) {
+    let nothing_left = progress.phase == Phase::Ready && next.is_none() && current.is_none();
+    // Skipped stories are not complete, but need no work either.
+    let through = |listed: &Listed| listed.done + progress.skipped.len() >= listed.total;
+    if progress.phase == Phase::Complete || nothing_left && state.listed().is_some_and(through) {
         words.push_str(if progress.skipped.is_empty() {
             " complete"
         } else {
@@ -85,11 +86,13 @@ pub fn of(state: &State) -> String {
         if retries > 0 {
             words.push_str(&format!(" retry {retries}"));
         }
+        let is_by_agent = || state.running().is_some_and(|running| !running.by_hand);
+        let waits = |until| until > Timestamp::now();
         words.push_str(match progress.phase {
-            Phase::Running if is_cut_off(state) => " interrupted",
+            Phase::Running if is_by_agent() && holder_is_gone(state) => " interrupted",
             Phase::Running => " running",
-            _ if runs_gate(state) => " gate running",
-            _ if is_waiting(state) => " waiting",
+            _ if state.gate_before_work().is_some() && !holder_is_gone(state) => " gate running",
+            _ if state.here.waits_until.get().is_some_and(waits) && !holder_is_gone(state) => " waiting",
             Phase::Failed => " failed",
             Phase::Exhausted => " failed, no retries left",
             _ => "",
@@ -103,25 +106,6 @@ pub fn of(state: &State) -> String {
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
-}
-
-fn is_all_done(state: &State) -> bool {
-    let listed = state.listed();
-    // Skipped stories are not complete, but need no work either.
-    listed.is_some_and(|listed| listed.done + state.progress().skipped.len() >= listed.total)
-}
-
-fn runs_gate(state: &State) -> bool {
-    state.gate_before_work().is_some() && !holder_is_gone(state)
-}
-
-fn is_waiting(state: &State) -> bool {
-    let until = state.here.waits_until.get();
-    until.is_some_and(|until| until > Timestamp::now()) && !holder_is_gone(state)
-}
-
-fn is_cut_off(state: &State) -> bool {
-    holder_is_gone(state) && state.running().is_some_and(|running| !running.by_hand)
 }
 
 /// Returns whether the process that took the last step is certainly gone.

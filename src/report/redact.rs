@@ -2,7 +2,7 @@
 
 use regex::{NoExpand, Regex};
 
-use super::{Gate, Happening, Outcome, Patch, Report};
+use super::{Gate, Happening, Patch, Report};
 
 /// The replacement for each match.
 const TAKEN_OUT: &str = "***";
@@ -18,7 +18,7 @@ impl Redaction {
         Ok(Self(read.collect::<Result<_, _>>()?))
     }
 
-    fn apply(&self, text: &mut String) {
+    pub fn apply(&self, text: &mut String) {
         for expression in &self.0 {
             if expression.is_match(text) {
                 *text = expression.replace_all(text, NoExpand(TAKEN_OUT)).into_owned();
@@ -92,11 +92,6 @@ impl Redaction {
                 self.difference(attempt.diff.as_mut(), attempt.patch.as_mut());
             }
         }
-    }
-
-    /// Applies the expressions to an outcome that is put into a report later.
-    pub fn apply_to_outcome(&self, outcome: &mut Outcome) {
-        self.apply(&mut outcome.text);
     }
 
     fn gate(&self, gate: &mut Gate) {

@@ -156,11 +156,6 @@ impl Schedule {
         Some(self.named.pop_front().map_or(end, Turn::Work))
     }
 
-    /// Returns the turn that continues the change whose loop is active in this work tree, if the run may take it.
-    pub fn next_active(&self, active: &Change) -> Option<Turn> {
-        self.may_take(active).then(|| Turn::Work(active.clone()))
-    }
-
     /// Returns the next turn according to a queue, whose first change goes first. `random` decides among changes that are
     /// alike: workers that begin at the same time would all take the first.
     pub fn choose(&mut self, queue: &[(Change, Standing)], random: usize) -> Turn {
@@ -219,7 +214,7 @@ impl Schedule {
     }
 
     /// Returns whether the run may work on a change now.
-    fn may_take(&self, change: &Change) -> bool {
+    pub fn may_take(&self, change: &Change) -> bool {
         !self.tried.contains(change) && !self.passed_over.contains_key(change)
     }
 }

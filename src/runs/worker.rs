@@ -81,13 +81,11 @@ impl<C: Command> Worker<'_, C> {
         let base = self.base.get_or_insert(place_before(&context)?).clone();
         let active = live_in(&context.repo.common_dir, &context.repo.top)?;
         let context = match active {
-            Some(state) => match self.schedule.next_active(&state.change) {
-                Some(turn) => {
-                    return_to_loop(&context, &state).await?;
-                    return Ok(turn);
-                }
-                None => Box::pin(leave(context, &state.change)).await?,
-            },
+            Some(state) if self.schedule.may_take(&state.change) => {
+                return_to_loop(&context, &state).await?;
+                return Ok(Turn::Work(state.change));
+            }
+            Some(state) => Box::pin(leave(context, &state.change)).await?,
             None => context,
         };
         return_to_base(&context, &base).await?;

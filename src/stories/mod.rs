@@ -37,7 +37,7 @@ pub use self::lint::not_listed;
 pub use self::source::{Marked, Source, find_again};
 
 /// One unit of work of a change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Story {
     /// One line, unique in its listing.
     pub id: String,

@@ -79,15 +79,10 @@ fn inert(text: &str) -> String {
     safe
 }
 
-/// Returns the file that is shown as the page of the job.
-fn page() -> Option<PathBuf> {
+/// Returns the file that is shown as the page of the job, if one is.
+pub fn page() -> Option<PathBuf> {
     let path = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())?;
     Some(path.into())
-}
-
-/// Returns whether a page is shown for the job.
-pub fn has_page() -> bool {
-    page().is_some()
 }
 
 /// Adds to the page that is shown for the job; does nothing if there is none.

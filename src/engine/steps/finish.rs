@@ -26,18 +26,13 @@ pub enum Finish {
     Keep,
 }
 
-/// Closes the loop.
+/// Closes the loop. The work of a loop with a work tree of its own goes `into` this one, else into the one that has the
+/// branch checked out on which the loop began.
 ///
 /// # Errors
 /// If the user is needed (exit 7): HEAD has moved, or the original branch is gone, checked out in another work tree, or has
 /// moved on and conflicts. Nothing is changed then.
-pub async fn finish(open: &mut Loop<'_>, how: Finish) -> Result<(), Error> {
-    finish_into(open, how, None).await
-}
-
-/// Does the same; the work of a loop with a work tree of its own goes `into` this one, else into the one that has the
-/// branch checked out on which the loop began.
-pub async fn finish_into(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Result<(), Error> {
+pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Result<(), Error> {
     open.require_live()?;
     let has_own = open.state.has_own_work_tree();
     if into.is_some() && !has_own {

@@ -8,7 +8,7 @@ use crate::engine::Loop;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
-    self, FINAL, Known, final_state, lock, merged, target_index, work_tree_at, work_tree_now,
+    self, FINAL, Known, final_state, merged, target_index, work_tree_at, work_tree_now,
 };
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
 use crate::error::Error;
@@ -24,7 +24,7 @@ const REMOVED: &str = "removed";
 /// Brings the work into another work tree, and closes the loop.
 pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<(), Error> {
     let target = target(open, into).await?;
-    let _alone = lock(open, &target)?;
+    let _alone = open.store.lock_work_tree(&target.git_dir)?;
     let plan = plan(open, Some(&target)).await?;
     let known = Known {
         target: Some(target),

@@ -8,7 +8,7 @@ use crate::engine::attempt::held;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::stories::{listing_of, read_list, story_called, story_to_do};
+use crate::engine::stories::{listing_of, read_list, story_in, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::Error;
@@ -132,7 +132,7 @@ pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Resul
     let id = match story {
         Some(id) if skipped.iter().any(|skipped| skipped == id) => id.to_owned(),
         Some(id) => {
-            let story = story_called(&open.state, &listing, id)?;
+            let story = story_in(open.state.source(), &listing, id)?;
             if undo {
                 return Err(StoryRefusal::NotSkipped(story.id).into());
             }

@@ -59,7 +59,7 @@ pub async fn prune(context: &Context<'_>, change: Option<&Change>) -> Result<usi
 async fn prune_refs(context: &Context<'_>, change: &Change, age: Duration) -> Result<usize, Error> {
     let mut old = Vec::new();
     for found in outdated(&context.repo.git, change, age).await? {
-        tell_removed(context, change, &format!("{} {}", found.name, found.oid));
+        context.tell(change, format!("removed {} {}", found.name, found.oid));
         old.push(Update::Delete {
             name: found.name,
             old: found.oid,
@@ -79,15 +79,11 @@ fn prune_files(context: &Context<'_>, change: &Change, dir: &Path, age: Duration
         if !is_old {
             continue;
         }
-        tell_removed(context, change, &path.display().to_string());
+        context.tell(change, format!("removed {}", path.display()));
         door.remove(&path)?;
         removed += 1;
     }
     Ok(removed)
-}
-
-fn tell_removed(context: &Context<'_>, change: &Change, what: &str) {
-    context.tell(change, format!("removed {}", what.trim()));
 }
 
 /// Lists the refs of a finished loop that are older than `age`.

@@ -7,7 +7,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe};
 use crate::error::Error;
 use crate::git::{GitError, Repo, discover};
-use crate::state::{IntoPlan, Lock};
+use crate::state::IntoPlan;
 
 /// Opens another work tree of the repository.
 pub(crate) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
@@ -23,11 +23,6 @@ pub(crate) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Er
     Ok(repo)
 }
 
-/// Prevents a loop from beginning in that work tree, and others from bringing their work there, at the same time.
-pub(crate) fn lock(open: &Loop<'_>, target: &Repo) -> Result<Lock, Error> {
-    Ok(open.store.lock_work_tree(&target.git_dir)?)
-}
-
 /// Returns the private index with which the target's files are compared and changed. Its own index stays as it is.
 pub(crate) fn target_index(open: &Loop<'_>) -> PathBuf {
     open.site().file("into.index")
@@ -39,7 +34,7 @@ pub(super) async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<&Repo
         return write_files(open, into, target).await;
     }
     let target = work_tree_at(open, into.worktree.as_path()).await?;
-    let _alone = lock(open, &target)?;
+    let _alone = open.store.lock_work_tree(&target.git_dir)?;
     write_files(open, into, &target).await
 }
 

@@ -89,7 +89,8 @@ impl Run {
     }
 
     fn turn(&mut self, active: Option<&Change>, random: usize) -> Turn {
-        if let Some(turn) = active.and_then(|change| self.schedule.next_active(change)) {
+        let active = active.filter(|change| self.schedule.may_take(change));
+        if let Some(turn) = active.map(|change| Turn::Work(change.clone())) {
             return turn;
         }
         for (change, fate) in self.world.clone() {

@@ -134,20 +134,13 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
             lines(file.deletions),
         )
     });
-    let most = room.files;
-    beyond(
-        report.files.len(),
-        most,
-        "files of the table by file",
-        &mut left_out,
-    );
-    let agents = report.by_agent.iter().take(most);
-    beyond(
-        report.by_agent.len(),
-        most,
-        "agents of the table by agent",
-        &mut left_out,
-    );
+    let agents = report.by_agent.iter().take(room.files);
+    for (all, what) in [
+        (report.files.len(), "files of the table by file"),
+        (report.by_agent.len(), "agents of the table by agent"),
+    ] {
+        beyond(all, room.files, what, &mut left_out);
+    }
     let unshown = report.environments.len().saturating_sub(room.files);
     let environments = report.environments[unshown..].iter();
     let mut change = Change {

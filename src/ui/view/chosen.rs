@@ -143,11 +143,6 @@ impl Chosen {
         }
     }
 
-    /// Returns whether new output must not move what is on the screen.
-    pub fn holds_still(&self) -> bool {
-        self.below > 0 || self.alone.is_some()
-    }
-
     /// Goes some stories up or down the list.
     pub fn step_story(&mut self, model: &Model, by: isize) {
         let last = model.stories.len().saturating_sub(1);

@@ -154,7 +154,7 @@ impl View {
         let before = self.showing.lines.all();
         changed |= self.showing.look(shown, self.chosen.raw);
         let more = self.showing.lines.all().saturating_sub(before);
-        if self.chosen.holds_still() {
+        if self.chosen.below > 0 || self.chosen.alone.is_some() {
             // The lines on the screen stay where they are.
             self.chosen.below += self.window_of(&self.showing.lines).rows_of_last(more);
         } else {

@@ -14,7 +14,7 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::numbers::kept_range;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::run_command::{plain_job, run_name, variable};
-use crate::engine::stories::{listing_of, story_called};
+use crate::engine::stories::{listing_of, story_in};
 use crate::engine::{Loop, guard_rail, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::log;
@@ -80,7 +80,7 @@ pub async fn review(
     };
     let (from, to) = range(open, &story, attempt).await?;
     let listing = listing_of(&open.state, &open.context.repo.top).await?;
-    let story = story_called(&open.state, &listing, &story)?;
+    let story = story_in(open.state.source(), &listing, &story)?;
     let git = &open.context.repo.git;
     let (from, to) = (git.commit_of_name(&from).await?, git.commit_of_name(&to).await?);
     let (before, after) = (git.tree_of(&from).await?, git.tree_of(&to).await?);
