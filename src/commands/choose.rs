@@ -188,7 +188,7 @@ async fn offers(open: &Loop<'_>) -> Result<Offers, Error> {
     let state = &open.state;
     let git = &open.context.repo.git;
     let size = git.diff_size(state.initial(), state.checkpoint()).await?;
-    let files = counted(usize::try_from(size.files).unwrap_or(usize::MAX), "file", "files");
+    let files = counted(size.files, "file", "files");
     let commits = counted(open.state.progress().completed.len(), "checkpoint", "checkpoints");
     Ok(Offers {
         cleanup,

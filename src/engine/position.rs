@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::Error;
-use crate::git::{Git, Head, Repo, operations_in_progress};
+use crate::git::{Git, Head, Repo, oid_of, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, UserRefs};
 use crate::state::State;
@@ -92,8 +92,7 @@ pub(crate) async fn branch_tip(git: &Git, state: &State, head: &Head) -> Result<
         return Ok(head.oid.clone());
     }
     let refs = git.refs(&[&branch]).await?;
-    let found = refs.into_iter().find(|found| found.name == branch);
-    Ok(found.map(|found| found.oid))
+    Ok(oid_of(&refs, &branch))
 }
 
 /// Returns the error for a loop whose branch does not exist.

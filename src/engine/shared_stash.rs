@@ -9,7 +9,7 @@ use super::Loop;
 use super::attempt::facts::Facts;
 use crate::error::Error;
 use crate::fs::FileError;
-use crate::git::StashEntry;
+use crate::git::{StashEntry, oid_of};
 use crate::names::{Oid, typed};
 use crate::protect::StashList;
 use crate::refs::{KeptRef, Update, free_names};
@@ -141,13 +141,7 @@ pub(crate) async fn keep_refused(
         return Ok(());
     }
     let there = git.refs(&[&format!("{name}*")]).await?;
-    let at = |name: &str| {
-        there
-            .iter()
-            .find(|found| found.name == name)
-            .map(|found| found.oid.clone())
-    };
-    let (updates, kept) = free_names(&wanted, at);
+    let (updates, kept) = free_names(&wanted, |name| oid_of(&there, name));
     git.update_refs(&updates, "ralph: refused stash entries").await?;
     open.view.drop_refs();
     let names: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();

@@ -65,7 +65,7 @@ pub use patches::{DiffSize, FileStat};
 pub use path_changes::PathChange;
 pub use ref_file::{RefFile, last_logged};
 pub use ref_values::RefValues;
-pub use refs::RefInfo;
+pub use refs::{RefInfo, oid_of};
 pub use remote::Pushed;
 pub use shallow::Shallow;
 pub use sharing::Sharing;

@@ -22,6 +22,12 @@ pub struct RefInfo {
     pub checked_out: Option<String>,
 }
 
+/// Returns what the ref of this name points to, if it is one of these.
+pub fn oid_of(refs: &[RefInfo], name: &str) -> Option<Oid> {
+    let found = refs.iter().find(|found| found.name == name);
+    found.map(|found| found.oid.clone())
+}
+
 /// Returns whether this is a repository without a work tree of its own: git reports it as the place where the branch of
 /// its HEAD is checked out.
 fn is_bare(path: &Path) -> bool {
@@ -108,11 +114,7 @@ impl Git {
         let dirs: Vec<String> = wanted.iter().filter_map(dir).collect();
         let dirs: Vec<&str> = dirs.iter().map(String::as_str).collect();
         let refs = self.refs(&dirs).await?;
-        let at = |name: &str| {
-            let found = refs.iter().find(|found| found.name == name);
-            found.map(|found| found.oid.clone())
-        };
-        let (updates, kept) = free_names(wanted, at);
+        let (updates, kept) = free_names(wanted, |name| oid_of(&refs, name));
         self.update_refs(&updates, why).await?;
         Ok(kept)
     }

@@ -16,19 +16,13 @@ const LONG: usize = 4 << 20;
 /// Reads the log of an attempt, even while it grows.
 pub struct AttemptOutput {
     file: File,
-    reader: Reader,
+    /// Puts JSON into words; without it, the log is shown unchanged, byte for byte.
+    words: Option<Box<Words>>,
     /// True if the rest of a line is passed over, because its beginning was.
     passes_over: bool,
 }
 
-enum Reader {
-    /// Unchanged, byte for byte.
-    Raw,
-    /// JSON in words, everything else unchanged.
-    Words(Box<Words>),
-}
-
-/// Puts whole lines of JSON into words.
+/// Puts whole lines of JSON into words; everything else is unchanged.
 struct Words {
     decoder: Decoder,
     /// The part of a line read so far.
@@ -48,17 +42,14 @@ impl AttemptOutput {
     pub fn open(log: &Path, format: Option<Format>) -> Result<Self, FileError> {
         let file = open_regular(log, Links::Refused);
         let file = file.map_err(|source| file_error("read", log, source))?;
-        let reader = match format {
-            None => Reader::Raw,
-            Some(format) => Reader::Words(Box::new(Words {
-                decoder: Decoder::new(format, ""),
-                begun: Vec::new(),
-                long: None,
-            })),
+        let words = |format| Words {
+            decoder: Decoder::new(format, ""),
+            begun: Vec::new(),
+            long: None,
         };
         Ok(Self {
             file,
-            reader,
+            words: format.map(words).map(Box::new),
             passes_over: false,
         })
     }
@@ -82,7 +73,7 @@ impl AttemptOutput {
         }
         self.file.seek(SeekFrom::Start(length - kept))?;
         self.passes_over = true;
-        if let Reader::Words(words) = &mut self.reader {
+        if let Some(words) = &mut self.words {
             words.begun.clear();
             words.long = None;
         }
@@ -102,29 +93,27 @@ impl AttemptOutput {
             self.passes_over = end.is_none();
             piece.drain(..end.map_or(piece.len(), |end| end + 1));
         }
-        Ok(Some(match &mut self.reader {
-            Reader::Raw => piece,
-            Reader::Words(words) => words.take(&piece),
+        Ok(Some(match &mut self.words {
+            None => piece,
+            Some(words) => words.take(&piece),
         }))
     }
 
     /// Returns the model, and what has been used so far, as far as the output that was read says it.
     pub fn usage(&self) -> Usage {
-        match &self.reader {
-            Reader::Raw => Usage::default(),
-            Reader::Words(words) => words.decoder.usage(),
-        }
+        let words = self.words.as_ref();
+        words.map_or_else(Usage::default, |words| words.decoder.usage())
     }
 
     /// Returns the rest of a last line without its end.
     pub fn rest(&mut self) -> Vec<u8> {
-        match &mut self.reader {
-            Reader::Raw => Vec::new(),
-            Reader::Words(words) if words.begun.is_empty() => {
+        match &mut self.words {
+            None => Vec::new(),
+            Some(words) if words.begun.is_empty() => {
                 drop(words.decoder.take_activity());
                 Vec::new()
             }
-            Reader::Words(words) => words.take(b"\n"),
+            Some(words) => words.take(b"\n"),
         }
     }
 }

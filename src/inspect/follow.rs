@@ -25,7 +25,7 @@ const LONGEST: usize = 16 << 20;
 const DRIVER: Duration = Duration::from_secs(1);
 
 /// Reads the whole lines of a file that grows, also if another file takes its place.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LineTail {
     path: PathBuf,
     open: Option<(File, u64)>,
@@ -48,9 +48,7 @@ impl LineTail {
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
-            open: None,
-            read: 0,
-            begun: Vec::new(),
+            ..Self::default()
         }
     }
 

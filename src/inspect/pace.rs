@@ -11,7 +11,7 @@ use crate::events::Event;
 const LONGEST: f64 = 2.0;
 
 /// Holds events back until they are due.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pace {
     /// The factor: 2 is twice as fast.
     speed: f64,
@@ -27,9 +27,7 @@ impl Pace {
     pub fn new(speed: f64) -> Self {
         Self {
             speed,
-            begun: None,
-            last: None,
-            held: VecDeque::new(),
+            ..Self::default()
         }
     }
 

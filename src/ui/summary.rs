@@ -30,11 +30,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     }
     let changed = summary.changed;
     if changed.files > 0 {
-        let files = counted(
-            usize::try_from(changed.files).unwrap_or(usize::MAX),
-            "file",
-            "files",
-        );
+        let files = counted(changed.files, "file", "files");
         parts.push(format!(
             "{files} changed, +{} -{}",
             changed.insertions, changed.deletions

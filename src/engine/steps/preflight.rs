@@ -19,7 +19,7 @@ use crate::engine::story_source::take_commands;
 use crate::engine::{Context, Place, agent_of};
 use crate::error::Error;
 use crate::git::index::Entries;
-use crate::git::{RefInfo, locks};
+use crate::git::{RefInfo, locks, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
@@ -175,8 +175,7 @@ fn leftover(
         Strategy::Stash if context.head.oid.is_none() => Err(StartRefusal::NoCommit.into()),
         Strategy::Stash => {
             let tip = Strategy::Stash.tip_ref(change);
-            let found = refs.iter().find(|found| found.name == tip);
-            Ok(found.map(|found| found.oid.clone()))
+            Ok(oid_of(refs, &tip))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
-use crate::git::{Described, Head, RefInfo, Repo};
+use crate::git::{Described, Head, RefInfo, Repo, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::Site;
@@ -66,7 +66,7 @@ pub async fn resume<'o>(
     // The end of this loop would overwrite an earlier one.
     let kept = kept_from_before(&context, change, Vec::new(), &remains.refs, &["finished"], tip).await?;
     repo.git.keep(&kept, &format!("ralph: resume {change}")).await?;
-    let anchor = remains.at(&change.ralph_ref("anchor")).cloned();
+    let anchor = oid_of(&remains.refs, &change.ralph_ref("anchor"));
     rebuild_files(repo, &store, strategy, tip, anchor.as_ref()).await?;
     // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
     let unmarked = if source.is_by_command() {
@@ -129,10 +129,10 @@ impl Remains {
         let in_place = oid_of(&refs, &Strategy::Stash.tip_ref(change)).filter(|_| !is_on_branch);
         let on_branch = context.head.oid.clone().filter(|_| is_on_branch);
         let (strategy, tip) = match in_place {
-            Some(tip) => (Strategy::Stash, Some(tip.clone())),
+            Some(tip) => (Strategy::Stash, Some(tip)),
             None => (Strategy::Branch, on_branch),
         };
-        let snapshot = oid_of(&refs, &change.ralph_ref("start")).cloned();
+        let snapshot = oid_of(&refs, &change.ralph_ref("start"));
         let (Some(snapshot), Some(tip)) = (snapshot, tip) else {
             return Err(nothing_to_resume(change));
         };
@@ -143,16 +143,6 @@ impl Remains {
             refs,
         })
     }
-
-    /// Returns what a ref of the loop points to.
-    fn at(&self, name: &str) -> Option<&Oid> {
-        oid_of(&self.refs, name)
-    }
-}
-
-fn oid_of<'r>(refs: &'r [RefInfo], name: &str) -> Option<&'r Oid> {
-    let found = refs.iter().find(|found| found.name == name);
-    found.map(|found| &found.oid)
 }
 
 fn nothing_to_resume(change: &Change) -> Error {

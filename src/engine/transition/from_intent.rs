@@ -9,6 +9,7 @@ use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::engine::stash;
 use crate::error::Error;
+use crate::git::oid_of;
 use crate::names::Oid;
 use crate::protect::UserRefs;
 use crate::refs::{KeptRef, Update};
@@ -148,13 +149,9 @@ async fn attempts_at(open: &Loop<'_>, attempts: &[KeptRef]) -> Result<Vec<Update
         .git
         .refs(&[&open.change().ralph_ref("")])
         .await?;
-    let at = |name: &str| {
-        let found = refs.iter().find(|found| found.name == name);
-        found.map(|found| found.oid.clone())
-    };
     let moved = attempts
         .iter()
-        .map(|attempt| (attempt, at(&attempt.name)))
+        .map(|attempt| (attempt, oid_of(&refs, &attempt.name)))
         .filter(|(attempt, old)| old.as_ref() != Some(&attempt.oid));
     let moves = moved.map(|(attempt, old)| Update::Move {
         name: attempt.name.clone(),

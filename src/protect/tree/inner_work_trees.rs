@@ -11,7 +11,7 @@ use crate::fs::{
 };
 use crate::git::layout::registered_top;
 use crate::git::worktree::{Count, Whose};
-use crate::git::{Head, Repo, discover, git_directories, is_same_dir};
+use crate::git::{Head, Repo, discover, git_directories, is_same_dir, oid_of};
 use crate::names::{Oid, ref_component};
 use crate::paths::shown;
 use crate::protect::repository::UserRefs;
@@ -160,13 +160,7 @@ impl Inner {
         }
         let git = &site.repo.git;
         let there = git.refs(&[kept]).await?;
-        let at = |name: &str| {
-            there
-                .iter()
-                .find(|found| found.name == name)
-                .map(|found| found.oid.clone())
-        };
-        let (mut updates, names) = free_names(&wanted, at);
+        let (mut updates, names) = free_names(&wanted, |name| oid_of(&there, name));
         // With them, because a kill between would leave a branch of which nothing says whose it is.
         if let (Some(name), Some(old)) = (made, head.oid) {
             updates.push(Update::Delete { name, old });

@@ -92,7 +92,6 @@ impl Scene<'_> {
             files => format!("{} changed", counted(files, "file", "files")),
         };
         if let Some((files, added, removed)) = attempt.size {
-            let files = usize::try_from(files).unwrap_or(usize::MAX);
             return Some(match files {
                 0 => count(0),
                 _ => format!("{} +{added} -{removed}", counted(files, "file", "files")),
