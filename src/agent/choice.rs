@@ -94,10 +94,10 @@ impl Agent {
             format: match own.format {
                 Some(format) => format,
                 // Another command may print anything.
-                None if is_replaced => Format::Auto,
+                None if is_replaced => agent.format,
                 None => known.unwrap_or_default(),
             },
-            likely: known.filter(|format| is_replaced && *format != Format::Text),
+            likely: known.filter(|format| is_replaced && !format.reads_text()),
             litter: preset.and_then(|preset| preset.litter),
             belongings: preset.map_or_else(Belongings::default, |preset| preset.belongings),
             ..agent
@@ -111,11 +111,15 @@ impl Agent {
             .find(|argument| command.has_word(argument));
         let preset = presets::ALL.iter().find(|preset| command.runs(preset.program));
         let belongings = preset.map_or_else(Belongings::default, |preset| preset.belongings);
+        // No line of it tells.
+        let format = preset
+            .map(|preset| preset.format)
+            .filter(|format| *format == Format::Kiro);
         Self {
             name: None,
             command,
             env: &[],
-            format: Format::Auto,
+            format: format.unwrap_or_default(),
             likely: None,
             unasked,
             litter: None,
@@ -190,6 +194,20 @@ mod tests {
         let line = chosen("gemini --model x", &[]);
         assert_eq!(line.command, AgentCommand::Shell("gemini --model x".to_owned()));
         assert_eq!((line.name, line.format, line.unasked), (None, Format::Auto, None));
+    }
+
+    #[test]
+    fn command_line_of_kiro_has_its_format() {
+        let pieces = |command: &str| Pieces {
+            command: Some(command.to_owned()),
+            ..Pieces::default()
+        };
+        let own = |command: &str| chosen("kiro-cli", &[("kiro-cli", pieces(command))]).format;
+        assert_eq!(chosen("kiro-cli", &[]).format, Format::Kiro);
+        assert_eq!(own("kiro-cli chat --model x"), Format::Kiro);
+        assert_eq!(own("./other"), Format::Auto);
+        let line = chosen("/opt/bin/kiro-cli chat --no-interactive", &[]);
+        assert_eq!((line.format, line.likely), (Format::Kiro, None));
     }
 
     #[test]

@@ -149,6 +149,7 @@ pub const ALL: &[Preset] = &[
     },
     Preset {
         args: &["chat", "--no-interactive", "--trust-all-tools"],
+        format: Format::Kiro,
         unasked: Some("--trust-all-tools"),
         tried: false,
         ..Preset::of("kiro-cli", belongings::KIRO_CLI)

@@ -152,7 +152,7 @@ impl Words {
         if is_json {
             self.decoder.push(line);
         }
-        if is_json && !matches!(self.decoder.format(), Format::Text | Format::Auto) {
+        if is_json && !self.decoder.format().reads_text() {
             self.tell(words);
             Long::Json
         } else {

@@ -101,7 +101,7 @@ settings! {
     "ralph.agent.<name>.args";
         "none", "arguments for the end of that agent's command line, as a shell reads them, such as --model x";
     "ralph.agent.<name>.format";
-        "of the preset; auto for a command of your own", "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline or openhands";
+        "of the preset; auto for a command of your own", "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline, openhands or kiro";
     "ralph.retryAgent" => retry_agent: Option<String> = None, is Command;
         "as ralph.agent", "the agent of retries: a name or a shell command line; not used if an agent is given after --";
     "ralph.fallbackAgent" => fallback_agent: Option<String> = None, is Command;

@@ -48,9 +48,16 @@ pub enum Format {
     Cline,
     /// `openhands --headless --json`.
     Openhands,
+    /// The text of `kiro-cli chat`, in which `> ` begins each answer.
+    Kiro,
 }
 
 impl Format {
+    /// Returns whether the output is taken for text, as far as it is known.
+    pub const fn reads_text(self) -> bool {
+        matches!(self, Self::Auto | Self::Text | Self::Kiro)
+    }
+
     /// Returns whether its agent never says what an attempt cost.
     pub const fn tells_no_cost(self) -> bool {
         matches!(

@@ -112,7 +112,7 @@ impl Decoder {
         let mut decoder = Self {
             format,
             stage: Stage::Text(text::Ending::default()),
-            report: ReportBuilder::of(tag, prompt),
+            report: ReportBuilder::of(tag.marked(format == Format::Kiro), prompt),
             stderr: Vec::new(),
             plain: Plain::default(),
             is_unknown_json: false,
@@ -206,7 +206,7 @@ impl Decoder {
         match self.stage {
             Stage::Undecided(_) => self.report.report(self.format),
             Stage::Text(ending) => {
-                let mut report = ending.report(self.report, &self.stderr);
+                let mut report = ending.report(self.report, self.format, &self.stderr);
                 if self.is_unknown_json && !matches!(report.heard, Heard::Promise(_)) {
                     report.heard = Heard::InJson;
                 }
@@ -243,7 +243,7 @@ impl Decoder {
 /// Returns the reader of a format's lines, if it has lines.
 fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
     let simple: Simple = match format {
-        Format::Auto | Format::Text => return None,
+        Format::Auto | Format::Text | Format::Kiro => return None,
         Format::Claude | Format::Droid => return Some(Box::new(claude::Claude::default())),
         Format::Qwen => return Some(Box::new(claude::Claude::of_qwen())),
         Format::Gemini => return Some(Box::new(gemini::Gemini::default())),

@@ -35,10 +35,10 @@ impl Ending {
         self.length = self.length.saturating_add(bytes.len());
     }
 
-    pub(super) fn report(&self, mut report: ReportBuilder, stderr: &[u8]) -> Report {
+    pub(super) fn report(&self, mut report: ReportBuilder, format: Format, stderr: &[u8]) -> Report {
         report.ended = true;
         report.cost_usd = self.cost();
-        let mut report = report.report(Format::Text);
+        let mut report = report.report(format);
         if !matches!(report.heard, Heard::Promise(_)) {
             report.fault = self.fault();
             let short = (self.length <= last_words::SHORT).then_some(&self.kept[..]);
@@ -100,6 +100,49 @@ mod tests {
                 decoder.push(text.as_bytes());
                 let heard = decoder.finish().heard;
                 assert!(!matches!(heard, Heard::Promise(_)), "{text:?}: {heard:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn last_line_of_kiro_promises_behind_the_mark_of_an_answer() {
+        let complete = Heard::Promise(Promise::Complete);
+        let failed = Heard::Promise(Promise::Failed("red".to_owned()));
+        let tag = "<promise>COMPLETE</promise>";
+        for (text, wanted) in [
+            (format!("> {tag}\n"), &complete),
+            (
+                format!("\x1b[38;5;141m> \x1b[0m\x1b[38;5;252m{tag}\x1b[0m\x1b[0m\n\n"),
+                &complete,
+            ),
+            (
+                format!("> I begin.\nReading a (using tool: read)\n\n> {tag}"),
+                &complete,
+            ),
+            (format!("> Done.\n\n{tag}\n"), &complete),
+            ("> <promise>FAILED: red</promise>\n".to_owned(), &failed),
+            // A quotation, or no final line.
+            (format!("> {tag}\n> I read on.\n"), &Heard::Repeated),
+            (format!("> {tag}\n - Completed in 0.1s\n"), &Heard::Repeated),
+            (format!("> > {tag}\n"), &Heard::Repeated),
+            (format!(">{tag}\n"), &Heard::Repeated),
+            (format!("+ {tag}\n"), &Heard::Repeated),
+            (
+                format!("It is not done, so I do not say\n> {tag}\n"),
+                &Heard::Repeated,
+            ),
+        ] {
+            for size in [1, 7, usize::MAX] {
+                let heard = |format| {
+                    let mut decoder = Decoder::new(format, "Do it.");
+                    text.as_bytes().chunks(size).for_each(|piece| decoder.push(piece));
+                    decoder.finish()
+                };
+                let report = heard(Format::Kiro);
+                assert_eq!((&report.heard, report.format), (wanted, Format::Kiro), "{text}");
+                if text.contains("> <") || text.contains("m<") {
+                    assert_eq!(heard(Format::Text).heard, Heard::Repeated, "{text}");
+                }
             }
         }
     }

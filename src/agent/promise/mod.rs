@@ -333,6 +333,8 @@ impl Message {
             return;
         }
         let after = close + tag.close.len();
+        // It counts only at the very end: what other programs print may begin so too.
+        let is_answer = tag.is_marked && window[..open].ends_with(b"\n> ");
         let repeated = is_repeated(window, open, self.output);
         let in_json = is_in_json(window, open);
         let mut behind = &self.text[after..self.line.end];
@@ -376,8 +378,8 @@ impl Message {
                 } else {
                     Heard::InSentence
                 };
-                let finished = !completes || is_finished(before) && !denies_before(before);
-                let counts = !repeated && !in_json && finished && self.is_quiet_from(after);
+                let finished = !completes || (is_answer || is_finished(before)) && !denies_before(before);
+                let counts = (is_answer || !repeated) && !in_json && finished && self.is_quiet_from(after);
                 self.ending = counts.then_some(promise);
             }
             (Err(unknown), _) => {

@@ -46,6 +46,8 @@ pub struct Tag {
     pub(super) nonce: Option<Nonce>,
     /// True if a tag without it is a quotation.
     pub(super) is_strict: bool,
+    /// True if the output that holds it marks the beginning of each answer by `> `.
+    pub(super) is_marked: bool,
 }
 
 impl Tag {
@@ -59,6 +61,7 @@ impl Tag {
         is_single: false,
         nonce: None,
         is_strict: false,
+        is_marked: false,
     };
     /// The verdict of a reviewer about the work of another agent: the promise `Complete` accepts it.
     pub const VERDICT: Self = Self {
@@ -70,6 +73,7 @@ impl Tag {
         is_single: true,
         nonce: None,
         is_strict: false,
+        is_marked: false,
     };
 
     /// Returns the verdict about work, with the nonce of its prompt.
@@ -78,6 +82,11 @@ impl Tag {
             nonce: Some(nonce),
             ..Self::VERDICT
         }
+    }
+
+    /// Returns the tag in an output that marks its answers by `> `, or does not.
+    pub fn marked(self, is_marked: bool) -> Self {
+        Self { is_marked, ..self }
     }
 
     /// Returns the tags with its two words.

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use tokio::sync::oneshot;
 
-use crate::agent::decode::{Decoder, Format};
+use crate::agent::decode::Decoder;
 use crate::agent::job::Job;
 use crate::agent::process::{self, Ended, Listener, ProcessError};
 use crate::engine::output_tail::OutputTail;
@@ -70,7 +70,7 @@ impl Listener for AgentListener<'_> {
             Stream::Stdout => decoder.push(bytes),
             Stream::Stderr => decoder.push_stderr(bytes),
         }
-        let for_people = matches!(decoder.format(), Format::Text | Format::Auto);
+        let for_people = decoder.format().reads_text();
         if for_people && stream == Stream::Stdout {
             self.tail.push(bytes);
         }

@@ -83,6 +83,22 @@ fn pieces_of_an_agent_can_be_set() {
 }
 
 #[test]
+fn kiro_promises_behind_its_mark() {
+    let sandbox = Sandbox::new();
+    let answer = r"echo x >>x; printf '\033[38;5;141m> \033[0m<promise>COMPLETE</promise>\033[0m\n'";
+    install(&sandbox, "kiro-cli", answer);
+    sandbox.ralph(&["start", CHANGE]).exits(0);
+    sandbox.ralph(&["next", "--agent", "kiro-cli"]).exits(0);
+    sandbox.ralph(&["next", "--", "kiro-cli", "chat"]).exits(0);
+    // Of any other agent it is a quotation.
+    let other = sandbox.agent(answer);
+    sandbox
+        .step("next", &other)
+        .exits(3)
+        .says("in a quotation or a diff");
+}
+
+#[test]
 fn a_replaced_command_may_print_something_else() {
     let sandbox = Sandbox::new();
     install(
