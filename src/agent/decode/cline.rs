@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn the_result_is_the_final_message() {
         let done = r#"{"type":"run_result","text":"Done.\n<promise>COMPLETE</promise>","finishReason":"completed","aggregateUsage":{"inputTokens":7,"outputTokens":2,"totalCost":0.5}}"#;
-        let report = decode(&[EVENT, done]);
+        let begin = r#"{"type":"hook_event","hookEventName":"agent_start"}"#;
+        let report = decode(&[begin, EVENT, done]);
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));
         assert_eq!((report.input_tokens, report.output_tokens), (Some(7), Some(2)));
         assert_eq!((report.cost_usd, report.format), (Some(0.5), Format::Cline));

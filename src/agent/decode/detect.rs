@@ -137,7 +137,7 @@ fn format_of(line: &[u8]) -> Format {
         "message" if is_text("message/role") && line.get::<Vec<IgnoredAny>>("message/content").is_some() => {
             Format::Goose
         }
-        "agent_event" if line.has("event") => Format::Cline,
+        "agent_event" | "hook_event" if line.has("event") || line.has("hookEventName") => Format::Cline,
         name if name.starts_with("session.") && line.has("data") => Format::Copilot,
         "" if line.has("llm_message") && line.text("kind") == "MessageEvent" => Format::Openhands,
         _ if is_text("sessionID") && (line.has("part") || line.has("error")) => Format::Opencode,
@@ -238,6 +238,11 @@ mod tests {
             ),
             (r#"{"type":"message","role":"user","content":[]}"#, Format::Text),
             (r#"{"type":"agent_event","event":{}}"#, Format::Cline),
+            (
+                r#"{"ts":"2026-11-27T12:00:00Z","type":"hook_event","hookEventName":"agent_start"}"#,
+                Format::Cline,
+            ),
+            (r#"{"type":"hook_event"}"#, Format::Text),
             (
                 r#"{"source":"user","llm_message":{"role":"user"},"kind":"MessageEvent"}"#,
                 Format::Openhands,
