@@ -1,7 +1,7 @@
 //! The stream of `copilot --output-format json`.
 //!
-//! The final message is the last `assistant.message` that asks for no tool; `result` is the end marker. Tokens and cost
-//! are not reported.
+//! The final message is the last `assistant.message` that asks for no tool; `result` is the end marker. With `--autopilot`
+//! it asks for `task_complete` alone, and the summary belongs to it. Tokens and cost are not reported.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
@@ -12,16 +12,22 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
     }
     match event.text("type").as_str() {
         // A helper of the agent does not speak for it.
-        "assistant.message" if event.has("data/parentToolCallId") => {}
+        "assistant.message" | "session.task_complete" if event.has("data/parentToolCallId") => {}
+        "session.task_complete" => report.words(format!("\n{}", event.text("data/summary"))),
         "assistant.message" => {
             let Some(tools) = event.list("data/toolRequests") else {
                 return;
             };
             let text = event.text("data/content");
+            let is_final = tools.iter().all(|tool| tool.text("name") == "task_complete");
+            // Without words it only repeats that the message before it was the last.
+            if is_final && text.is_empty() && !tools.is_empty() {
+                return;
+            }
             report.note(&text);
             report.message_begins();
             report.works_with(event.get("data/model"));
-            if tools.is_empty() {
+            if is_final {
                 report.words(text);
             }
         }
@@ -83,6 +89,55 @@ mod tests {
             &[START, SAY],
         ] {
             assert_eq!(decode(lines).heard, Heard::Nothing, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn message_that_ends_the_task_and_its_summary_are_final() {
+        let says = |content: &str, tools: &str| {
+            format!(
+                r#"{{"type":"assistant.message","data":{{"content":"{content}","toolRequests":[{tools}]}}}}"#
+            )
+        };
+        let summed_up = |words: &str, rest: &str| {
+            format!(r#"{{"type":"session.task_complete","data":{{"summary":"{words}"{rest}}}}}"#)
+        };
+        let (done, tag) = (r#"{"name":"task_complete"}"#, "<promise>COMPLETE</promise>");
+        let two = format!(r#"{{"name":"bash"}},{done}"#);
+        let (bare, failed) = (summed_up("I did it.", ""), "<promise>FAILED: red</promise>");
+        let nudge = r#"{"type":"user.message","data":{"content":"Mark the task complete."}}"#.to_owned();
+        let complete = Heard::Promise(Promise::Complete);
+        for (lines, wanted) in [
+            (vec![says(tag, done), bare.clone()], complete.clone()),
+            (vec![says("", done), summed_up(tag, "")], complete.clone()),
+            (vec![says("Done.", done), summed_up(tag, "")], complete.clone()),
+            (vec![says("", &two), summed_up(tag, "")], complete.clone()),
+            (
+                vec![says(tag, ""), nudge, says("", done), bare.clone()],
+                complete.clone(),
+            ),
+            (
+                vec![says(tag, done), summed_up(failed, "")],
+                Heard::Promise(Promise::Failed("red".to_owned())),
+            ),
+            (
+                vec![says(tag, done), summed_up("But two tests fail.", "")],
+                Heard::Denied,
+            ),
+            (vec![says(tag, &two), bare.clone()], Heard::Nothing),
+            (vec![says(tag, ""), says("", &two), bare.clone()], Heard::Nothing),
+            (
+                vec![says(tag, done), bare.clone(), says("More.", "")],
+                Heard::Nothing,
+            ),
+            (
+                vec![says("", done), summed_up(tag, r#","parentToolCallId":"t""#)],
+                Heard::Nothing,
+            ),
+        ] {
+            let all = [&[START.to_owned()], &lines[..], &[END.to_owned()]].concat();
+            let report = decode(&all.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(report.heard, wanted, "{lines:?}");
         }
     }
 
