@@ -87,10 +87,13 @@ impl Claude {
             report.deny(&tool);
         }
         if result.has("is_error") && result.get("is_error") != Some(false) {
-            // The words of qwen about an error, in the place of a result.
-            let words_of_qwen: Option<String> = result.get("error/message");
-            let words_of_qwen = words_of_qwen.map(|words| qwen::bare(&words).to_owned());
-            let message = text.or(words_of_qwen).unwrap_or_else(|| result.text("subtype"));
+            // The words about an error, in the place of a result: of qwen, and of claude's SDK.
+            let of_qwen: Option<String> = result.get("error/message");
+            let of_qwen = of_qwen.map(|words| qwen::bare(&words).to_owned());
+            let of_sdk: Option<Vec<String>> = result.get("errors");
+            let words = [text, of_qwen, of_sdk.map(|all| all.join("; "))];
+            let mut words = words.into_iter().flatten().filter(|words| !words.is_empty());
+            let message = words.next().unwrap_or_else(|| result.text("subtype"));
             report.fault = Some(self.fault(result.get("api_error_status"), &message));
         } else if self.is_qwen {
             report.fault = text.as_deref().and_then(qwen::fault_in);
@@ -273,6 +276,24 @@ mod tests {
         assert_eq!((limit.kind, limit.retry_after), (FaultKind::RateLimited, Some(0)));
         let turns = r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#;
         assert_eq!(decode(&[turns]).fault.unwrap().message, "error_max_turns");
+        let errors = |list: &str| {
+            let rest = r#""subtype":"error_during_execution","is_error":true"#;
+            let fault = decode(&[&format!(r#"{{"type":"result",{rest},"errors":{list}}}"#)]).fault;
+            fault.map(|fault| (fault.kind, fault.message)).unwrap()
+        };
+        let refused = "API Error: 401 invalid key".to_owned();
+        assert_eq!(
+            errors(r#"["API Error: 401 invalid key"]"#),
+            (FaultKind::Auth, refused)
+        );
+        let both = "It broke.; prompt is too long".to_owned();
+        assert_eq!(
+            errors(r#"["It broke.","prompt is too long"]"#),
+            (FaultKind::ContextTooLong, both)
+        );
+        for none in ["[]", "7", "[7]"] {
+            assert_eq!(errors(none).1, "error_during_execution", "{none}");
+        }
     }
 
     #[test]
