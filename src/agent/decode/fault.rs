@@ -191,12 +191,6 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// Returns the kind of error that a text in lower case names by its words, and by the status that it is known to
-    /// report.
-    pub(super) fn by_words_and_status(text: &str, status: Option<u16>) -> Option<FaultKind> {
-        by_words(text).map(|kind| with_status(kind, status))
-    }
-
     /// Makes a fault of a known kind.
     pub(super) fn of_kind(kind: FaultKind, message: &str) -> Self {
         Self {
@@ -285,20 +279,13 @@ fn judge(name: Option<&str>, status: Option<u16>, message: &str) -> FaultKind {
         )
     };
     let status = status.or_else(|| status_in(message));
-    let kind = by_name
+    by_name
+        // No wait pays a bill, whatever the agent calls it.
+        .filter(|kind| *kind != FaultKind::RateLimited || by_text != Some(FaultKind::Billing))
         .or(by_text.filter(says_more_than_a_status))
         .or_else(|| by_status(status?, message))
         .or(by_text)
-        .unwrap_or(FaultKind::Other);
-    with_status(kind, status)
-}
-
-/// Returns the kind of an error with this status: "too many requests" says that a limit ends after a time.
-fn with_status(kind: FaultKind, status: Option<u16>) -> FaultKind {
-    match (kind, status) {
-        (FaultKind::PlanLimit, Some(429)) => FaultKind::RateLimited,
-        _ => kind,
-    }
+        .unwrap_or(FaultKind::Other)
 }
 
 fn by_status(status: u16, message: &str) -> Option<FaultKind> {
@@ -313,7 +300,8 @@ fn by_status(status: u16, message: &str) -> Option<FaultKind> {
     })
 }
 
-fn by_words(text: &str) -> Option<FaultKind> {
+/// Returns the kind of error that a text in lower case names by its words.
+pub(super) fn by_words(text: &str) -> Option<FaultKind> {
     // All that node's fetch says of a connection that broke off; in a longer text it means anything.
     if text.trim() == "terminated" {
         return Some(FaultKind::Network);
@@ -352,14 +340,20 @@ mod tests {
             (Some("unknown"), Some(529), "", Overloaded),
             (None, Some(403), "no", Auth),
             (None, Some(429), "insufficient_quota", Billing),
-            (None, Some(429), "You have reached your usage limit.", RateLimited),
+            (
+                Some("rate_limit"),
+                Some(429),
+                "You exceeded your current quota, check your plan and billing details.",
+                Billing,
+            ),
+            (None, Some(429), "You have reached your usage limit.", PlanLimit),
             (
                 None,
                 None,
                 "Request rejected (429) \u{b7} You have reached your usage limit.",
-                RateLimited,
+                PlanLimit,
             ),
-            (Some("usage_limit_reached"), Some(429), "", RateLimited),
+            (Some("usage_limit_reached"), Some(429), "", PlanLimit),
             (None, None, "You have reached your usage limit.", PlanLimit),
             (None, None, "Opus limit reached \u{2219} resets 11pm", PlanLimit),
             (None, None, "the limit of 5 turns is reached", Other),

@@ -5,7 +5,7 @@
 //! whether there was an error.
 
 use super::{
-    fault::{Fault, FaultKind},
+    fault::{Fault, FaultKind, by_words},
     gemini,
 };
 use crate::agent::promise::plain_text;
@@ -72,10 +72,9 @@ fn last_lines(text: &str) -> impl Iterator<Item = &str> {
 
 fn fault_of_line(line: &str) -> Option<Fault> {
     let lower = line.to_lowercase();
-    let status = status_in(&lower);
-    let fault = match Fault::by_words_and_status(&lower, status) {
+    let fault = match by_words(&lower) {
         Some(kind) => Fault::of_kind(kind, line),
-        None => Fault::new(None, Some(status?), line),
+        None => Fault::new(None, Some(status_in(&lower)?), line),
     };
     is_believed(fault.kind).then_some(fault)
 }
@@ -142,7 +141,7 @@ mod tests {
             ("You have reached your usage limit.\n", Some(PlanLimit)),
             (
                 "API Error: Request rejected (429) \u{b7} You have reached your usage limit.\n",
-                Some(RateLimited),
+                Some(PlanLimit),
             ),
             (
                 "You've hit your session limit \u{b7} resets 3:20pm (Europe/Berlin)\n",

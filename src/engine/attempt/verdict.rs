@@ -290,15 +290,12 @@ fn is_promise(report: &Report) -> bool {
 fn fault_verdict(fault: &Fault) -> Judgement {
     let (verdict, advice) = match fault.kind {
         FaultKind::Auth => (Verdict::Auth, Some("sign in to the agent")),
-        // A limit that names its end is waited for like any other.
-        FaultKind::Billing | FaultKind::PlanLimit if fault.retry_after.is_some() => {
-            (Verdict::RateLimited, None)
-        }
-        FaultKind::Billing | FaultKind::PlanLimit => (
+        FaultKind::Billing if fault.retry_after.is_none() => (
             Verdict::Auth,
             Some("check the plan or the credit of the agent's account"),
         ),
-        FaultKind::RateLimited => (Verdict::RateLimited, None),
+        // A limit ends, whether it says when or not.
+        FaultKind::Billing | FaultKind::PlanLimit | FaultKind::RateLimited => (Verdict::RateLimited, None),
         FaultKind::Overloaded | FaultKind::Network => (Verdict::Overloaded, None),
         FaultKind::UnknownModel => (
             Verdict::NotStarted,
@@ -415,6 +412,7 @@ mod tests {
             "You've hit your session limit \u{b7} resets 3:20pm (Europe/Berlin)\n",
             "5-hour limit reached \u{2219} resets 11pm\n",
             "Weekly limit reached \u{2219} resets Nov 25, 3am\n",
+            "You've hit your usage limit. Try again later.\n",
             "API Error: Request rejected (429) \u{b7} You have reached your usage limit.\n",
         ] {
             assert_eq!(verdict(1, limit, ""), Verdict::RateLimited, "{limit}");

@@ -84,7 +84,7 @@ fn next_waits_no_longer_than_the_settings_allow() {
 }
 
 #[test]
-fn next_waits_for_a_plan_limit_only_if_its_end_is_known() {
+fn next_waits_for_a_plan_limit_and_not_for_spent_credit() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let agent = recovering(
@@ -100,6 +100,38 @@ fn next_waits_for_a_plan_limit_only_if_its_end_is_known() {
         .says("hint: check the plan or the credit");
     assert_eq!(sandbox.verdict(), "auth");
     sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn service_that_names_no_time_is_waited_for_unless_it_wants_money_or_a_key() {
+    let codex = r#"echo '{"type":"thread.started","thread_id":"t"}'
+echo '{"type":"turn.failed","error":{"message":"You have hit your usage limit. Try again later."}}'"#;
+    let claude = r#"echo '{"type":"assistant","message":{"content":[]},"error":"rate_limit"}'
+echo '{"type":"result","is_error":true,"api_error_status":429,"result":"You exceeded your current quota, check your plan and billing details."}'"#;
+    let copilot = r#"echo '{"type":"session.start","data":{}}'
+echo '{"type":"session.error","data":{"message":"Could not connect to local model provider"}}'"#;
+    let sdk = r#"echo '{"type":"system","subtype":"init"}'
+echo '{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["API Error: 401 invalid key"]}'"#;
+    let begin = r#"echo '{"type":"system","subtype":"init"}'"#;
+    for (script, code, verdict, says) in [
+        (codex, 6, "rate_limited", "longer than ralph.maxWait allows"),
+        (copilot, 6, "overloaded", "longer than ralph.maxWait allows"),
+        (
+            &format!("{begin}\n{claude}"),
+            1,
+            "auth",
+            "check the plan or the credit",
+        ),
+        (sdk, 1, "auth", "sign in to the agent"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.maxWait", "1s");
+        sandbox.start();
+        let agent = sandbox.agent(&format!("{script}\nexit 1"));
+        sandbox.step("next", &agent).exits(code).says(says);
+        assert_eq!(sandbox.verdict(), verdict);
+        assert_eq!(sandbox.status()["current"]["retries"], 0);
+    }
 }
 
 #[test]
