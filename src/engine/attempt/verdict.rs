@@ -40,8 +40,6 @@ pub(crate) struct Judgement {
     pub left: Option<String>,
     /// True if the agent printed no promise, and gates or a reviewer speak for its work alone.
     pub unpromised: bool,
-    /// True if an error of git-ralph's own ended the attempt.
-    pub is_own_error: bool,
     /// What else speaks for the promise.
     pub also: Option<Basis>,
     /// The reason why the work could not be judged, if that is why it is not accepted.
@@ -107,10 +105,7 @@ impl Judgement {
 
     /// Returns the judgement that an error of git-ralph's own ended the attempt, which does not count.
     pub fn broken(why: &str) -> Self {
-        Self {
-            is_own_error: true,
-            ..Self::new(Verdict::Interrupted, why)
-        }
+        Self::new(Verdict::Interrupted, why)
     }
 
     /// Returns the judgement of work that cannot be judged now; the attempt does not count.
@@ -144,7 +139,6 @@ impl Judgement {
             wrong_form: false,
             left: None,
             unpromised: false,
-            is_own_error: false,
             also: None,
             unjudged: None,
         }
@@ -339,7 +333,7 @@ mod tests {
         assert_eq!(verdict(Ending::Killed(9)), Verdict::AgentError);
         assert_eq!(verdict(Ending::RunnerKilled(9)), Verdict::Failed);
         let broken = judge(&Ending::RunnerPanicked, &said, None);
-        assert!(broken.is_own_error && !broken.verdict.counts());
+        assert!(broken.advice.is_none() && !broken.verdict.counts());
         assert_eq!(verdict(Ending::Exited(0)), Verdict::Complete);
         assert_eq!(verdict(Ending::Exited(3)), Verdict::Complete);
     }

@@ -135,6 +135,34 @@ echo '{"type":"result","subtype":"error_during_execution","is_error":true,"error
 }
 
 #[test]
+fn one_crash_of_an_agent_is_repeated_without_counting() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let crash = "echo '{\"type\":\"system\",\"subtype\":\"init\"}'; exit 3";
+    let agent = recovering(&sandbox, crash);
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the agent's output ends in the middle (exit code 3)")
+        .says("the attempt does not count, and is made again");
+    let attempts = sandbox.attempts();
+    let verdicts: Vec<_> = attempts.iter().map(|attempt| &attempt["verdict"]).collect();
+    assert_eq!(verdicts, ["interrupted", "complete"]);
+    assert!(!sandbox.top.join("half").exists());
+    let agent = sandbox.agent(crash);
+    sandbox
+        .step("next", &agent)
+        .exits(1)
+        .says("could not work on story 2");
+    assert_eq!(sandbox.attempts().len(), 4);
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+    // After a second crash it is the other agent's turn.
+    sandbox.configure("ralph.fallbackAgent", &sandbox.completing("echo x >x"));
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.attempts().len(), 7);
+}
+
+#[test]
 fn waiting_can_be_interrupted() {
     let sandbox = Sandbox::new();
     sandbox.start();

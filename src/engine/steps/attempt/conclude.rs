@@ -51,8 +51,8 @@ pub(crate) enum Concluded {
     End(StepEnd),
     /// The agent's service did not answer; the work tree is at the checkpoint, and nothing was counted.
     Unavailable(Unavailable),
-    /// An error of git-ralph's own ended the attempt; the same is true of it otherwise. The refusal is for a second one in
-    /// a row.
+    /// An error of git-ralph's own or a crash of the agent ended the attempt; the same is true of it otherwise. The refusal
+    /// is for a second one in a row.
     Broken(AttemptRefusal),
 }
 
@@ -247,7 +247,6 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         signal,
         advice,
         unjudged,
-        is_own_error,
         ..
     } = judgement;
     match unjudged {
@@ -274,6 +273,8 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
     match (verdict, signal) {
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
         (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => {
+            // Where there is advice, a person is needed.
+            let may_pass = verdict == Verdict::Interrupted && advice.is_none();
             let refusal = AttemptRefusal::AgentUnable {
                 log: numbers::log_of(open, &current.id, current.attempt),
                 story: current.id,
@@ -281,7 +282,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
                 reason,
                 advice,
             };
-            if is_own_error {
+            if may_pass {
                 Ok(Concluded::Broken(refusal))
             } else {
                 Err(refusal.into())

@@ -116,9 +116,12 @@ async fn attempt_until_answered(
     let mut was_broken = false;
     loop {
         let has_fallback = which == Which::Usual && options.settings.fallback_agent.is_some();
-        let unavailable = match Box::pin(attempt_once(open, step, options, which)).await {
+        let concluded = match Box::pin(attempt_once(open, step, options, which)).await {
+            Ok(Concluded::Broken(refusal)) if was_broken => Err(refusal.into()),
+            concluded => concluded,
+        };
+        let unavailable = match concluded {
             Ok(Concluded::End(end)) => return Ok(end),
-            Ok(Concluded::Broken(refusal)) if was_broken => return Err(refusal.into()),
             Ok(Concluded::Broken(refusal)) => {
                 open.tell(format!(
                     "{refusal}; the attempt does not count, and is made again"
