@@ -1,7 +1,7 @@
 //! An open loop: its state, its lock, its events, and the known facts of the repository. The operations on it are in
 //! `steps` and `attempt`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +54,8 @@ pub struct Loop<'o> {
     pub(super) puts_off: bool,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
+    /// True if this command has told its user which line an agent never printed.
+    pub(super) has_told_missing_line: Cell<bool>,
     slot: Slot,
     lock: Option<Lock>,
 }
@@ -80,6 +82,7 @@ impl<'o> Loop<'o> {
             is_recovering: false,
             is_looking: false,
             puts_off: false,
+            has_told_missing_line: Cell::default(),
             lock: Some(lock),
         }
     }

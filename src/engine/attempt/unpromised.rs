@@ -4,11 +4,15 @@
 use super::outcome::Outcome;
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
+use crate::agent::promise::Heard;
 use crate::engine::Loop;
 use crate::engine::stories::changes_only_the_list;
 use crate::error::Error;
 use crate::settings::{NoSignal, Settings};
 use crate::state::Verdict;
+
+/// The most lines of a message without a promise that its user is shown.
+const LAST_LINES: usize = 5;
 
 /// Refuses `ralph.noSignal=gates` where nothing would judge.
 ///
@@ -46,6 +50,22 @@ pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
     ));
     outcome.judgement = Judgement::unpromised();
     Ok(())
+}
+
+/// Tells the user, once in a command, which line an agent that ended by itself never printed, and how its message ended.
+pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
+    if outcome.is_unsaid()
+        && let Some(report) = &outcome.report
+        && report.heard == Heard::Nothing
+        && !open.has_told_missing_line.replace(true)
+    {
+        let lines = report.message.text.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<String> = lines.map(|line| format!("\n    {line}")).collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].concat();
+        open.tell(format!(
+            "a line with <promise>COMPLETE</promise> alone is missing at the end of the agent's final message:{last}"
+        ));
+    }
 }
 
 /// Says in the reason of a refused attempt that the agent printed no promise.

@@ -12,6 +12,29 @@ fn unpromised(gate: &str) -> Sandbox {
 }
 
 #[test]
+fn user_is_told_once_which_line_is_missing() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let prompt = || sandbox.ralph(&["prompt"]).exits(0).stdout;
+    let (before, agent) = (
+        prompt(),
+        sandbox.agent(r"printf 'one\ntwo\nthree\n\nfour\nfive \033[31mred\033[0m\033]0;t\007\nsix\b\n'"),
+    );
+    let words = "a line with <promise>COMPLETE</promise> alone is missing";
+    let ends = "message:\n    two\n    three\n    four\n    five red\n    six^H\n";
+    let run = ["-q", "run", CHANGE, "--max-retries", "1", "--json", "--", &agent];
+    let output = sandbox.ralph(&run).exits(4);
+    let told = |event: &serde_json::Value| event["message"].to_string().contains(words);
+    assert_eq!(output.events().iter().filter(|event| told(event)).count(), 1);
+    let output = sandbox
+        .ralph(&["retry", CHANGE, "--max-retries", "9", "--", &agent])
+        .exits(3);
+    output.says(words).says(ends);
+    assert!(!prompt().contains("six"));
+    assert_eq!(prompt(), before);
+}
+
+#[test]
 fn gates_can_complete_a_story_without_a_promise() {
     let sandbox = unpromised("! grep -q bad made");
     sandbox

@@ -80,6 +80,7 @@ pub(crate) async fn conclude(
     }
     let rests_on = ended.rests_on.clone();
     open.emit(What::AttemptEnded(Box::new(ended)));
+    unpromised::tell_missing_line(open, &outcome);
     let left = left?;
     if let Some(base) = accepted {
         let before = open.state.checkpoint().clone();
