@@ -1,5 +1,5 @@
 //! The recipes of docs/stories.md for trackers, with the real programs where they are installed; the gate of
-//! docs/judge.md; and the box of docs/sandbox.md.
+//! docs/judge.md; the agent of docs/agents.md; and the box of docs/sandbox.md.
 
 use crate::support::{Output, Sandbox, document};
 
@@ -274,6 +274,29 @@ esac"#,
     assert_eq!(sandbox.read("work.txt"), "L-1\nL-2\n");
     let moved = "{\"id\":\"uuid\",\"state\":\"done\"}\n";
     assert_eq!(sandbox.noted("closed"), moved.repeat(2));
+}
+
+#[test]
+fn claude_gets_the_goal_of_the_recipe_and_its_stream_is_read() {
+    let sandbox = Sandbox::new();
+    sandbox.install(
+        "claude",
+        r#"for goal; do :; done
+printf '%s\n' "$goal" >"$notes/goal"
+echo x >x
+echo '{"type":"system","subtype":"init","session_id":"s"}'
+printf '%s\n' '{"type":"result","is_error":false,"result":"Done.\n<promise>COMPLETE</promise>","total_cost_usd":0.5}'"#,
+    );
+    follow(&sandbox, "claude-goal");
+    sandbox.start();
+    sandbox.ralph(&["next"]).exits(0);
+    let goal = sandbox.noted("goal");
+    let asks = format!("/goal Do what {}/.git/ralph/add-login/", sandbox.top.display());
+    assert!(
+        goal.starts_with(&asks) && goal.contains("/prompt.md asks. The goal"),
+        "{goal}"
+    );
+    assert_eq!(sandbox.attempts()[0]["cost_usd"], 0.5);
 }
 
 #[test]
