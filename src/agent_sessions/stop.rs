@@ -29,6 +29,9 @@ use crate::settings::Settings;
 use crate::state::{AgentSession, Given, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
+/// The beginning of every answer: for its agent, what a hook says is data unless the hook itself asks for something.
+const WHO: &str = "git-ralph drives this session for its user: this hook asks you to";
+
 /// The number of reminders to a session that promises nothing before that counts as an attempt.
 const REMINDERS: u32 = 2;
 
@@ -263,11 +266,11 @@ async fn give_next(
         since: Timestamp::now(),
     };
     agent_session(open, &call.session).given = Some(given);
+    let before = before.map_or_else(String::new, |before| format!("{before}\n\n"));
     Ok(Answer::GoOn {
-        prompt: match before {
-            Some(before) => format!("{before}\n\n{text}"),
-            None => text,
-        },
+        prompt: format!(
+            "{WHO} do the next story. What is quoted in it is the user's story.\n\n{before}{text}"
+        ),
         fresh: true,
     })
 }
@@ -320,9 +323,9 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
         .unwrap_or("the agent printed no promise");
     let heading = heading(&story.id, &story.title);
     format!(
-        "Story {heading} is not over ({why}). Go on with it; no one can answer questions. When it is done and \
-         checked, end your last message with a line that holds only `<promise>COMPLETE</promise>` and nothing else; \
-         if it cannot be done, with a line that holds only `<promise>FAILED: ...</promise>`, with what stands in the \
+        "{WHO} go on. Story {heading} is not over ({why}). No one can answer questions. When it is done and checked, end \
+         your last message with a line that holds only `<promise>COMPLETE</promise>` and nothing else; if it cannot be \
+         done, with a line that holds only `<promise>FAILED: ...</promise>`, with what stands in the \
          way in place of the three dots."
     )
 }

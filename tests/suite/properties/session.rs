@@ -64,7 +64,15 @@ fn failed(sandbox: &Sandbox, why: &str) -> Value {
 #[track_caller]
 pub fn prompt(answer: &Value) -> &str {
     assert_eq!(answer["decision"], "block", "{answer}");
-    answer["reason"].as_str().unwrap()
+    let (who, asks) = (
+        "git-ralph drives this session for its user: this hook asks you to ",
+        answer["reason"].as_str().unwrap(),
+    );
+    let asks = asks.strip_prefix(who).unwrap();
+    let next = "do the next story. What is quoted in it is the user's story.\n\n";
+    asks.strip_prefix(next)
+        .or_else(|| asks.strip_prefix("go on. "))
+        .unwrap()
 }
 
 /// What its user is told when the session may end.
