@@ -304,8 +304,9 @@ fn is_unseen(character: char) -> bool {
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Formats US dollars: `$0.12`, and `$0.0030` below a cent.
+/// Formats US dollars: `$0.12`, and `$0.0030` below a cent. Nothing costs less than nothing.
 pub(crate) fn dollars(cost: f64) -> String {
+    let cost = if cost > 0.0 { cost } else { 0.0 };
     if 0.0 < cost && cost < 0.01 {
         return format!("${cost:.4}");
     }
@@ -377,8 +378,8 @@ mod tests {
 
     #[test]
     fn dollars_shows_amounts_below_a_cent() {
-        let amounts = [0.0, 0.003, 0.01, 1.5].map(dollars);
-        assert_eq!(amounts, ["$0.00", "$0.0030", "$0.01", "$1.50"]);
+        let amounts = [0.0, -0.0, -0.003, 0.003, 0.01, 1.5].map(dollars);
+        assert_eq!(amounts, ["$0.00", "$0.00", "$0.00", "$0.0030", "$0.01", "$1.50"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, title};
 use crate::events::Basis;
+use crate::names::dollars;
 
 /// Returns the body of a checkpoint's message.
 pub(super) fn body(
@@ -23,7 +24,7 @@ pub(super) fn body(
         trailers.push(("Ralph-Box", boxed));
     }
     if let Some(cost) = ended.cost_usd {
-        trailers.push(("Ralph-Cost", format!("${cost:.2}")));
+        trailers.push(("Ralph-Cost", dollars(cost)));
     }
     if outcome.judgement.unpromised {
         trailers.push(("Ralph-Promise", "none".to_owned()));
