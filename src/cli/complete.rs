@@ -75,6 +75,15 @@ pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
     })
 }
 
+/// Returns the loops, then the stories of one of them that are complete.
+pub fn loops_and_complete_stories() -> Vec<CompletionCandidate> {
+    after_the_change(|place, state| {
+        let stories = place.stories(state).into_iter();
+        let complete = stories.filter(|(.., done)| *done);
+        complete.map(|(id, title, _)| candidate(&id, &title)).collect()
+    })
+}
+
 /// Returns the stories of the loop that can have a prompt.
 pub fn stories() -> Vec<CompletionCandidate> {
     let Some(place) = Place::here() else {

@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 /// The groups, each with its verbs.
 pub const GROUPS: &[(&str, &[&str])] = &[
     ("Begin and end", &["run", "stop", "start", "finish", "abort"]),
-    ("Attempts", &["next", "retry", "skip", "revert", "restore"]),
+    (
+        "Attempts",
+        &["next", "retry", "skip", "redo", "revert", "restore"],
+    ),
     (
         "Look",
         &[

@@ -33,6 +33,7 @@ pub mod prune;
 pub mod pull;
 pub mod push;
 pub mod queue;
+pub mod redo;
 pub mod report;
 mod report_of;
 mod report_remote;
@@ -149,6 +150,11 @@ pub enum Command {
     Revert(Verb<cli::ManualArgs>),
     /// Skip a story
     Skip(Verb<skip::Args>),
+    /// Undo a completed story, and do it again
+    ///
+    /// Goes back to the checkpoint before the story; your own edits since stay. The next attempt is at this story, and its prompt
+    /// has your words and the work that was undone, which a ref keeps.
+    Redo(Verb<redo::Args>),
     /// Ask a reviewer about a checkpoint
     ///
     /// Another agent (ralph.review) reads the work of an attempt, and says whether the story is complete. Changes nothing, and
@@ -252,6 +258,7 @@ pub async fn run(cli: Cli) -> Exit {
         }
         Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
         Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
+        Command::Redo(Verb(args)) => Box::pin(redo::run(with_json(&mut screen, args.json), args)).await,
         Command::Skip(Verb(args)) => skip::run(screen, args).await,
         Command::Abort(Verb(args)) => abort::run(with_json(&mut screen, args.json), args).await,
         Command::Diff(Verb(args)) => Box::pin(diff::run(screen, args)).await,

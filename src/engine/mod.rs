@@ -74,6 +74,7 @@ pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};
 pub(crate) use steps::prune::outdated;
 pub use steps::prune::prune;
+pub use steps::redo::redo;
 pub use steps::restore::restore;
 pub use steps::resume::resume;
 pub use steps::return_to_base::{place_before, return_to_base, return_to_loop};

@@ -8,7 +8,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::state::{Completed, Current, Phase, Progress, PutOff, Verdict};
+use crate::state::{Completed, Current, Phase, Progress, PutOff, Redone, Verdict};
 
 /// The kind of a request for an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,7 @@ impl Progress {
             max_retries,
             skipped: Vec::new(),
             put_off: Vec::new(),
+            redone: Vec::new(),
             story: None,
             completed,
         }
@@ -141,6 +142,7 @@ impl Progress {
                 id: story.id.clone(),
                 title: story.title.clone(),
             };
+            self.redone.retain(|one| one.story != done.id);
             self.completed.push(done);
             self.story = None;
             self.phase = Phase::Ready;
@@ -163,6 +165,18 @@ impl Progress {
             (true, Phase::Exhausted) => Outlook::RetriesSpent,
             (true, _) => Outlook::RetriesLeft,
         })
+    }
+
+    /// Goes back to before these stories were complete.
+    pub fn redo(&mut self, stories: Vec<Redone>) -> Result<(), Refusal> {
+        self.require_rest()?;
+        let is_one = |id: &String| stories.iter().any(|one| one.story == *id);
+        self.completed.retain(|done| !is_one(&done.id));
+        self.redone.retain(|one| !is_one(&one.story));
+        self.redone.extend(stories);
+        self.story = None;
+        self.phase = Phase::Ready;
+        Ok(())
     }
 
     /// Skips a story from now on.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
+use crate::exit::Exit;
+use crate::names::typed;
 
 refusals! {
 /// The reason why a step cannot work on the present repository.
@@ -57,6 +59,24 @@ pub enum RepositoryRefusal {
         paths: Vec<String>,
     }
         => Person, "move them elsewhere, then run the same command again";
+    #[error("the work tree or the branch has edits since the last checkpoint of '{change}'; redo keeps only those that a checkpoint has")]
+    EditsSince {
+        change: String,
+        /// True if the loop has a branch of its own.
+        has_branch: bool,
+    }
+        => |change, has_branch| {
+            let aside = if *has_branch { "put them aside: git stash -u; or " } else { "" };
+            hint(format!("{aside}undo them, which keeps them in a ref: git ralph revert {}", typed(change))).exit(Exit::Person)
+        };
+    /// `redo` cannot put a commit of the user's on top of the checkpoint before the story.
+    #[error("commit {commit} changed files that story {story} or a later one changed too:{}\nnothing was changed", lines(paths))]
+    EditsBuiltOn {
+        commit: String,
+        story: String,
+        paths: Vec<String>,
+    }
+        => Person, "revert that commit first, or tell the next story what to change: git show {commit}", commit;
     /// An attempt began at an earlier checkpoint, and its files have changed in later ones.
     #[error("attempt {attempt} changed files that have changed in a checkpoint since:{}\nnothing was changed", lines(paths))]
     ChangedSince {

@@ -60,6 +60,26 @@ pub enum StoryRefusal {
     #[error("story {story} is skipped or put off, so that its work would count as that of the next story")]
     LeftOut { change: String, story: String }
         => |change, story| hint(format!("git ralph skip --undo {} {}", typed(change), typed(story)));
+    /// `redo` was called for a story that this loop has not completed.
+    #[error("story {story} has no checkpoint in this loop")]
+    NoCheckpoint { change: String, story: String }
+        => "git ralph log {change}", change;
+    #[error("other stories were completed after story {story}, and would be undone with it: {}", later.join(", "))]
+    BuiltOn {
+        change: String,
+        story: String,
+        later: Vec<String>,
+    }
+        => Person, "git ralph redo --force {change} {story}", change, story;
+    /// After `redo` the list would not ask for the story.
+    #[error("{source_file} would still list story {story} as done; nothing was changed")]
+    StillDone {
+        change: String,
+        story: String,
+        /// The story list, or the command that prints it.
+        source_file: String,
+    }
+        => Person, "mark it as open there, then run the same command again; it is not in the checkpoints of {change}", change;
     #[error("story {0} is already complete")]
     AlreadyComplete(String)
         => "git ralph stories";

@@ -27,6 +27,9 @@ pub fn common(state: &State, text: &PublicText) -> Common {
         story.reason = text.of_some(story.reason.as_ref());
         story.shown = text.of_some(story.shown.as_ref());
     }
+    for one in &mut progress.redone {
+        one.words = text.of_some(one.words.as_ref());
+    }
     let gates = &mut common.settings.gates;
     gates.extend(state.here.commands.verify.iter().cloned());
     keep_programs(gates);
@@ -150,6 +153,11 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             *what = text.of(what);
             shown.clear();
         }
+        What::Redone {
+            stories: _,
+            oid: _,
+            words,
+        } => *words = text.of_some(words.as_ref()),
         What::Retry {
             story: _,
             retries: _,

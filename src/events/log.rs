@@ -87,6 +87,18 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
                     entry.kept.clone_from(kept);
                 }
             }
+            What::Redone { stories, words, .. } => {
+                for (number, one) in stories.iter().enumerate() {
+                    if let Some(entry) = find(&mut entries, Some(&one.story), Some(one.attempt)) {
+                        entry.attempt.verdict = Verdict::Redone;
+                        entry.attempt.reason = match number {
+                            0 => words.clone(),
+                            _ => Some(format!("undone with story {}", stories[0].story)),
+                        };
+                        (entry.checkpoint, entry.kept) = (None, Some(one.kept.clone()));
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -143,6 +155,7 @@ pub fn range_of(
                 }
                 base = oid.to_string();
             }
+            What::Redone { oid, .. } => base = oid.to_string(),
             What::AttemptStarted(_) => left = None,
             What::ListPutBack(back) if wanted(Some(&back.story), Some(back.attempt)) => {
                 left.get_or_insert(back.kept);

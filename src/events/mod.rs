@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names::Oid;
+use crate::state::Undone;
 
 pub use attempt::{Attempt, Basis, Further, InForce, Stretch, seconds_between};
 pub use of_attempt::{AttemptStarted, GateEnded, ListPutBack, RefMoved, ReviewEnded};
@@ -152,6 +153,15 @@ pub enum What {
         kept: Option<String>,
         /// False when nothing was there to undo.
         changed: bool,
+    },
+    /// The user had completed stories undone: the loop is at an earlier checkpoint.
+    Redone {
+        /// The stories, oldest first; the first is next.
+        stories: Vec<Undone>,
+        /// The checkpoint.
+        oid: Oid,
+        /// The words of the user about it.
+        words: Option<String>,
     },
     /// The story can be tried again.
     Retry {

@@ -65,6 +65,14 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "why the last attempt failed, as a quotation; none if it did not",
     ),
     (
+        "redone",
+        "the ref that keeps the work at the story that the user did not accept; none if there is none",
+    ),
+    (
+        "redone_words",
+        "what the user said about that work, as a quotation; none if nothing",
+    ),
+    (
         "checkpoint",
         "the commit of the last checkpoint, abbreviated; HEAD before the loop",
     ),
@@ -154,6 +162,8 @@ pub struct Inputs<'a> {
     pub attempt: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<&'a str>,
+    /// The ref that keeps the work that the user did not accept, and the words about it.
+    pub redone: Option<(&'a str, Option<&'a str>)>,
     /// The commit of the last checkpoint, abbreviated.
     pub checkpoint: &'a str,
     /// The ref that keeps the work of that attempt.
@@ -206,6 +216,8 @@ struct Variables<'a> {
     mark: &'a str,
     attempt: u32,
     reason: Option<String>,
+    redone: Option<String>,
+    redone_words: Option<String>,
     checkpoint: &'a str,
     last_attempt: Option<String>,
     last_log: Option<String>,
@@ -270,6 +282,7 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
     let retry = Inputs {
         attempt: 2,
         reason: Some("x"),
+        redone: Some(("refs/ralph/x/attempts/x/1", Some("x"))),
         last_attempt: Some("refs/ralph/x/attempts/x/1"),
         last_log: Some(".git/ralph/x/attempts/x.1.log"),
         preamble: "x",
@@ -286,6 +299,7 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
     };
     let first = Inputs {
         reason: None,
+        redone: None,
         last_attempt: None,
         last_log: None,
         learnings: "",
@@ -312,6 +326,8 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         mark: inputs.mark,
         attempt: inputs.attempt,
         reason: inputs.reason.map(quotation),
+        redone: inputs.redone.map(|(kept, _)| neutral(kept)),
+        redone_words: inputs.redone.and_then(|(_, words)| words).map(quotation),
         checkpoint: inputs.checkpoint,
         last_attempt: inputs.last_attempt.map(neutral),
         last_log: inputs.last_log.map(neutral),

@@ -153,6 +153,10 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
         What::Reverted {
             story, attempt, kept, ..
         } => is_story(story) && attempt.is_none_or(is_number) && kept.as_deref().is_none_or(is_kept),
+        What::Redone { stories, .. } => {
+            let mut stories = stories.iter();
+            stories.all(|one| is_id(&one.story) && is_number(one.attempt) && is_kept(&one.kept))
+        }
         What::Retry { story, .. } | What::MaxRetriesExceeded { story, .. } => is_id(story),
         What::Waiting { seconds, until, .. } => *seconds <= MANY && is_time(*until),
         What::StoryProgress { skipped, .. } => skipped.iter().all(|id| is_id(id)),

@@ -170,6 +170,14 @@ impl History {
                     self.bases.insert(oid.to_string(), before);
                 }
             }
+            What::Redone { stories, oid, .. } => {
+                for one in stories {
+                    if let Some(before) = self.bases.get(one.oid.as_str()).cloned() {
+                        self.bases.insert(one.kept.clone(), before);
+                    }
+                }
+                *base = Some(oid.clone());
+            }
             What::Reverted {
                 oid,
                 kept: Some(kept),

@@ -39,6 +39,15 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
             let words = why.words(left.as_deref());
             (Kind::Notice, format!("{story}@{attempt}, round {round}: {words}"))
         }
+        What::Redone { stories, words, .. } => {
+            let names = stories.iter().map(|one| format!("{}@{}", one.story, one.attempt));
+            let names = names.collect::<Vec<_>>().join(", ");
+            let why = words
+                .as_ref()
+                .map(|words| format!(": {words}"))
+                .unwrap_or_default();
+            (Kind::Moved, format!("{names} was undone by git ralph redo{why}"))
+        }
         What::Committed { oid, commits } => {
             let commits = counted(*commits, "commit", "commits");
             (Kind::Edits, format!("{commits} by hand, up to {}", oid.short()))

@@ -23,6 +23,8 @@ pub enum Intent {
     Revert(RevertPlan),
     /// `restore`: changes the files to those of a kept attempt.
     Restore(RestorePlan),
+    /// `redo`: goes to an earlier checkpoint.
+    Redo(RedoPlan),
     /// `pull`: goes to the checkpoint of a loop that comes from a remote.
     Adopt(AdoptPlan),
     /// `finish` or `abort`: closes the loop.
@@ -42,6 +44,7 @@ impl Intent {
             Self::End(_) => "finish",
             Self::Restore(_) => "restore",
             Self::Adopt(_) => "pull",
+            Self::Redo(_) => "redo",
         }
     }
 
@@ -56,6 +59,7 @@ impl Intent {
             Self::Revert(plan) => is_name(&plan.trash) && are_ours(&plan.kept),
             Self::Restore(plan) => is_name(&plan.trash),
             Self::Adopt(plan) => are_ours(&plan.kept) && are_ours(&plan.attempts),
+            Self::Redo(plan) => are_ours(&plan.kept),
             Self::Save(_) | Self::End(_) => true,
         }
     }
@@ -65,6 +69,7 @@ impl Intent {
         match self {
             Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),
             Self::Revert(plan) if plan.verdict.is_some() => Some(Effect::Failed),
+            Self::Redo(_) => Some(Effect::Redone),
             Self::End(plan) => Some(Effect::Closed(plan.how())),
             _ => None,
         }
@@ -79,6 +84,8 @@ pub enum Effect {
     Completed,
     /// `fail`: an attempt at a story has failed.
     Failed,
+    /// `redo`: completed stories are undone.
+    Redone,
     /// `finish` or `abort`: the loop is closed.
     Closed(Ending),
 }
@@ -178,6 +185,32 @@ pub struct RestorePlan {
     pub trash: String,
     /// The attempt, as `<story>@<number>`.
     pub attempt: Option<String>,
+}
+
+/// Plan of `redo`: branch, HEAD, index and files go to the checkpoint that the state names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RedoPlan {
+    /// The checkpoint before it, whose tree the work tree has.
+    pub from: Oid,
+    /// What it undoes, oldest first.
+    pub undone: Vec<Undone>,
+    /// Refs that keep that, one for each, and then the checkpoint before it.
+    pub kept: Vec<KeptRef>,
+}
+
+/// A completed story that `redo` undoes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Undone {
+    /// The story.
+    pub story: String,
+    /// The number of the attempt that had completed it.
+    pub attempt: u32,
+    /// Its checkpoint.
+    pub oid: Oid,
+    /// The ref that keeps the checkpoint.
+    #[serde(rename = "ref")]
+    pub kept: String,
 }
 
 /// Plan of `pull`: refs, branch, HEAD and files become those of a loop that comes from a remote.

@@ -41,8 +41,8 @@ pub use gate_file::GateFile;
 pub use held_tests::HeldTests;
 pub use here::{Before, Here};
 pub use intent::{
-    AdoptPlan, CheckpointPlan, Effect, EndPlan, EndStep, Intent, IntoPlan, RestorePlan, RevertPlan, SavePlan,
-    SavePoint, StartPlan,
+    AdoptPlan, CheckpointPlan, Effect, EndPlan, EndStep, Intent, IntoPlan, RedoPlan, RestorePlan, RevertPlan,
+    SavePlan, SavePoint, StartPlan, Undone,
 };
 pub use linked::Linked;
 pub use list_notes::ListNotes;
@@ -103,6 +103,8 @@ pub enum Verdict {
     /// The attempt was cut short from outside.
     #[default]
     Interrupted,
+    /// The attempt had completed its story, and `git ralph redo` has undone it.
+    Redone,
 }
 
 impl Verdict {
@@ -134,6 +136,7 @@ impl Verdict {
             Self::NotStarted => "not started",
             Self::AgentError => "agent error",
             Self::Interrupted => "interrupted",
+            Self::Redone => "not accepted",
         }
     }
 }
@@ -163,6 +166,17 @@ pub struct Current {
     pub shown: Option<String>,
     /// The verdict of the latest attempt.
     pub verdict: Option<Verdict>,
+}
+
+/// A story that was complete, and that the user has had undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redone {
+    /// The story's id.
+    pub story: String,
+    /// The ref that keeps its work.
+    pub kept: String,
+    /// The words of the user about that.
+    pub words: Option<String>,
 }
 
 impl Current {
@@ -253,6 +267,9 @@ pub struct Progress {
     /// Those of them that `ralph.onFailure=later` put off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_off: Vec<PutOff>,
+    /// Stories that are to be done again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redone: Vec<Redone>,
     /// The story being worked on.
     pub story: Option<Current>,
     /// Stories with a checkpoint, in order.

@@ -124,6 +124,12 @@ impl Progress {
         self.story.as_ref()
     }
 
+    /// Returns the ref that keeps the work of a story that is done again, and the words of the user about it.
+    pub fn redone_at(&self, id: &str) -> Option<(&str, Option<&str>)> {
+        let one = self.redone.iter().find(|one| one.story == id)?;
+        Some((&one.kept, one.words.as_deref()))
+    }
+
     /// Returns whether a story was put off until the others are through.
     pub fn is_put_off(&self, id: &str) -> bool {
         let is_it = |other: &PutOff| other.story.id == id;

@@ -70,6 +70,14 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
                 }
             }
         }
+        What::Redone { stories, oid, .. } => {
+            let lines = stories.iter().map(|one| {
+                let kept = command_that_shows(change, Some((&one.story, one.attempt)), &one.kept);
+                format!("  story {} is undone; kept: {kept}\n", one.story)
+            });
+            let lines: String = lines.collect();
+            format!("{lines}  back at checkpoint {}", oid.short())
+        }
         What::Retry {
             retries, max_retries, ..
         } => {

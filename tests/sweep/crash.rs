@@ -105,7 +105,7 @@ macro_rules! sweeps {
 }
 
 sweeps! {
-    start next_complete next_after_edits complete next_failed retry revert finish finish_moved fail skip restore
+    start next_complete next_after_edits complete next_failed retry revert finish finish_moved fail skip restore redo
     abort restart resume finish_keep prune pull
     stash_start stash_complete stash_failed stash_retry stash_finish stash_abort
     own_start own_finish own_abort

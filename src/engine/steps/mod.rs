@@ -12,6 +12,7 @@ pub(crate) mod manual;
 pub(crate) mod manual_edits;
 pub(super) mod preflight;
 pub(crate) mod prune;
+pub(super) mod redo;
 pub(super) mod restore;
 pub(super) mod resume;
 pub(super) mod return_to_base;

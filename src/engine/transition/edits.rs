@@ -61,6 +61,7 @@ async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Vec<Oid>, Error>
             plan.kept.as_slice(),
         ),
         Intent::Revert(plan) => (true, [None, None], plan.kept.as_slice()),
+        Intent::Redo(plan) => (true, [Some(&plan.from), None], plan.kept.as_slice()),
         // A tip that has moved stays.
         Intent::End(plan) => (false, [plan.original.as_ref(), Some(&plan.finished)], &[][..]),
         Intent::Adopt(_) | Intent::Restore(_) | Intent::Save(_) => return Ok(Vec::new()),
@@ -172,6 +173,7 @@ fn trees<'t>(state: &'t State, intent: &'t Intent) -> Option<[&'t Oid; 2]> {
             Some([plan.from.as_ref().or_else(kept)?, state.checkpoint_tree()])
         }
         Intent::Adopt(plan) => Some([&plan.from, state.checkpoint_tree()]),
+        Intent::Redo(plan) => Some([&plan.from, state.checkpoint_tree()]),
         Intent::Start(_) | Intent::Checkpoint(_) | Intent::Save(_) => None,
     }
 }

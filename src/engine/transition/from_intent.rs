@@ -13,7 +13,7 @@ use crate::git::oid_of;
 use crate::names::Oid;
 use crate::protect::UserRefs;
 use crate::refs::{KeptRef, Update};
-use crate::state::{AdoptPlan, CheckpointPlan, Intent, RevertPlan, StartPlan};
+use crate::state::{AdoptPlan, CheckpointPlan, Intent, RedoPlan, RevertPlan, StartPlan};
 
 impl Transition {
     /// Computes the phases; scans the work tree if the step needs to know it and the command does not.
@@ -43,6 +43,7 @@ impl Transition {
                     ..Self::default()
                 }
             }
+            Intent::Redo(plan) => redo(open, plan, position),
             Intent::Adopt(plan) => {
                 known.reading = Some(open.read_work_tree().await?);
                 adopt(open, plan, position).await?
@@ -115,6 +116,23 @@ fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known
             kept: open.change().attempt_ref(&plan.story, plan.attempt),
             from: plan.from.clone(),
         }),
+        ..Transition::default()
+    }
+}
+
+/// Goes to the earlier checkpoint that the state names.
+fn redo(open: &Loop<'_>, plan: &RedoPlan, position: &Position) -> Transition {
+    let first = plan.undone.first().map_or("", |one| one.story.as_str());
+    Transition {
+        why: format!("ralph: redo {first}"),
+        kept: plan.kept.clone(),
+        updates: tip_to(open, open.state.checkpoint(), position),
+        head: Some(open.state.loop_head()),
+        files: Some(Files::Checkpoint {
+            trash: "redo",
+            kept: open.change().ralph_ref("replaced"),
+        }),
+        index: Some(Index::Brought { is_known: true }),
         ..Transition::default()
     }
 }

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
 use crate::protect::StashList;
-use crate::state::{CheckpointPlan, Intent, RevertPlan, Verdict};
+use crate::state::{CheckpointPlan, Intent, RedoPlan, RevertPlan, Verdict};
 
 /// Puts the outcome of a step into the state; the caller saves. `position` is where HEAD and the tip were before the step.
 pub(super) async fn enter(
@@ -29,6 +29,7 @@ pub(super) async fn enter(
             Vec::new()
         }
         Intent::Restore(_) | Intent::Adopt(_) => Vec::new(),
+        Intent::Redo(plan) => vec![go_back(open, plan, &left)],
         Intent::Checkpoint(plan) => vec![accept(open, plan.clone(), stash).await?],
         Intent::Save(plan) => {
             stash::put_entry(open, plan.clone()).await?;
@@ -109,6 +110,24 @@ async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), E
     let watch = watch::begin(open, Who::Closed).await?;
     marks::tell_closed(open, id, &title, number).await;
     watch::end(open, watch).await
+}
+
+/// Notes where the undone stories are kept.
+fn go_back(open: &mut Loop<'_>, plan: &RedoPlan, left: &Left) -> What {
+    let mut stories = plan.undone.clone();
+    let redone = &mut open.state.common.progress.redone;
+    for (one, kept) in stories.iter_mut().zip(&left.kept) {
+        let of_story = redone.iter_mut().filter(|redone| redone.kept == one.kept);
+        of_story.for_each(|redone| redone.kept.clone_from(&kept.name));
+        one.kept.clone_from(&kept.name);
+    }
+    let first = redone
+        .iter()
+        .find(|one| Some(&one.story) == stories.first().map(|first| &first.story));
+    let words = first.and_then(|one| one.words.clone());
+    open.view.note_at_checkpoint(true);
+    let oid = open.state.checkpoint().clone();
+    What::Redone { stories, oid, words }
 }
 
 /// Notes that an attempt has failed and is undone.

@@ -126,6 +126,19 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             of: "attempt 2@1".to_owned(),
             paths: words(&["a.txt"]),
         },
+        RepositoryRefusal::EditsSince {
+            change: change(),
+            has_branch: true,
+        },
+        RepositoryRefusal::EditsSince {
+            change: change(),
+            has_branch: false,
+        },
+        RepositoryRefusal::EditsBuiltOn {
+            commit: "1a2b3c4d5e".to_owned(),
+            story: story(),
+            paths: words(&["a.txt"]),
+        },
         RepositoryRefusal::ChangedSince {
             attempt: "2@1".to_owned(),
             paths: words(&["a.txt"]),
@@ -375,6 +388,20 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
         StoryRefusal::LeftOut {
             change: change(),
             story: story(),
+        },
+        StoryRefusal::NoCheckpoint {
+            change: change(),
+            story: story(),
+        },
+        StoryRefusal::BuiltOn {
+            change: change(),
+            story: story(),
+            later: words(&["3", "4"]),
+        },
+        StoryRefusal::StillDone {
+            change: change(),
+            story: story(),
+            source_file: list(),
         },
         StoryRefusal::AlreadyComplete(story()),
         StoryRefusal::Blocked(words(&["2 waits for 3", "3 waits for 2"])),

@@ -24,6 +24,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("push", include_str!("../../../man/git-ralph-push.1")),
     ("queue", include_str!("../../../man/git-ralph-queue.1")),
     ("report", include_str!("../../../man/git-ralph-report.1")),
+    ("redo", include_str!("../../../man/git-ralph-redo.1")),
     ("restore", include_str!("../../../man/git-ralph-restore.1")),
     ("retry", include_str!("../../../man/git-ralph-retry.1")),
     ("revert", include_str!("../../../man/git-ralph-revert.1")),

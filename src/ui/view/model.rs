@@ -234,6 +234,11 @@ impl Model {
             What::Checkpoint {
                 story: Some(story), ..
             } => self.story(story, None).mark = Mark::Complete,
+            What::Redone { stories, .. } => {
+                for one in stories {
+                    self.story(&one.story, None).mark = Mark::Open;
+                }
+            }
             What::Waiting { until, .. } => self.waits_until = Some(*until),
             What::StoryProgress { done, total, skipped } => {
                 self.progress = Some((*done, *total));

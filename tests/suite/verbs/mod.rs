@@ -20,6 +20,7 @@ mod prune_remote;
 mod pull;
 mod push;
 mod queue;
+mod redo;
 mod remote_views;
 mod report;
 mod report_details;

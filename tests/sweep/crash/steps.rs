@@ -182,6 +182,23 @@ pub const STEPS: &[Step] = &[
         done: Looks(1),
     },
     Step {
+        name: "redo",
+        prepare: |sandbox| {
+            start(sandbox);
+            for file in ["one", "two"] {
+                let agent = sandbox.agent(&format!("echo {file} >{file}; complete"));
+                dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
+                if file == "one" {
+                    sandbox.write("edited", "by the user\n");
+                }
+            }
+        },
+        args: &["redo", "1", "--force"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "ready" && status["stories_done"] == 0),
+    },
+    Step {
         name: "abort",
         prepare: worked,
         args: &["abort"],

@@ -1,0 +1,54 @@
+//! `git ralph redo`.
+
+use super::setup::{context, resolve};
+use crate::cli::complete::loops_and_complete_stories;
+use crate::engine;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::names::typed;
+use crate::state::Effect;
+use crate::ui::{Narrator, Screen};
+use clap_complete::engine::ArgValueCandidates;
+
+/// The arguments of `git ralph redo`.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "git ralph redo [--force] [--json] [<change>] <story> [<words>...]")]
+pub struct Args {
+    /// The change and the story, or only the story; and what is to be different, for the next prompt
+    #[arg(
+        num_args = 1..,
+        required = true,
+        value_names = ["CHANGE", "STORY", "WORDS"],
+        add = ArgValueCandidates::new(loops_and_complete_stories)
+    )]
+    pub words: Vec<String>,
+    /// Undo the stories that were completed later, too
+    #[arg(long)]
+    pub force: bool,
+    /// Print events as JSON, one per line (git ralph help events)
+    #[arg(long)]
+    pub json: bool,
+}
+
+pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+    let narrator = Narrator::new(screen);
+    let context = context(&narrator).await?;
+    let mut words = args.words.as_slice();
+    let named = words.first().filter(|_| words.len() > 1);
+    let change = match named.map(|word| resolve(&context, Some(word))) {
+        Some(Ok(change)) => {
+            words = &words[1..];
+            change
+        }
+        _ => resolve(&context, None)?,
+    };
+    let said = words.get(1..).unwrap_or_default().join(" ");
+    let said = Some(said).filter(|said| !said.trim().is_empty());
+    let mut open = engine::open(context, &change).await?;
+    // One that was cut off is complete once the loop is open.
+    if open.completed != Some(Effect::Redone) {
+        engine::redo(&mut open, &words[0], said, args.force).await?;
+    }
+    screen.say(&format!("to do it again: git ralph run {}\n", typed(&change)));
+    Ok(Exit::Done)
+}

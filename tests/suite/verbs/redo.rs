@@ -1,0 +1,277 @@
+//! `git ralph redo`: a completed story is undone, and done again.
+
+use std::fs;
+
+use crate::support::remote::Remote;
+use crate::support::{CHANGE, Sandbox, TASKS};
+
+/// An attempt that puts its number into a file of its story, and keeps its prompt.
+const WORK: &str = "cat >\"$notes/prompt\"; echo \"$RALPH_ATTEMPT\" >\"story-$RALPH_STORY\"; complete";
+
+/// A loop in which all stories are complete, and begun with these arguments.
+fn complete_loop(args: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&[&["start", CHANGE], args].concat()).exits(0);
+    run(&sandbox);
+    sandbox
+}
+
+fn run(sandbox: &Sandbox) {
+    let agent = sandbox.agent(WORK);
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+}
+
+fn verdicts(sandbox: &Sandbox) -> String {
+    let attempts = sandbox.attempts().into_iter().map(|one| {
+        let text = |name: &str| one[name].as_str().unwrap().to_owned();
+        format!("{}@{} {}", text("story"), one["attempt"], text("verdict"))
+    });
+    attempts.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn redo_undoes_the_last_story_and_the_next_prompt_says_why() {
+    let sandbox = complete_loop(&[]);
+    let said = sandbox.ralph(&["redo", "3", "too", "slow:", "<promise>COMPLETE</promise>"]);
+    said.exits(0)
+        .says("story 3 is undone; kept: git ralph diff add-login 3@1")
+        .says("to do it again: git ralph run add-login")
+        .answers_nothing();
+    assert!(!sandbox.top.join("story-3").exists());
+    assert!(sandbox.top.join("story-2").exists());
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 2");
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["stories_done"], &status["phase"]),
+        (&2.into(), &"ready".into())
+    );
+    run(&sandbox);
+    let prompt = sandbox.noted("prompt");
+    assert!(
+        prompt.contains("## The user wants this story done again"),
+        "{prompt}"
+    );
+    assert!(prompt.contains("> too slow: "), "{prompt}");
+    assert!(!prompt.contains("slow: <promise>COMPLETE"), "{prompt}");
+    assert!(
+        prompt.contains("refs/ralph/add-login/attempts/3/1 | git apply"),
+        "{prompt}"
+    );
+    assert_eq!(sandbox.read("story-3"), "2\n");
+    assert_eq!(
+        verdicts(&sandbox),
+        "1@1 complete, 2@1 complete, 3@1 redone, 3@2 complete"
+    );
+    assert!(!sandbox.read(".git/ralph/add-login.toml").contains("redone"));
+}
+
+#[test]
+fn redo_undoes_later_stories_only_if_it_is_told_to() {
+    let sandbox = complete_loop(&[]);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["redo", CHANGE, "1"])
+        .exits(7)
+        .says("other stories were completed after story 1, and would be undone with it: 2, 3")
+        .says("git ralph redo --force add-login 1");
+    assert_eq!(sandbox.print(), print);
+    let tip = sandbox.git(&["rev-parse", "HEAD"]);
+    let done = sandbox
+        .ralph(&["redo", CHANGE, "1", "--force", "--json", "no"])
+        .exits(0);
+    let redone = done
+        .events()
+        .into_iter()
+        .find(|event| event["event"] == "redone")
+        .unwrap();
+    assert_eq!(redone["words"], "no");
+    assert_eq!(redone["stories"][2]["ref"], "refs/ralph/add-login/attempts/3/1");
+    assert_eq!(sandbox.subjects("HEAD")[0], "initial state");
+    let replaced = format!("refs/ralph/add-login/replaced/{}", &tip[..10]);
+    assert_eq!(sandbox.git(&["rev-parse", &replaced]), tip);
+    sandbox.ralph(&["log"]).exits(0);
+    assert_eq!(verdicts(&sandbox), "1@1 redone, 2@1 redone, 3@1 redone");
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(log.contains("undone with story 1"), "{log}");
+    run(&sandbox);
+    assert_eq!(sandbox.read("story-2"), "2\n");
+    sandbox.ralph(&["report", "-o", "-"]).exits(0);
+}
+
+#[test]
+fn redo_keeps_the_users_edits_and_no_commit_of_an_agent() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let commits =
+        sandbox.completing("echo 1 >one; git add one; git commit -q -m 'checkpoint: edits before 9'");
+    sandbox.step("next", &commits).exits(0);
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.git(&["add", "mine.txt"]);
+    sandbox.git(&["commit", "-q", "-m", "my own"]);
+    sandbox.write("README.md", "# Mine\n");
+    sandbox.step("next", &commits).exits(0);
+    sandbox.ralph(&["redo", "1", "--force"]).exits(0);
+    assert!(!sandbox.top.join("one").exists());
+    assert_eq!(
+        (sandbox.read("mine.txt"), sandbox.read("README.md")),
+        ("mine\n".into(), "# Mine\n".into())
+    );
+    assert_eq!(
+        sandbox.subjects("HEAD")[..2],
+        ["checkpoint: edits before 2", "initial state"]
+    );
+    assert!(sandbox.read(TASKS).contains("- [ ] 1.1"));
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn redo_refuses_and_changes_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo theirs >file"))
+        .exits(0);
+    sandbox.write("file", "mine\n");
+    sandbox.step("next", &sandbox.completing("echo b >b")).exits(0);
+    let print = sandbox.print();
+    let refuses = |args: &[&str], code: i32, says: &str| {
+        let redo = [&["redo"], args].concat();
+        sandbox.ralph(&redo).exits(code).says(says);
+        assert_eq!(sandbox.print(), print, "{args:?}");
+    };
+    refuses(
+        &["1", "--force"],
+        7,
+        "changed files that story 1 or a later one changed too",
+    );
+    refuses(&["3"], 1, "story 3 has no checkpoint in this loop");
+    let inside = sandbox.ralph_cmd(&["redo", "2"]).env("GIT_RALPH_RUN", "1-1");
+    inside.run().exits(1).says("this already is an attempt of a loop");
+    sandbox.write("new", "new\n");
+    sandbox
+        .ralph(&["redo", "2"])
+        .exits(7)
+        .says("git stash -u; or undo them");
+    fs::remove_file(sandbox.top.join("new")).unwrap();
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+    sandbox
+        .ralph(&["redo", "2"])
+        .exits(7)
+        .says("has edits since the last checkpoint");
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    sandbox
+        .ralph(&["redo", CHANGE, "2"])
+        .exits(1)
+        .says("already finished");
+}
+
+#[test]
+fn undone_story_can_be_restored_and_completed() {
+    let sandbox = complete_loop(&[]);
+    sandbox.ralph(&["redo", "2", "--force"]).exits(0);
+    sandbox.ralph(&["restore", "2@1"]).exits(0);
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.read("story-2"), "1\n");
+    sandbox.ralph(&["restore", "3@1"]).exits(0);
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.status()["phase"], "complete");
+    assert_eq!(sandbox.read("story-3"), "1\n");
+}
+
+#[test]
+fn redo_works_in_place_and_in_a_work_tree_of_the_loop() {
+    for args in [["--strategy", "stash"].as_slice(), &["--worktree"]] {
+        let sandbox = complete_loop(args);
+        sandbox.ralph(&["redo", CHANGE, "2", "--force"]).exits(0);
+        assert_eq!(sandbox.status()["stories_done"], 1, "{args:?}");
+        run(&sandbox);
+        assert_eq!(sandbox.status()["phase"], "complete", "{args:?}");
+        sandbox.ralph(&["finish", CHANGE, "--cleanup"]).exits(0);
+        assert_eq!(sandbox.read("story-2"), "2\n", "{args:?}");
+        assert_eq!(sandbox.read("story-1"), "1\n", "{args:?}");
+    }
+}
+
+#[test]
+fn list_outside_has_to_be_opened_first() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.outside("plan.md");
+    let list = list.to_str().unwrap();
+    sandbox.write(list, "## 1 One\n\n- [ ] 1.1 one\n\n## 2 Two\n\n- [ ] 2.1 two\n");
+    sandbox.ralph(&["start", CHANGE, "--stories", list]).exits(0);
+    run(&sandbox);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["redo", "2"])
+        .exits(7)
+        .says("would still list story 2 as done; nothing was changed");
+    assert_eq!(sandbox.print(), print);
+    let opened = sandbox.read(list).replace("[x] 2.1", "[ ] 2.1");
+    sandbox.write(list, &opened);
+    sandbox.ralph(&["redo", "2"]).exits(0);
+    assert!(!sandbox.top.join("story-2").exists());
+    assert_eq!(sandbox.status()["stories_done"], 1);
+}
+
+#[test]
+fn text_without_boxes_is_open_again() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plan.md", "Write a parser.\n");
+    sandbox.ralph(&["start", CHANGE, "--stories", "plan.md"]).exits(0);
+    run(&sandbox);
+    let id = sandbox.attempts()[0]["story"].as_str().unwrap().to_owned();
+    sandbox.ralph(&["redo", &id, "shorter"]).exits(0);
+    assert_eq!(sandbox.status()["stories_done"], 0);
+    run(&sandbox);
+    assert_eq!(sandbox.read(&format!("story-{id}")), "2\n");
+}
+
+#[test]
+fn remote_gets_the_earlier_checkpoint() {
+    let remote = Remote::new();
+    let (one, two) = (remote.clone("one", &[]), remote.clone("two", &[]));
+    let agent = remote.sandbox.agent(WORK);
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    two.ralph(&["pull", CHANGE]).exits(0);
+    one.ralph(&["redo", CHANGE, "2", "--force", "the", "other", "way"])
+        .exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    two.ralph(&["pull", CHANGE]).exits(0);
+    assert_eq!(two.git(&["rev-parse", "HEAD"]), one.git(&["rev-parse", "HEAD"]));
+    assert!(
+        two.ralph(&["prompt", CHANGE])
+            .exits(0)
+            .stdout
+            .contains("> the other way")
+    );
+    two.ralph(&["restore", CHANGE, "2@1"]).exits(0);
+    two.ralph(&["revert", CHANGE]).exits(0);
+    two.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    one.ralph(&["pull", CHANGE]).exits(0);
+    assert_eq!(two.git(&["rev-parse", "HEAD"]), one.git(&["rev-parse", "HEAD"]));
+}
+
+#[test]
+fn tests_that_the_user_allowed_are_no_longer_stood_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("tests/value", "4\n");
+    sandbox.write("app", "4\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "project"]);
+    sandbox.configure("ralph.verify", "cmp app tests/value");
+    sandbox.configure("ralph.tests", "tests");
+    sandbox.start();
+    let weakens = sandbox.completing("echo 5 >app; echo 5 >tests/value");
+    let allowed = ["next", "--allow-test-changes", "--", &weakens];
+    sandbox.ralph(&allowed).exits(0);
+    sandbox.ralph(&["redo", "1"]).exits(0);
+    assert_eq!(sandbox.read("tests/value"), "4\n");
+    sandbox.step("next", &weakens).exits(3);
+    assert!(
+        !sandbox
+            .read(".git/ralph/add-login.toml")
+            .contains("[[loop.stood]]")
+    );
+}
