@@ -3,9 +3,8 @@
 use super::setup::{change_and_word, context, story_and_attempt};
 use crate::cli::complete::loops_and_attempts;
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::{kept_range, look};
+use crate::engine::{look, range_of};
 use crate::error::Error;
-use crate::events::log;
 use crate::exit::Exit;
 use crate::git::Git;
 use crate::names::{Change, typed};
@@ -41,14 +40,17 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         None => (state.initial().to_string(), state.checkpoint().to_string()),
         Some(word) => {
             let (story, number) = story_and_attempt(&word)?;
-            let events = Store::new(&context.repo.common_dir, &change).file("events.jsonl");
-            match log::range_of(&events, &story, number, number.is_some())? {
-                Some(range) => range,
-                // The events may be another clone's, or lost.
-                None => kept_range(&context.repo.git, &state, &story, number)
-                    .await?
-                    .ok_or_else(|| OpenRefusal::of_attempt(&change, word))?,
-            }
+            let store = Store::new(&context.repo.common_dir, &change);
+            range_of(
+                &context.repo.git,
+                &store,
+                &state,
+                &story,
+                number,
+                number.is_some(),
+            )
+            .await?
+            .ok_or_else(|| OpenRefusal::of_attempt(&change, word))?
         }
     };
     if args.json {

@@ -7,7 +7,7 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Begin and end", &["run", "stop", "start", "finish", "abort"]),
     (
         "Attempts",
-        &["next", "retry", "skip", "redo", "revert", "restore"],
+        &["next", "retry", "skip", "redo", "revert", "restore", "list"],
     ),
     (
         "Look",

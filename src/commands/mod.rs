@@ -24,6 +24,7 @@ mod hook;
 pub mod hooks;
 pub mod install;
 mod job_page;
+pub mod list;
 pub mod log;
 mod notify;
 mod pick;
@@ -150,6 +151,11 @@ pub enum Command {
     Revert(Verb<cli::ManualArgs>),
     /// Skip a story
     Skip(Verb<skip::Args>),
+    /// Take over what an attempt made of the story list
+    ///
+    /// git-ralph puts back what an attempt changes in other stories. If you had edited the list meanwhile, this merges that into
+    /// the list.
+    List(Verb<list::Args>),
     /// Undo a completed story, and do it again
     ///
     /// Goes back to the checkpoint before the story; your own edits since stay. The next attempt is at this story, and its prompt
@@ -258,6 +264,7 @@ pub async fn run(cli: Cli) -> Exit {
         }
         Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
         Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
+        Command::List(Verb(args)) => list::run(screen, args).await,
         Command::Redo(Verb(args)) => Box::pin(redo::run(with_json(&mut screen, args.json), args)).await,
         Command::Skip(Verb(args)) => skip::run(screen, args).await,
         Command::Abort(Verb(args)) => abort::run(with_json(&mut screen, args.json), args).await,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Loop;
 use crate::error::Error;
+use crate::events::log;
 use crate::fs::{FileError, entries_of, file_error, is_seen_as_file, seen};
 use crate::git::{Git, GitError};
 use crate::names::{Change, Oid, ref_component};
@@ -95,14 +96,20 @@ pub(crate) async fn kept_attempt(
         .max())
 }
 
-/// Finds the range of commits that shows the work of a kept attempt: the last commit that it shares with the loop, and
-/// the commit that keeps it.
-pub async fn kept_range(
+/// Finds the range of commits that shows the work of an attempt, by `as_left` as it was left: by the events, which may be
+/// another clone's, or lost; else from the last commit that it shares with the loop to the commit that keeps it.
+pub async fn range_of(
     git: &Git,
+    store: &Store,
     state: &State,
     story: &str,
     attempt: Option<u32>,
-) -> Result<Option<(String, String)>, GitError> {
+    as_left: bool,
+) -> Result<Option<(String, String)>, Error> {
+    let events = store.file("events.jsonl");
+    if let Some(range) = log::range_of(&events, story, attempt, as_left)? {
+        return Ok(Some(range));
+    }
     let Some((_, kept)) = kept_attempt(git, &state.change, story, attempt).await? else {
         return Ok(None);
     };

@@ -80,6 +80,20 @@ pub enum StoryRefusal {
         source_file: String,
     }
         => Person, "mark it as open there, then run the same command again; it is not in the checkpoints of {change}", change;
+    /// `list --take` has nothing to take, or cannot merge it.
+    #[error("{}; nothing was changed", if *is_conflict {
+        format!("{source_file} has other changes in the same lines as what {attempt} made of it")
+    } else {
+        format!("git has no other version of {source_file} from {attempt}")
+    })]
+    ListNotTaken {
+        change: String,
+        attempt: String,
+        /// The story list, or the command that prints it.
+        source_file: String,
+        is_conflict: bool,
+    }
+        => Person, "to see what it made: git ralph diff {change} {attempt}", change, attempt;
     #[error("story {0} is already complete")]
     AlreadyComplete(String)
         => "git ralph stories";

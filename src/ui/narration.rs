@@ -41,11 +41,13 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::Review(review) => reviewed(review),
         What::ListPutBack(back) => {
-            let list = shown(back.list.as_bytes());
-            red(&format!(
-                "  {list}: put back: {}; to see it: {}",
-                back.what, back.shown
-            ))
+            let (list, what, see) = (shown(back.list.as_bytes()), &back.what, &back.shown);
+            let attempt = typed(format!("{}@{}", back.story, back.attempt));
+            let take = format!(
+                "if you made that: git ralph list --take {} {attempt}",
+                typed(change)
+            );
+            red(&format!("  {list}: put back: {what}; to see it: {see}\n  {take}"))
         }
         What::Checkpoint { story, oid, .. } => match story {
             Some(story) => format!("  checkpoint {}: {story}", oid.short()),

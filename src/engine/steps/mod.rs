@@ -24,3 +24,4 @@ mod snapshot;
 pub(super) mod start;
 pub(super) mod start_again;
 pub(crate) mod start_refusal;
+pub(super) mod take_list;

@@ -403,6 +403,18 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             story: story(),
             source_file: list(),
         },
+        StoryRefusal::ListNotTaken {
+            change: change(),
+            attempt: "2@1".to_owned(),
+            source_file: list(),
+            is_conflict: true,
+        },
+        StoryRefusal::ListNotTaken {
+            change: change(),
+            attempt: "2@1".to_owned(),
+            source_file: list(),
+            is_conflict: false,
+        },
         StoryRefusal::AlreadyComplete(story()),
         StoryRefusal::Blocked(words(&["2 waits for 3", "3 waits for 2"])),
     ];

@@ -16,6 +16,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("help", include_str!("../../../man/git-ralph-help.1")),
     ("hooks", include_str!("../../../man/git-ralph-hooks.1")),
     ("install", include_str!("../../../man/git-ralph-install.1")),
+    ("list", include_str!("../../../man/git-ralph-list.1")),
     ("log", include_str!("../../../man/git-ralph-log.1")),
     ("next", include_str!("../../../man/git-ralph-next.1")),
     ("prompt", include_str!("../../../man/git-ralph-prompt.1")),

@@ -87,12 +87,13 @@ fn every_line_of_a_run_matches_the_schema() {
     let second = sandbox
         .ralph(&["run", CHANGE, "--json", "--", &complete])
         .exits(4);
+    let redo = sandbox.ralph(&["redo", "3", "--force", "--json"]).exits(0);
     let finish = sandbox.ralph(&["finish", "--keep", "--json"]).exits(0);
     sandbox.git(&["checkout", "-q", "main"]);
     let start = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0);
     let abort = sandbox.ralph(&["abort", "--json"]).exits(0);
 
-    let outputs = [&first, &refused, &second, &finish, &start, &abort];
+    let outputs = [&first, &refused, &second, &redo, &finish, &start, &abort];
     let printed: String = outputs.iter().map(|output| output.stdout.as_str()).collect();
     let complete = printed
         .lines()

@@ -307,3 +307,63 @@ fn a_list_that_attempts_make_longer_and_longer_stops_the_run() {
         .exits(6);
     assert_eq!(sandbox.noted("count"), "12\n");
 }
+
+#[test]
+fn take_merges_what_the_user_made_of_the_list_meanwhile() {
+    let sandbox = Sandbox::started();
+    next(
+        &sandbox,
+        "sed -i 's/\\[ \\] 3/[x] 3/; s/2.1 /2.1 now /' \"$list\"; echo 'Note.' >>\"$list\"",
+    )
+    .exits(0)
+    .says("if you made that: git ralph list --take add-login 1@1");
+    sandbox.write("mine", "mine\n");
+    sandbox
+        .ralph(&["list", "--take", "1@1"])
+        .exits(0)
+        .says("has what 1@1 made of it, as your own edit");
+    assert_eq!(done(&sandbox), [true, false, true]);
+    let list = sandbox.read(TASKS);
+    assert!(list.contains("2.1 now ") && list.ends_with("Note.\n"), "{list}");
+    assert_eq!(sandbox.read("mine"), "mine\n");
+    sandbox.ralph(&["list", "--take", CHANGE, "1@1"]).exits(0);
+    assert_eq!(sandbox.read(TASKS), list);
+    next(&sandbox, ":")
+        .exits(0)
+        .says("your edits since the last checkpoint were committed");
+    assert_eq!(sandbox.status()["phase"], "complete");
+}
+
+#[test]
+fn take_that_cannot_be_merged_changes_nothing() {
+    let sandbox = Sandbox::started();
+    next(&sandbox, "sed -i 's/2.1 /2.1 now /' \"$list\"").exits(0);
+    let list = sandbox.read(TASKS).replace("2.1 ", "2.1 other ");
+    sandbox.write(TASKS, &list);
+    let print = sandbox.print();
+    let refuses = |args: &[&str], code: i32, says: &str| {
+        sandbox
+            .ralph(&[&["list", "--take"], args].concat())
+            .exits(code)
+            .says(says);
+        assert_eq!(sandbox.print(), print, "{args:?}");
+    };
+    refuses(
+        &["1@1"],
+        7,
+        "has other changes in the same lines as what 1@1 made of it; nothing was changed",
+    );
+    refuses(&["2@1"], 1, "there is no saved attempt 2@1");
+    refuses(&["add-login"], 1, "is not an attempt: use <story>@<number>");
+    let inside = sandbox
+        .ralph_cmd(&["list", "--take", "1@1"])
+        .env("GIT_RALPH_RUN", "1-1");
+    inside.run().exits(1).says("this already is an attempt of a loop");
+    sandbox.write(TASKS, &sandbox.git(&["show", &format!("HEAD:{TASKS}")]));
+    let plain = sandbox.failing("echo x >x");
+    sandbox.step("next", &plain).exits(3);
+    sandbox
+        .ralph(&["list", "--take", "2@1"])
+        .exits(7)
+        .says("git has no other version of openspec/changes/add-login/tasks.md from 2@1");
+}

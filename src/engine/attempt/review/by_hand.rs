@@ -11,13 +11,12 @@ use super::reviewer::Reviewer;
 use super::{instructions, reviewer_changes, template_at, template_path, wait_for_reviewer};
 use crate::engine::attempt::backoff::{Backoff, Waited};
 use crate::engine::attempt::refusal::AttemptRefusal;
-use crate::engine::numbers::kept_range;
+use crate::engine::numbers::range_of;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::run_command::{plain_job, run_name, variable};
 use crate::engine::stories::{listing_of, story_in};
 use crate::engine::{Loop, guard_rail, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::log;
 use crate::names::Oid;
 use crate::prompt::{neutral, review as prompt};
 use crate::settings::Settings;
@@ -193,12 +192,8 @@ async fn ask_once(
 
 /// Finds the commits before and after an attempt.
 async fn range(open: &Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(String, String), Error> {
-    let known = log::range_of(&open.file("events.jsonl"), story, attempt, false)?;
-    // The events may be another clone's, or lost.
-    let kept = match known {
-        Some(range) => Some(range),
-        None => kept_range(&open.context.repo.git, &open.state, story, attempt).await?,
-    };
+    let git = &open.context.repo.git;
+    let kept = range_of(git, &open.store, &open.state, story, attempt, false).await?;
     let word = match attempt {
         Some(number) => format!("{story}@{number}"),
         None => story.to_owned(),

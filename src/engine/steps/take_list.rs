@@ -1,0 +1,58 @@
+//! `list --take`: merges what an attempt made of the story list into the list, because the user had made it.
+
+use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::stories::{follow_source, read_list};
+use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::transition::{self, Known};
+use crate::engine::{Loop, numbers, refuse_inside_attempt};
+use crate::error::Error;
+use crate::state::{Intent, RestorePlan};
+
+/// Merges what an attempt made of the story list into the list of the work tree, as an edit of the user's; the latest attempt
+/// at the story if no number is given.
+///
+/// # Errors
+/// If there is no such attempt, it left the list as it was, git does not track the list, or the two cannot be merged; nothing
+/// is changed then.
+pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(), Error> {
+    refuse_inside_attempt()?;
+    open.require_live()?;
+    let position = open.position().await?;
+    position.require_on_branch(&open.state)?;
+    follow_source(open);
+    let (change, repo) = (open.change().clone(), &open.context.repo);
+    let word = attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}"));
+    let found = numbers::range_of(&repo.git, &open.store, &open.state, story, attempt, true).await?;
+    let (from, left) = found.ok_or_else(|| OpenRefusal::of_attempt(&change, word.clone()))?;
+    let base = repo.git.tree_of_name(&from).await?;
+    let left = repo.git.tree_of_name(&left).await?;
+    let list = &open.state.source().path;
+    let changes = repo.git.changes_among(&base, &left, &[]).await?;
+    let of_list = changes.into_iter().find(|change| change.path == list.as_bytes());
+    let not_taken = |paths: bool| StoryRefusal::ListNotTaken {
+        change: change.to_string(),
+        attempt: word.clone(),
+        source_file: list.clone(),
+        is_conflict: paths,
+    };
+    let entry = of_list
+        .and_then(|change| change.is)
+        .ok_or_else(|| not_taken(false))?;
+    let now = open.read_work_tree().await?.tree;
+    let scratch = open.site().file("list.index");
+    let theirs = repo.tree_with(&scratch, &base, &[entry], &[]).await?;
+    repo.discard_index(&scratch)?;
+    let merged = repo.merge_trees([&base, &now, &theirs]).await?;
+    let tree = merged.map_err(|_| not_taken(true))?;
+    if tree == now {
+        return Ok(());
+    }
+    let plan = RestorePlan {
+        tree,
+        trash: String::new(),
+        attempt: None,
+    };
+    transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
+    read_list(open).await?;
+    open.save()
+}
