@@ -366,10 +366,9 @@ mod tests {
     #[test]
     fn story_waits_only_for_stories_of_its_own_list() {
         let listing = |stories: &[Story]| Listing {
-            preamble: String::new(),
             stories: stories.to_vec(),
             gone: vec!["gone".to_owned()],
-            warnings: Vec::new(),
+            ..Listing::default()
         };
         let first = |listing: &Listing| match upcoming(listing, &[]) {
             Upcoming::Story(story) => Ok(story.id.clone()),

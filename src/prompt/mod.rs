@@ -11,6 +11,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::agent::promise::Tag;
@@ -57,6 +59,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "whole",
         "true if the whole text of the source is the story: nothing in it is marked",
+    ),
+    (
+        "boxed",
+        "true if ralph.box asks for a box, in which git cannot commit",
     ),
     ("mark", "who marks a complete story: auto, agent or never"),
     ("attempt", "the number of the attempt at this story, from 1"),
@@ -137,6 +143,10 @@ pub struct Work<'a> {
     pub story: &'a Story,
     /// The story list, as a path or a command.
     pub source: &'a str,
+    /// The text of the list above its first story.
+    pub preamble: &'a str,
+    /// Files to read first, as paths.
+    pub context: &'a [String],
     /// Commands that must succeed, or for a review have succeeded.
     pub gates: &'a [String],
 }
@@ -150,12 +160,12 @@ pub struct Inputs<'a> {
     pub branch: &'a str,
     /// The place of the loop's checkpoints.
     pub strategy: &'a str,
-    /// The text of the list above its first story.
-    pub preamble: &'a str,
     /// The adapter that reads the list.
     pub adapter: &'a str,
     /// True if the whole text of the source is the story.
     pub whole: bool,
+    /// True if the attempt may run in a box, where git cannot commit.
+    pub boxed: bool,
     /// The program that marks a complete story.
     pub mark: &'a str,
     /// The attempt's number.
@@ -170,8 +180,6 @@ pub struct Inputs<'a> {
     pub last_attempt: Option<&'a str>,
     /// The log of that attempt, as a path.
     pub last_log: Option<&'a str>,
-    /// Files to read first, as paths.
-    pub context: &'a [String],
     /// The notes of earlier attempts.
     pub learnings: &'a str,
     /// The file with these notes.
@@ -188,6 +196,8 @@ struct WorkVariables<'a> {
     change: &'a str,
     story: StoryVariables,
     source: String,
+    preamble: Option<String>,
+    context: Vec<String>,
     gates: Vec<String>,
 }
 
@@ -197,6 +207,10 @@ impl<'a> WorkVariables<'a> {
         Self {
             change: work.change,
             source: harmless(work.source),
+            preamble: Some(beginning(work.preamble, MAX_PREAMBLE))
+                .filter(|text| !text.is_empty())
+                .map(|text| quotation(&harmless(&text))),
+            context: work.context.iter().map(|file| harmless(file)).collect(),
             gates: work.gates.iter().map(|gate| harmless(gate)).collect(),
             story: StoryVariables::of(work.story, harmless),
         }
@@ -210,7 +224,6 @@ struct Variables<'a> {
     work: WorkVariables<'a>,
     branch: &'a str,
     strategy: &'a str,
-    preamble: Option<String>,
     adapter: &'a str,
     whole: bool,
     mark: &'a str,
@@ -221,7 +234,7 @@ struct Variables<'a> {
     checkpoint: &'a str,
     last_attempt: Option<String>,
     last_log: Option<String>,
-    context: Vec<String>,
+    boxed: bool,
     learnings: String,
     learnings_file: String,
     held_tests: Vec<String>,
@@ -285,11 +298,11 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
         redone: Some(("refs/ralph/x/attempts/x/1", Some("x"))),
         last_attempt: Some("refs/ralph/x/attempts/x/1"),
         last_log: Some(".git/ralph/x/attempts/x.1.log"),
-        preamble: "x",
-        context: &some,
         learnings: "x",
         learnings_file: ".git/ralph/x/learnings.md",
         work: Work {
+            preamble: "x",
+            context: &some,
             gates: &some,
             ..inputs.work
         },
@@ -318,9 +331,6 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         work: WorkVariables::of(&inputs.work, neutral),
         branch: inputs.branch,
         strategy: inputs.strategy,
-        preamble: Some(beginning(inputs.preamble, MAX_PREAMBLE))
-            .filter(|text| !text.is_empty())
-            .map(|text| quotation(&text)),
         adapter: inputs.adapter,
         whole: inputs.whole,
         mark: inputs.mark,
@@ -331,8 +341,8 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         checkpoint: inputs.checkpoint,
         last_attempt: inputs.last_attempt.map(neutral),
         last_log: inputs.last_log.map(neutral),
-        context: all(inputs.context),
-        learnings: neutral(newest(inputs.learnings, MAX_LEARNINGS)),
+        boxed: inputs.boxed,
+        learnings: neutral(newest(&without_repeats(inputs.learnings), MAX_LEARNINGS)),
         learnings_file: neutral(inputs.learnings_file),
         held_tests: all(inputs.held_tests),
         complete_tag: COMPLETE_TAG,
@@ -378,6 +388,20 @@ fn beginning(text: &str, limit: usize) -> String {
     let kept = text.get(..end).unwrap_or_default();
     let kept = kept.rsplit_once('\n').map_or(kept, |(whole, _)| whole);
     format!("{}\n[...]", kept.trim())
+}
+
+/// Returns the learnings without the lines that a later one repeats, whatever attempt wrote it.
+fn without_repeats(learnings: &str) -> String {
+    let text_of = |line: &'_ str| match line.split_once("] ") {
+        Some((origin, text)) if origin.starts_with('[') => text.trim().to_owned(),
+        _ => line.trim().to_owned(),
+    };
+    let mut seen = HashSet::new();
+    let lines = learnings.lines().rev();
+    let lines = lines.filter(|line| line.trim().is_empty() || seen.insert(text_of(line)));
+    let mut lines: Vec<&str> = lines.collect();
+    lines.reverse();
+    lines.join("\n")
 }
 
 /// Returns the last whole lines of a text that fit into `limit` bytes.

@@ -33,13 +33,15 @@ pub(super) fn with(
             change: "add-login",
             story: &story,
             source: "tasks.md",
+            preamble: "Use make.",
+            context: &["proposal.md".to_owned()],
             gates: &["make check".to_owned()],
         },
         branch: "ralph/add-login",
         strategy: "branch",
-        preamble: "Use make.",
         adapter: "markdown",
         whole: false,
+        boxed: false,
         mark: "auto",
         attempt: 2,
         reason,
@@ -47,7 +49,6 @@ pub(super) fn with(
         checkpoint: "1234567890",
         last_attempt: reason.map(|_| "refs/ralph/add-login/attempts/1/1"),
         last_log: reason.map(|_| ".git/ralph/add-login/attempts/1.1.log"),
-        context: &["proposal.md".to_owned()],
         learnings,
         learnings_file: ".git/ralph/x/learnings.md",
         held_tests: &["tests".to_owned()],
@@ -70,13 +71,15 @@ fn the_table_names_every_variable() {
             change: "",
             story: &story,
             source: "",
+            preamble: "",
+            context: &[],
             gates: &[],
         },
         branch: "",
         strategy: "",
-        preamble: "",
         adapter: "",
         whole: false,
+        boxed: false,
         mark: "",
         attempt: 1,
         reason: None,
@@ -84,7 +87,6 @@ fn the_table_names_every_variable() {
         checkpoint: "",
         last_attempt: None,
         last_log: None,
-        context: &[],
         learnings: "",
         learnings_file: ".git/ralph/x/learnings.md",
         held_tests: &[],
@@ -202,4 +204,32 @@ proptest! {
         scanner.push(text.as_bytes());
         prop_assert!(!matches!(scanner.finish(), Heard::Promise(_) | Heard::Denied), "{}", text);
     }
+}
+
+#[test]
+fn repeated_learning_is_shown_once() {
+    let text = prompt(
+        "",
+        None,
+        "[1@1] Use make.\nUse tabs.\n\n[1@2] Use make.\n[2@1] Use tabs.\n",
+    );
+    assert_eq!(
+        (
+            text.matches("Use tabs.").count(),
+            text.matches("] Use make.").count()
+        ),
+        (1, 1),
+        "{text}"
+    );
+}
+
+#[test]
+fn rules_name_only_what_is_so() {
+    let open = prompt("- [ ] 1.1 one\n", None, "");
+    assert!(
+        !open.contains("`[x]` is done") && !open.contains("own tests and linters"),
+        "{open}"
+    );
+    let begun = prompt("- [X] 1.1 one\n- [ ] 1.2 two\n", None, "");
+    assert!(begun.contains("`[x]` is done; do every `[ ]`."), "{begun}");
 }

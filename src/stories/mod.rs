@@ -84,13 +84,16 @@ pub struct Warning {
 
 /// The stories of a source, in the order in which they are to be worked on: the order of the file, except for
 /// stories with priorities.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Listing {
     /// The stories; none when the source has no boxes.
     pub stories: Vec<Story>,
     /// The text of the source above its first story; empty if there is none but a title.
     #[serde(skip)]
     pub preamble: String,
+    /// True if the source has text that is neither in a story nor above the first one.
+    #[serde(skip)]
+    pub has_more_text: bool,
     /// The ids of stories that were completed and are no longer listed: they count, and nothing waits for them.
     #[serde(skip)]
     pub gone: Vec<String>,

@@ -91,6 +91,17 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
     read.map(|(records, _)| records).map_err(malformed(shown))
 }
 
+/// Returns the description of the whole list; empty if it has none.
+pub(super) fn description(bytes: &[u8]) -> String {
+    let text = text(bytes).ok().and_then(|text| root(text).ok());
+    let members = text.and_then(Members::of);
+    let described = members.and_then(|members| {
+        let (_, described) = members.first(&["description"])?;
+        serde_json::from_str::<String>(described.get()).ok()
+    });
+    described.unwrap_or_default().trim().to_owned()
+}
+
 /// The members beside a list.
 type Beside<'a> = Vec<(String, &'a RawValue)>;
 
@@ -219,6 +230,18 @@ mod tests {
 
     fn wrong(text: &[u8]) -> String {
         parse(text, "prd.json").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn description_of_the_list_is_read() {
+        let described = |text: &str| description(text.as_bytes());
+        assert_eq!(
+            described(r#"{"description":" Use make. ","stories":[]}"#),
+            "Use make."
+        );
+        for without in ["[]", "{}", r#"{"description":3}"#, "no JSON"] {
+            assert_eq!(described(without), "", "{without}");
+        }
     }
 
     #[test]

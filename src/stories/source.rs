@@ -122,9 +122,14 @@ impl Source {
                 let mut listing = advised(plan.stories, plan.warnings);
                 listing.warnings.extend(plan.aside);
                 listing.preamble = plan.preamble;
+                listing.has_more_text = plan.has_more_text;
                 listing
             }
-            Content::Records(records) => advised(records.stories(), records.warnings),
+            Content::Records(records) => {
+                let mut listing = advised(records.stories(), records.warnings);
+                listing.preamble = prd::description(bytes);
+                listing
+            }
         })
     }
 
@@ -240,9 +245,8 @@ fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
     warnings.sort_by_key(|warning| warning.line);
     Listing {
         stories,
-        preamble: String::new(),
-        gone: Vec::new(),
         warnings,
+        ..Listing::default()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::fs::seen;
 use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template};
-use crate::settings::{Choice, TestChanges};
+use crate::settings::{BoxMode, Choice, TestChanges};
 use crate::settings::{Settings, Strategy};
 use crate::state::{Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
@@ -38,7 +38,12 @@ pub fn prompt_text(
     let top = &open.context.repo.top;
     let last_log = last_log.map(|log| below(top, &log));
     // A session has none of git-ralph's variables, so the prompt names the path.
-    let texts = Texts::of(top, open.state.source(), learnings, &learnings::file(open));
+    let texts = Texts::of(
+        top,
+        (open.state.source(), listing),
+        learnings,
+        &learnings::file(open),
+    );
     let work = (open.change(), open.state.source(), listing, story);
     let inputs = prompt::Inputs {
         branch: &open.state.common.branch,
@@ -73,7 +78,7 @@ pub fn first_prompt(
         }
     };
     let file = store.file(learnings::FILE);
-    let texts = Texts::of(&repo.top, source, learnings::newest_in(&file), &file);
+    let texts = Texts::of(&repo.top, (source, listing), learnings::newest_in(&file), &file);
     let inputs = prompt::Inputs {
         branch: &branch,
         strategy: settings.strategy.name(),
@@ -99,9 +104,9 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    fn of(top: &Path, source: &Source, learnings: String, file: &Path) -> Self {
+    fn of(top: &Path, (source, listing): (&Source, &Listing), learnings: String, file: &Path) -> Self {
         Self {
-            context: context_files(top, source),
+            context: context_files(top, source, listing),
             learnings,
             learnings_file: below(top, file),
         }
@@ -118,11 +123,13 @@ impl Texts {
                 change: change.as_str(),
                 story,
                 source: &source.path,
+                preamble: &listing.preamble,
+                context: &self.context,
                 gates: &settings.verify,
             },
             branch: "HEAD",
             strategy: settings.strategy.name(),
-            preamble: &listing.preamble,
+            boxed: settings.boxing.mode != BoxMode::Off,
             adapter: source.adapter.name(),
             whole: source.is_whole(),
             mark: settings.mark.name(),
@@ -132,7 +139,6 @@ impl Texts {
             checkpoint: "HEAD",
             last_attempt: None,
             last_log: None,
-            context: &self.context,
             learnings: &self.learnings,
             learnings_file: &self.learnings_file,
             held_tests: held_tests(settings),
@@ -147,20 +153,20 @@ fn below(top: &Path, path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Lists the documents beside an openspec story list that explain the change.
-fn context_files(top: &Path, source: &Source) -> Vec<String> {
-    if source.adapter != Adapter::Openspec {
-        return Vec::new();
+/// Lists the documents that explain the change: those beside an openspec story list, and a list with text beside its stories.
+pub(crate) fn context_files(top: &Path, source: &Source, listing: &Listing) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    if source.adapter == Adapter::Openspec
+        && let Some(dir) = Path::new(&source.path).parent()
+    {
+        let beside = ["proposal.md", "design.md", "specs"]
+            .iter()
+            .map(|name| dir.join(name));
+        let beside = beside.filter(|path| seen(&top.join(path)).is_some());
+        files.extend(beside.map(|path| path.to_string_lossy().into_owned()));
     }
-    let Some(dir) = Path::new(&source.path).parent() else {
-        return Vec::new();
-    };
-    ["proposal.md", "design.md", "specs"]
-        .iter()
-        .map(|name| dir.join(name))
-        .filter(|path| seen(&top.join(path)).is_some())
-        .map(|path| path.to_string_lossy().into_owned())
-        .collect()
+    files.extend(listing.has_more_text.then(|| source.path.clone()));
+    files
 }
 
 /// Returns whether the prompt says how an agent asks for another process.

@@ -37,6 +37,8 @@ pub struct Plan {
     pub stories: Vec<Story>,
     /// The text above the first story; empty if there is none but headings.
     pub preamble: String,
+    /// True if there is text that is in no story, behind the beginning of the first one.
+    pub has_more_text: bool,
     /// The warnings for the author, ordered by line.
     pub warnings: Vec<Warning>,
     /// The least important warning: about sections that are hardly meant as stories.
@@ -75,6 +77,7 @@ impl Plan {
         let members = groups.iter().map(|group| group.boxes.clone()).collect();
         let bodies = groups.iter().map(|group| group.body.clone()).collect();
         let preamble = preamble(&document, groups.first());
+        let has_more_text = has_more_text(&document, &groups);
         let stories = groups
             .into_iter()
             .zip(named)
@@ -83,6 +86,7 @@ impl Plan {
         Self {
             stories,
             preamble,
+            has_more_text,
             warnings,
             aside: boilerplate(&outline, grouping),
             incomplete: outline.swallowed.map(|found| {
@@ -101,12 +105,33 @@ fn preamble(document: &Document<'_>, first: Option<&Group>) -> String {
     let (_, start) = document.markdown();
     let end = first.map_or(start, |first| document.line_start(first.line));
     let text = document.source(start..end.max(start));
-    let is_prose = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
-    if text.lines().any(is_prose) {
+    if has_prose(&text) {
         text.trim().to_owned()
     } else {
         String::new()
     }
+}
+
+/// Returns whether there is text between the stories or below them.
+fn has_more_text(document: &Document<'_>, groups: &[Group]) -> bool {
+    let mut at = groups
+        .first()
+        .map_or(usize::MAX, |first| document.line_start(first.line));
+    let end = document.text().len();
+    let starts = groups
+        .iter()
+        .map(|group| (document.line_start(group.line), group.body.end));
+    starts.chain([(end, end)]).any(|(start, next)| {
+        let has_some = start > at && has_prose(&document.source(at..start));
+        at = at.max(next);
+        has_some
+    })
+}
+
+/// Returns whether a text has more than headings.
+fn has_prose(text: &str) -> bool {
+    text.lines()
+        .any(|line| !line.trim().is_empty() && !line.starts_with('#'))
 }
 
 fn story(document: &Document<'_>, boxes: &[CheckBox], group: Group, id: String) -> Story {
@@ -220,6 +245,22 @@ mod tests {
 
     fn parse(text: &str) -> Plan {
         Plan::parse(text.as_bytes(), Grouping::Auto)
+    }
+
+    #[test]
+    fn text_in_no_story_is_noticed() {
+        let has_more = |text: &str| Plan::parse(text.as_bytes(), Grouping::Auto).has_more_text;
+        assert!(!has_more(
+            "# T\n\nUse make.\n\n## A\n\n- [ ] 1\n\nof A\n\n## B\n\n- [ ] 2\n"
+        ));
+        assert!(has_more(
+            "## A\n\n- [ ] 1\n\n## Notes\n\nUse make.\n\n## B\n\n- [ ] 2\n"
+        ));
+        assert!(has_more(
+            "## A\n\n- [ ] 1\n\n## B\n\n- [ ] 2\n\n## Constraints\n\nUse make.\n"
+        ));
+        assert!(has_more("- [ ] 1\n- [ ] 2\n\nUse make.\n"));
+        assert!(!has_more("- [ ] 1\n- [ ] 2\n") && !has_more("No boxes.\n"));
     }
 
     #[test]

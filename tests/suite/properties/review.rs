@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Output, Sandbox, wait_for};
+use crate::support::{ACCEPT, CHANGE, Output, Sandbox, wait_for};
 
 /// What every scripted reviewer begins with.
 const HEAD: &str = "
@@ -411,4 +411,25 @@ fn instructions_are_back_if_git_ralph_is_killed_during_a_review() {
     sandbox.is_at_checkpoint();
     let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1:AGENTS.md"]);
     assert_eq!(kept, "Accept all.");
+}
+
+#[test]
+fn reviewer_reads_what_the_list_says_of_all_stories() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "plan.md",
+        "Never touch api/.\n\n- [ ] 1 one\n- [ ] 2 two\n\nUse make.\n",
+    );
+    let reviewer = sandbox.agent(&format!("cat >\"$notes/prompt\"; {ACCEPT} <\"$notes/prompt\""));
+    sandbox.configure("ralph.review", &reviewer);
+    sandbox.ralph(&["start", CHANGE, "--stories", "plan.md"]).exits(0);
+    let changes = "sed -i 's/Never touch/Change/' plan.md; echo x >x";
+    sandbox.step("next", &sandbox.completing(changes)).exits(0);
+    let prompt = sandbox.noted("prompt");
+    assert!(
+        prompt.contains("`plan.md` begins with:\n\n> Never touch api/."),
+        "{prompt}"
+    );
+    assert!(prompt.contains("Read first:\n\n- `plan.md`"), "{prompt}");
+    assert!(sandbox.ralph(&["prompt"]).exits(0).stdout.contains("- `plan.md`"));
 }

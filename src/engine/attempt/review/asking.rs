@@ -10,8 +10,10 @@ use crate::agent::job::Job;
 use crate::agent::promise::{Nonce, Tag};
 use crate::engine::Loop;
 use crate::engine::attempt::agent_run::{agent_job, run_job};
+use crate::engine::attempt::prompting::context_files;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{length, printed};
+use crate::engine::stories::list_before_attempt;
 use crate::error::Error;
 use crate::events::{News, ReviewEnded, What};
 use crate::fs::Durability;
@@ -86,7 +88,7 @@ pub(crate) async fn ask(
     let confined = boxed::of_loop(open, settings, Inside::Reviewer(&reviewer.agent)).await?;
     let nonce = Nonce::random();
     let tag = Tag::verdict(nonce);
-    let text = prompt_of(open, reviewer, work, tag)?;
+    let text = prompt_of(open, reviewer, work, tag).await?;
     let prompt_file = open.site().file("review.md");
     let is_named = reviewer.agent.command.argv(&prompt_file).1;
     // What the reviewer runs could read it there.
@@ -154,7 +156,9 @@ pub(crate) async fn ask(
     })
 }
 
-fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) -> Result<String, Error> {
+async fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) -> Result<String, Error> {
+    let listing = list_before_attempt(open).await?.unwrap_or_default();
+    let context = context_files(&open.context.repo.top, open.state.source(), &listing);
     let shown = |path: &Vec<u8>| visible(&String::from_utf8_lossy(path));
     let files: Vec<String> = work.changes.iter().map(|(_, path)| shown(path)).collect();
     let aside: Vec<String> = work.aside.iter().map(shown).collect();
@@ -163,6 +167,8 @@ fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) ->
             change: open.change().as_str(),
             story: work.story,
             source: &open.state.source().path,
+            preamble: &listing.preamble,
+            context: &context,
             gates: work.gates,
         },
         from: work.from.as_str(),
