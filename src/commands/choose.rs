@@ -139,10 +139,7 @@ fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
 
 /// Returns the attempts of the loop, as `git ralph log` shows them.
 fn log_of(open: &Loop<'_>, screen: Screen) -> Result<String, Error> {
-    let log = Log {
-        change: open.change().clone(),
-        attempts: attempts(&open.file("events.jsonl"))?,
-    };
+    let log = Log::read(open.change().clone(), &open.file("events.jsonl"))?;
     Ok(ui::log::table(&log, screen.columns()))
 }
 

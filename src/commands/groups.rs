@@ -7,7 +7,9 @@ pub const GROUPS: &[(&str, &[&str])] = &[
     ("Begin and end", &["run", "stop", "start", "finish", "abort"]),
     (
         "Attempts",
-        &["next", "retry", "skip", "redo", "revert", "restore", "list"],
+        &[
+            "next", "retry", "tell", "skip", "redo", "revert", "restore", "list",
+        ],
     ),
     (
         "Look",

@@ -65,15 +65,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         let shown = show(&args, &store, story, *number, &context.stop).await?;
         return shown.ok_or_else(|| unknown(&change, word.as_ref().unwrap_or(story)));
     }
-    let mut log = Log {
-        attempts: log::attempts(&events)?,
-        change,
-    };
+    let mut log = Log::read(change, &events)?;
     if let Some((story, number)) = &wanted {
         let is_it = |attempt: &Attempt| {
             attempt.story == *story && number.is_none_or(|number| attempt.attempt == number)
         };
         log.attempts.retain(|entry| is_it(&entry.attempt));
+        let is_its = |of: &String, at: Option<u32>| of == story && (number.is_none() || at == *number);
+        log.told
+            .retain(|told| told.story.as_ref().is_some_and(|of| is_its(of, told.attempt)));
         if log.attempts.is_empty() {
             return Err(unknown(&log.change, word.as_ref().unwrap_or(story)));
         }
@@ -82,9 +82,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen.document(&log);
         return Ok(Exit::Done);
     }
-    if log.attempts.is_empty() && running.is_none() {
+    let is_empty = log.attempts.is_empty() && log.told.is_empty();
+    if is_empty && running.is_none() {
         screen.say("no attempt was made yet\n");
-    } else if !log.attempts.is_empty() {
+    } else if !is_empty {
         let text = ui::log::table(&log, screen.columns());
         if running.is_none() {
             pager::show(screen, &context.repo.top, &text).await;

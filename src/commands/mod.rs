@@ -50,6 +50,7 @@ pub mod start;
 pub mod status;
 pub mod stop;
 pub mod stories;
+pub mod tell;
 mod usage;
 pub mod version;
 mod view;
@@ -147,6 +148,11 @@ pub enum Command {
     Complete(Verb<cli::CompleteArgs>),
     /// Save the work, then undo it as a failed attempt; it counts
     Fail(Verb<fail::Args>),
+    /// Say something to the agent: words for the next prompts
+    ///
+    /// The words are in every prompt until a story whose attempts were shown them is complete. They may be told at any time,
+    /// also while an attempt runs.
+    Tell(Verb<tell::Args>),
     /// Save the work, then reset to the checkpoint; no attempt counts
     Revert(Verb<cli::ManualArgs>),
     /// Skip a story
@@ -263,6 +269,7 @@ pub async fn run(cli: Cli) -> Exit {
             Box::pin(complete::run(with_json(&mut screen, args.json), args)).await
         }
         Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
+        Command::Tell(Verb(args)) => tell::run(screen, args).await,
         Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
         Command::List(Verb(args)) => list::run(screen, args).await,
         Command::Redo(Verb(args)) => Box::pin(redo::run(with_json(&mut screen, args.json), args)).await,

@@ -13,6 +13,7 @@ use crate::events::{Event, News, Observer, What};
 use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
+use crate::processes::Table;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
 use crate::state::{self, Store};
@@ -253,6 +254,21 @@ pub fn refuse_inside_attempt() -> Result<(), Error> {
     } else {
         Ok(())
     }
+}
+
+/// Refuses to speak as the user to what an attempt runs, also if it has taken the variable out of its environment: it descends
+/// from a process that holds a loop.
+pub fn refuse_word_of_attempt(context: &Context<'_>) -> Result<(), Error> {
+    refuse_inside_attempt()?;
+    let lineage = Table::read().map(|table| table.lineage()).unwrap_or_default();
+    let is_driver = |change: &Change| {
+        let store = Store::new(&context.repo.common_dir, change);
+        store.holder().is_some_and(|holder| lineage.contains(&holder)) && store.is_held()
+    };
+    if state::changes(&context.repo.common_dir)?.iter().any(is_driver) {
+        return Err(OpenRefusal::InsideAttempt.into());
+    }
+    Ok(())
 }
 
 /// Refuses `git --git-dir=<another> ralph`, which must not quietly work on the repository of the current directory.

@@ -6,6 +6,7 @@
 //!   the mark.
 //! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent (`journal`), then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
+//! - `told` reads what the user says to the next attempts.
 //! - `attempt` runs an agent, its gates and its reviewer, and reads the loop alone; `steps/attempt` leads from the choice of
 //!   a story to its checkpoint, or back.
 //! - `question` asks the user, and lets other commands have the loop meanwhile.
@@ -47,6 +48,7 @@ pub(crate) mod steps;
 pub mod stories;
 pub(crate) mod story_refusal;
 pub mod story_source;
+pub(crate) mod told;
 mod transition;
 pub mod travel;
 pub mod unmarked_stories;
@@ -58,7 +60,7 @@ mod work_tree_removal;
 pub use attempt::review::{Unanswered, review};
 pub use attempt::{agent_of, first_prompt, prompt_text, usual_agent};
 use context::describe;
-pub use context::{Context, refuse_inside_attempt};
+pub use context::{Context, refuse_inside_attempt, refuse_word_of_attempt};
 pub use numbers::range_of;
 pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
@@ -82,4 +84,5 @@ pub use steps::run::{Driver, Stopped};
 pub use steps::start::preview;
 pub use steps::start_again::start;
 pub use steps::take_list::take_list;
+pub use told::take_between as take_told;
 pub use work_tree_place::Place;

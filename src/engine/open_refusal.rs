@@ -32,7 +32,7 @@ pub enum OpenRefusal {
     #[error("{} is a device: git would never come to its end", .0.display())]
     Device(PathBuf)
         => "rm {path}, and put back what was there", (path);
-    #[error("this already is an attempt of a loop: an agent cannot start another one")]
+    #[error("this already is an attempt of a loop: an agent cannot start another one, or speak as its user")]
     InsideAttempt
         => "end the attempt with its promise; the loop then continues";
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]

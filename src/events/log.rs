@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Attempt, Event, What};
@@ -17,6 +18,35 @@ pub struct Log {
     pub change: Change,
     /// The attempts, oldest first.
     pub attempts: Vec<LogEntry>,
+    /// The messages of the user that git-ralph has read, oldest first.
+    pub told: Vec<ToldEntry>,
+}
+
+impl Log {
+    /// Reads the log of a loop from its events.
+    pub fn read(change: Change, events: &Path) -> Result<Self, FileError> {
+        let events = read_events(events)?;
+        Ok(Self {
+            change,
+            attempts: entries_of(&events),
+            told: told_in(&events),
+        })
+    }
+}
+
+/// A message of the user for the prompts (`git ralph tell`).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToldEntry {
+    /// Time at which it was read.
+    pub t: Timestamp,
+    /// Its words.
+    pub text: String,
+    /// The attempt that was running when it was written, as story@number; null if none was.
+    pub during: Option<String>,
+    /// The story of the first attempt that was shown it; null if none was yet.
+    pub story: Option<String>,
+    /// The number of that attempt.
+    pub attempt: Option<u32>,
 }
 
 /// An attempt, and the ref or checkpoint that keeps its work.
@@ -103,6 +133,36 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
         }
     }
     entries
+}
+
+/// Returns the messages since the loop was last started.
+fn told_in(events: &[Event]) -> Vec<ToldEntry> {
+    let mut told: Vec<ToldEntry> = Vec::new();
+    for event in events {
+        let (story, attempt) = match &event.what {
+            What::Started { .. } => {
+                told.clear();
+                continue;
+            }
+            What::Told { text, during } => {
+                told.push(ToldEntry {
+                    t: event.t,
+                    text: text.clone(),
+                    during: during.clone(),
+                    story: None,
+                    attempt: None,
+                });
+                continue;
+            }
+            What::AttemptStarted(begun) => (&begun.story, begun.attempt),
+            What::RoundStarted { story, attempt, .. } => (story, *attempt),
+            _ => continue,
+        };
+        for unshown in told.iter_mut().filter(|told| told.story.is_none()) {
+            (unshown.story, unshown.attempt) = (Some(story.clone()), Some(attempt));
+        }
+    }
+    told
 }
 
 /// Finds the entry of an attempt that ends again, because git-ralph was killed between its verdict and its checkpoint.

@@ -129,6 +129,14 @@ pub enum What {
     Gate(GateEnded),
     /// A reviewer was asked about an attempt, and has ended.
     Review(ReviewEnded),
+    /// A message of the user for the next prompts was read (git ralph tell). Who could write into git's directory at that time
+    /// could have written it.
+    Told {
+        /// The words, invalid UTF-8 replaced.
+        text: String,
+        /// The attempt that was running when it was written, as story@number; null if none was.
+        during: Option<String>,
+    },
     /// Something of what an attempt, or what ran after it, made of the story list was put back.
     ListPutBack(ListPutBack),
     /// A checkpoint was made.
@@ -304,6 +312,14 @@ pub fn handed_over(from: Option<&str>, remote: &str) -> String {
     match from {
         Some(from) => format!("taken over on {remote} from {from}, which did not renew its lease"),
         None => format!("taken over from {remote}"),
+    }
+}
+
+/// Returns the line about a message for the next prompts, and its words.
+pub fn told(text: &str, during: Option<&str>) -> String {
+    match during {
+        Some(attempt) => format!("told while attempt {attempt} ran: {text}"),
+        None => format!("told: {text}"),
     }
 }
 

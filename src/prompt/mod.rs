@@ -3,6 +3,7 @@
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt promises nothing.
 //! This module knows nothing of git, and reads no file but the template; it is given everything that it shows.
 
+mod from_user;
 mod further;
 #[cfg(test)]
 mod hostile;
@@ -19,6 +20,7 @@ use crate::agent::promise::Tag;
 use crate::names::heading;
 use crate::stories::Story;
 
+pub use self::from_user::from_user;
 pub use self::further::{Begins, further};
 use self::template::Kind;
 pub use self::template::{DEFAULT, Template, TemplateError};

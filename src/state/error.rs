@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use nix::unistd::{Uid, User, geteuid};
 
-use super::VERSION;
+use super::{LONGEST_MESSAGE, VERSION};
 use crate::error::advice::hint;
 use crate::error::refusals::refusals;
 use crate::fs::{FileError, seen_itself};
@@ -62,6 +62,13 @@ pub enum StateError {
                 typed_path(root.unwrap_or(path))
             ))
         };
+    /// A message for the next prompt that says nothing.
+    #[error("there are no words to tell")]
+    NoWords(String)
+        => "git ralph tell {change} '<words>', or: git ralph tell {change} <file", (change);
+    #[error("a message may have {LONGEST_MESSAGE} bytes")]
+    TooManyWords
+        => "write it into a file, and tell the file's name";
     /// A file could not be read or written.
     File(FileError) = transparent;
 }

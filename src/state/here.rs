@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Noted, SavePoint};
+use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Noted, SavePoint, Told};
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
 use crate::settings::{LoopCommands, is_default};
@@ -47,6 +47,9 @@ pub struct Here {
     /// The new files that only gates made: they are in no checkpoint.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gate_files: RefCell<Vec<GateFile>>,
+    /// The messages of the user for the prompts, oldest first (`git ralph tell`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
     /// The attempt whose work the user has restored since the last step, as `<story>@<number>`.
     pub restored: Option<String>,
 }
@@ -70,6 +73,7 @@ impl Here {
             noted: None,
             save_points: Vec::new(),
             gate_files: RefCell::default(),
+            told: Vec::new(),
             restored: None,
         }
     }

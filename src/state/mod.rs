@@ -20,6 +20,7 @@ mod stood;
 mod store;
 mod strategy;
 mod text;
+mod told;
 mod version;
 
 use std::cell::RefCell;
@@ -50,6 +51,7 @@ pub use noted::Noted;
 pub use slots::{Running, RunningGate};
 pub use stood::Stood;
 pub use store::{Lock, Store, changes, live_in, make_root};
+pub use told::{LONGEST as LONGEST_MESSAGE, TOLD, Told};
 pub use version::VERSION;
 
 /// The phase of a loop.

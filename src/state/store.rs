@@ -28,7 +28,7 @@ use crate::slot::Slot;
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
-    change: Change,
+    pub(super) change: Change,
 }
 
 /// The right to change a loop, held until it is dropped.

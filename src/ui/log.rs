@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::amounts::{spent, time};
 use super::style::{bold, verdict};
 use super::width::{hang, wrap};
-use crate::events::log::{Log, LogEntry};
-use crate::events::{Attempt, Basis};
+use crate::events::log::{Log, LogEntry, ToldEntry};
+use crate::events::{Attempt, Basis, told};
 use crate::names::{OUTPUT, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
@@ -16,6 +16,9 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     let mut shown = None;
     for entry in &log.attempts {
         let attempt = &entry.attempt;
+        let of_entry = |told: &&ToldEntry| {
+            told.story.as_ref() == Some(&attempt.story) && told.attempt == Some(attempt.attempt)
+        };
         if shown != Some(&attempt.story) {
             let title = entry.title.as_deref().unwrap_or_default();
             let _ = writeln!(text, "{}", bold(&headed(&attempt.story, title)));
@@ -30,6 +33,12 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             kept(log, entry),
         );
         let _ = writeln!(text, "{}", row.trim_end());
+        text.extend(
+            log.told
+                .iter()
+                .filter(of_entry)
+                .map(|told| words_of(told, columns)),
+        );
         if let Some(rounds) = attempt.rounds {
             let _ = writeln!(text, "       {rounds} rounds");
         }
@@ -64,8 +73,25 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             let _ = writeln!(text, "{}", hang(&format!("       {reason}"), 7, columns));
         }
     }
+    let unshown = log.told.iter().filter(|told| told.attempt.is_none());
+    for told in unshown {
+        let _ = writeln!(
+            text,
+            "shown to no attempt yet:\n{}",
+            words_of(told, columns).trim_end()
+        );
+    }
     let _ = writeln!(text, "{}", total(log));
     wrap(&text, columns)
+}
+
+/// Formats a message of the user.
+fn words_of(message: &ToldEntry, columns: Option<usize>) -> String {
+    let words = told(&message.text, message.during.as_deref());
+    let lines = words
+        .lines()
+        .map(|line| hang(&format!("       {line}"), 7, columns));
+    lines.map(|line| line + "\n").collect()
 }
 
 /// Returns the first line of a reason; of one that shows some output, its last line too.

@@ -7,10 +7,10 @@ use crate::engine::{Context, Loop, numbers};
 use crate::error::Error;
 use crate::fs::seen;
 use crate::names::{Change, short_branch};
-use crate::prompt::{self, Template};
+use crate::prompt::{self, Template, from_user};
 use crate::settings::{BoxMode, Choice, TestChanges};
 use crate::settings::{Settings, Strategy};
-use crate::state::{Phase, Store, Verdict};
+use crate::state::{Phase, Store, Told, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
 
 /// Renders the prompt of the next attempt at `story` of this listing.
@@ -56,7 +56,15 @@ pub fn prompt_text(
         last_log: last_log.as_deref(),
         ..texts.inputs(work, settings)
     };
-    render(top, &inputs, settings)
+    Ok(with_told(render(top, &inputs, settings)?, &open.state.here.told))
+}
+
+/// Adds messages of the user to a prompt.
+pub(crate) fn with_told<'t>(prompt: String, told: impl IntoIterator<Item = &'t Told>) -> String {
+    let words = told
+        .into_iter()
+        .map(|told| (told.text.as_str(), told.during.as_deref()));
+    from_user(prompt, words)
 }
 
 /// Renders the prompt that the first attempt at `story` would get in a loop that has not begun. Changes nothing.

@@ -83,6 +83,7 @@ pub async fn adopt<'o>(
             state.here = Here {
                 linked: ours.here.linked,
                 commands: ours.here.commands,
+                told: ours.here.told,
                 ..Here::new(ours.here.worktree, ours.here.before)
             };
         }

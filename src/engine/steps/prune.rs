@@ -13,10 +13,10 @@ use crate::names::Change;
 use crate::refs::Update;
 use crate::settings::to_std;
 use crate::slot::SLOTS;
-use crate::state::{StateError, Store, changes};
+use crate::state::{StateError, Store, TOLD, changes};
 
 /// Directories below a loop's own whose entries expire.
-const AGING: [&str; 3] = ["attempts", "trash", SLOTS];
+const AGING: [&str; 4] = ["attempts", "trash", SLOTS, TOLD];
 /// The date of every anchor.
 const ANCHORED: u64 = 0;
 

@@ -73,7 +73,8 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         tell_closed(open, id, number).await?;
     }
     open.state.intent = None;
-    if plan.story.is_some() {
+    if let Some(story) = &plan.story {
+        open.state.settle_told(story);
         // A backup left behind would overwrite the list of this checkpoint.
         open.site().forget_attempt()?;
         judged::forget(open).await?;

@@ -204,6 +204,8 @@ fn state() -> Vec<StateError> {
             path: path("/r/.git/ralph/add-login.toml"),
             why: "line 3: expected a value".to_owned(),
         },
+        StateError::NoWords(change()),
+        StateError::TooManyWords,
         StateError::File(file("save", "/r/.git/ralph/add-login.toml")),
     ]
 }

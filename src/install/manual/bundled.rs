@@ -36,6 +36,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("status", include_str!("../../../man/git-ralph-status.1")),
     ("stop", include_str!("../../../man/git-ralph-stop.1")),
     ("stories", include_str!("../../../man/git-ralph-stories.1")),
+    ("tell", include_str!("../../../man/git-ralph-tell.1")),
     ("version", include_str!("../../../man/git-ralph-version.1")),
     ("watch", include_str!("../../../man/git-ralph-watch.1")),
 ];

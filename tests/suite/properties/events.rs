@@ -83,6 +83,7 @@ fn every_line_of_a_run_matches_the_schema() {
         "[ -e done ] || { echo >done; echo '<promise>CONTINUE: rest</promise>'; exit; }; echo $RALPH_STORY >>done",
     );
     sandbox.ralph(&["skip"]).exits(0);
+    sandbox.ralph(&["tell", "go on"]).exits(0);
     sandbox.configure("ralph.review", ACCEPT);
     let second = sandbox
         .ralph(&["run", CHANGE, "--json", "--", &complete])

@@ -249,3 +249,31 @@ fn content_that_a_session_stages_is_a_part_of_its_attempt() {
         ""
     );
 }
+
+#[test]
+fn a_session_is_given_words_with_its_next_story() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["tell", "use tabs"]).exits(0);
+    assert!(
+        sandbox
+            .ralph(&["prompt"])
+            .exits(0)
+            .stdout
+            .ends_with("\n> use tabs\n")
+    );
+    sandbox.write("one", "1\n");
+    sandbox.ralph(&["tell", "be quick"]).exits(0);
+    let answer = complete(&sandbox);
+    let given = prompt(&answer);
+    assert!(
+        given.ends_with("1@1 ran, which could have written it too:\n\n> be quick\n"),
+        "{given}"
+    );
+    assert!(!given.contains("use tabs"), "{given}");
+    sandbox
+        .ralph(&["tell", "stop"])
+        .exits(0)
+        .says("attempt 1 of story 2 is running");
+    sandbox.write("two", "2\n");
+    assert!(prompt(&complete(&sandbox)).ends_with("2@1 ran, which could have written it too:\n\n> stop\n"));
+}

@@ -40,6 +40,7 @@ mod start_refuses;
 mod status;
 mod stop;
 mod stories;
+mod tell;
 mod version;
 mod view;
 mod watch;

@@ -198,3 +198,26 @@ fn no_command_line_and_no_path_of_the_machine_is_pushed() {
     other.ralph(&["pull", CHANGE]).exits(0);
     assert!(other.attempts()[0].contains("gate_failed"));
 }
+
+#[test]
+fn push_leaves_words_for_the_agent_here_and_pull_keeps_them() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let failing = remote.sandbox.failing("");
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["tell", CHANGE, "use tabs"]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &failing]).exits(3);
+    one.ralph(&["push", CHANGE]).exits(0);
+    let objects = remote.git(&["cat-file", "--batch", "--batch-all-objects", "--unordered"]);
+    assert!(objects.contains("attempt_started") && !objects.contains("use tabs"));
+    other.ralph(&["pull", CHANGE]).exits(0);
+    other.ralph(&["retry", CHANGE, "--", &failing]).exits(3);
+    other.ralph(&["push", CHANGE]).exits(0);
+    one.ralph(&["pull", CHANGE]).exits(0);
+    assert!(
+        one.ralph(&["prompt", CHANGE])
+            .exits(0)
+            .stdout
+            .ends_with("\n> use tabs\n")
+    );
+}

@@ -99,6 +99,9 @@ pub(crate) fn begin_at(
         .map_err(|error| file_error("make", &log_path, error))?;
     let run = run_name(Timestamp::now());
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
+    if step != Step::Manual {
+        open.state.show_told(&story.id);
+    }
     open.state.end_wait();
     open.state.here.stopped = None;
     open.state.here.noted = None;

@@ -33,7 +33,7 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{gates, held, prompt_text, review, unpromised};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::story_source::boxing;
-use crate::engine::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories};
+use crate::engine::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories, told};
 use crate::error::Error;
 use crate::events::{News, Watching};
 use crate::paths::first_few;
@@ -206,6 +206,7 @@ async fn attempt_once(
     }
     // All that can fail comes before the attempt is recorded as running.
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
+    told::take(open, None)?;
     let text = prompt_text(open, &listing, &story, settings)?;
     review::require_usable(open, &story, settings)?;
     let facts = take_record(open, &story.id, settings).await?;

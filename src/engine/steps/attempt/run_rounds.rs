@@ -18,8 +18,9 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
+use crate::engine::attempt::with_told;
 use crate::engine::boxed::{self, Confinement, Inside};
-use crate::engine::{Loop, Step};
+use crate::engine::{Loop, Step, told};
 use crate::error::Error;
 use crate::events::{Further, What, seconds_between};
 use crate::git::FileStat;
@@ -46,6 +47,7 @@ pub(super) async fn run(
     options: &AttemptOptions,
 ) -> Result<Outcome, Error> {
     let mut rounds = Rounds::of(&begun.settings);
+    let shown = open.state.here.told.len();
     let (prompt, checkpoint) = (round.text.clone(), open.state.checkpoint_tree().clone());
     let mut work = Work {
         tree: checkpoint,
@@ -107,13 +109,17 @@ pub(super) async fn run(
             number += 1;
             all_left.extend(outcome.judgement.left.clone());
             prepare(open, begun).await?;
+            told::take(open, Some((&begun.story.id, begun.number)))?;
+            open.state.show_told(&begun.story.id);
             open.state.note_running(|running| {
                 running.rounds = Some(number);
                 running.cost_usd = earlier.cost_usd;
             });
             open.save()?;
             let left = outcome.judgement.left.take();
-            round.text = next_prompt(open, &prompt, why, left.as_deref(), &work.files);
+            let words = open.state.here.told.iter().skip(shown);
+            let text = next_prompt(open, &prompt, why, left.as_deref(), &work.files);
+            round.text = with_told(text, words);
             open.emit(What::RoundStarted {
                 story: begun.story.id.clone(),
                 attempt: begun.number,

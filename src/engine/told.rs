@@ -1,0 +1,54 @@
+//! Reads what the user says to the next attempts (`git ralph tell`). From then on it is in the state, where no attempt changes
+//! it; what is read after an attempt has begun may be the word of the attempt itself.
+
+use super::Loop;
+use crate::error::Error;
+use crate::events::What;
+
+/// Takes the messages into the state, and into the events; `during` is the story and the number of the attempt that ran when
+/// they were written.
+pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(), Error> {
+    let messages = open.store.messages()?;
+    if messages.is_empty() {
+        return Ok(());
+    }
+    let files: Vec<String> = messages.iter().map(|(file, _)| file.clone()).collect();
+    let during = during.map(|(story, number)| format!("{story}@{number}"));
+    let taken = open.state.take_told(messages, during.as_deref()).to_vec();
+    // After a crash a message is read again rather than lost.
+    for told in taken {
+        open.emit(What::Told {
+            text: told.text,
+            during: told.during,
+        });
+    }
+    open.save()?;
+    let told = &open.state.here.told;
+    let is_kept = |file: &&String| told.iter().any(|told| told.file == **file);
+    Ok(open.store.forget_messages(files.iter().filter(is_kept))?)
+}
+
+/// Takes the messages while no process of git-ralph runs an attempt; a session may be at work on one.
+pub fn take_between(open: &mut Loop<'_>) -> Result<(), Error> {
+    let session = open
+        .state
+        .here
+        .session
+        .as_ref()
+        .filter(|session| session.is_at_work());
+    let given = session.and_then(|session| session.given.clone());
+    let during = given.as_ref().map(|given| (given.story.as_str(), given.attempt));
+    take(open, during)
+}
+
+/// Takes the messages before the state is closed; tells if no attempt has been shown some.
+pub(crate) fn take_last(open: &mut Loop<'_>) -> Result<(), Error> {
+    take(open, None)?;
+    let unshown = open.state.unshown();
+    if unshown > 0 {
+        open.tell(format!(
+            "no attempt was shown what you told it ({unshown}); to read it again: git ralph log"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The words of the user for the next prompt (`git ralph tell`): a file a message, which no lock guards, until a process that
+//! holds the loop makes them a part of its state.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{State, StateError, Store};
+use crate::fs::{
+    Durability, FileError, Links, entries_of, file_error, is_directory, open_regular, seen_itself,
+};
+
+/// Directory of the messages, below the loop's own.
+pub const TOLD: &str = "told";
+
+/// Maximum length of a message, in bytes.
+pub const LONGEST: usize = 16 * 1024;
+
+/// The most messages that a prompt has; more wait.
+const MOST: usize = 100;
+
+/// A message that has been read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Told {
+    /// The name of the file that it came in: names are in the order of time.
+    pub file: String,
+    /// The words.
+    pub text: String,
+    /// The attempt that was running when it was written, as story@number.
+    pub during: Option<String>,
+    /// The story whose attempts are the first to be shown it; absent until one is.
+    pub story: Option<String>,
+}
+
+impl Store {
+    /// Leaves a message for the next prompt. Takes no lock: a run holds that for hours.
+    ///
+    /// # Errors
+    /// If there are no words, or too many, or the file cannot be written.
+    pub fn tell(&self, words: &str) -> Result<(), StateError> {
+        let (text, change) = (words.trim(), self.change.to_string());
+        if text.is_empty() {
+            return Err(StateError::NoWords(change));
+        }
+        if text.len() > LONGEST {
+            return Err(StateError::TooManyWords);
+        }
+        let (dir, door) = (self.file(TOLD), self.door());
+        if !is_directory(&dir)? {
+            door.remove_file(&dir)?;
+            door.make_dir(&dir, 0o700)?;
+        }
+        let begun = Timestamp::now().as_nanosecond();
+        for count in 0_u32.. {
+            let name = format!("{begun:020}.{count:03}");
+            let (half, whole) = (dir.join(format!(".{name}")), dir.join(name));
+            // Who has made this file is the only one who may give it the other name.
+            match door.make_file(&half, 0o600) {
+                Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => continue,
+                made => drop(made.map_err(|source| file_error("make", &half, source))?),
+            }
+            if door.exists(&whole)? {
+                door.remove_file(&half)?;
+                continue;
+            }
+            door.write(&half, text.as_bytes(), 0o600, Durability::Whole)?;
+            let moved = door.rename(&half, &door, &whole);
+            moved.map_err(|source| file_error("move", &half, source))?;
+            break;
+        }
+        Ok(())
+    }
+
+    /// Removes the files of messages.
+    pub fn forget_messages<'n>(&self, mut names: impl Iterator<Item = &'n String>) -> Result<(), FileError> {
+        let door = self.door();
+        names.try_for_each(|name| door.remove_file(&self.file(TOLD).join(name)))
+    }
+
+    /// Returns the number of messages that no process has read yet.
+    pub fn untaken(&self) -> usize {
+        self.message_files().map_or(0, |files| files.len())
+    }
+
+    /// Reads the messages, oldest first, with the names of their files.
+    pub fn messages(&self) -> Result<Vec<(String, String)>, FileError> {
+        // An attempt can write here: what is no message is passed over.
+        self.door().give(&self.file(TOLD), 0o700);
+        let mut files = self.message_files()?;
+        files.sort();
+        let read = |file: PathBuf| {
+            let name = file.file_name()?.to_str()?.to_owned();
+            self.door().give(&file, 0o600);
+            let mut bytes = Vec::new();
+            let opened = open_regular(&file, Links::Refused).ok()?;
+            opened.take(LONGEST as u64).read_to_end(&mut bytes).ok()?;
+            Some((name, String::from_utf8_lossy(&bytes).trim().to_owned()))
+        };
+        Ok(files.into_iter().filter_map(read).collect())
+    }
+
+    fn message_files(&self) -> Result<Vec<PathBuf>, FileError> {
+        let dir = self.file(TOLD);
+        if !is_directory(&dir)? {
+            return Ok(Vec::new());
+        }
+        let files = entries_of(&dir)?.into_iter().map(|entry| entry.path());
+        let is_hidden = |path: &PathBuf| {
+            path.file_name()
+                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+        };
+        let is_message =
+            |path: &PathBuf| !is_hidden(path) && seen_itself(path).is_some_and(|found| found.is_file());
+        Ok(files.filter(is_message).collect())
+    }
+}
+
+impl State {
+    /// Takes messages that it does not have yet; returns those. `during` is the attempt that ran when they were written.
+    pub fn take_told(&mut self, messages: Vec<(String, String)>, during: Option<&str>) -> &[Told] {
+        let known = self.here.told.len();
+        for (file, text) in messages {
+            let is_known = self.here.told.iter().any(|told| told.file == file);
+            if !is_known && self.here.told.len() < MOST {
+                self.here.told.push(Told {
+                    file,
+                    text,
+                    during: during.map(str::to_owned),
+                    story: None,
+                });
+            }
+        }
+        self.here.told.get(known..).unwrap_or_default()
+    }
+
+    /// Notes that an attempt at a story is shown all messages.
+    pub fn show_told(&mut self, story: &str) {
+        for told in &mut self.here.told {
+            told.story.get_or_insert_with(|| story.to_owned());
+        }
+    }
+
+    /// Leaves out the messages that are over with a story which is complete. Those of a story that was put off wait for it.
+    pub fn settle_told(&mut self, story: &str) {
+        let put_off = &self.common.progress.put_off;
+        let waits = |of: &String| {
+            of != story
+                && put_off
+                    .iter()
+                    .any(|other| other.story.id == *of && !other.is_over)
+        };
+        self.here
+            .told
+            .retain(|told| told.story.as_ref().is_none_or(waits));
+    }
+
+    /// Returns the number of messages that no attempt has been shown, of those that have been read.
+    pub fn unshown(&self) -> usize {
+        self.here.told.iter().filter(|told| told.story.is_none()).count()
+    }
+}
