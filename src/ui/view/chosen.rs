@@ -40,7 +40,9 @@ pub(super) struct Chosen {
     /// No list, where there is room for both.
     pub no_list: bool,
     pub asks_to_stop: bool,
-    /// The words that are being typed to search for.
+    /// True if the words that are being typed are for the agent.
+    pub tells: bool,
+    /// The words that are being typed, to search for them or to tell them.
     pub typed: Option<String>,
     /// The words that were searched for.
     pub words: String,

@@ -237,7 +237,16 @@ impl Scene<'_> {
             return;
         }
         if let Some(typed) = &chosen.typed {
-            let words = format!("/{}_  Enter: search  Esc: back", plain(typed));
+            let typed = plain(typed);
+            let words = if chosen.tells {
+                // The end of the words stays in sight.
+                let room = usize::from(footer.width).saturating_sub(36);
+                let hidden = typed.chars().count().saturating_sub(room);
+                let end: String = typed.chars().skip(hidden).collect();
+                format!("tell the agent: {end}_  Enter: tell  Esc: back")
+            } else {
+                format!("/{typed}_  Enter: search  Esc: back")
+            };
             put(buffer, footer, &words, bold);
             return;
         }

@@ -51,6 +51,7 @@ keys! {
     "1-9" => Loop(usize = 0), "the loop with this number", "";
     "f" => Finish, "how to finish, once the loop is at its end (git ralph watch)", "";
     "S" => Stop, "stop the run after this attempt, as git ralph stop; asks first", "stop";
+    "m" => Tell, "say something to the agent, for the next prompt, as git ralph tell", "";
     "Tab" => Swap, "the list or the output, where there is no room for both; else the next loop, or no list", "list";
     "?" => Help, "these keys", "keys";
     "q" "Esc" => Leave, "back to the output; there: leave the view; the loop continues", "leave";

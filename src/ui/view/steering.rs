@@ -22,7 +22,7 @@ use super::terminal::Screen;
 use super::window::{Scroll, Window};
 use crate::inspect::changed_files::Of;
 use crate::inspect::follow::driver;
-use crate::state::Store;
+use crate::state::{Phase, Store};
 use crate::ui::pager;
 
 /// Time after the end of a loop in which a script may take the next step.
@@ -304,7 +304,7 @@ impl View {
             Action::Repaint => screen.repaint()?,
             // There is no line in which words could be seen.
             _ if is_alone => {}
-            Action::Search => self.chosen.typed = Some(String::new()),
+            Action::Search => (self.chosen.typed, self.chosen.tells) = (Some(String::new()), false),
             // Any other key closes the help.
             _ if is_help => self.chosen.page = None,
             _ => return self.show(action, screen),
@@ -340,6 +340,10 @@ impl View {
                 return Ok(Some(Left::AtEnd(self.at)));
             }
             Action::Finish => "the loop is not at its end".clone_into(&mut chosen.answer),
+            Action::Tell if model.phase == Some(Phase::Finished) => {
+                "the loop is finished".clone_into(&mut chosen.answer);
+            }
+            Action::Tell => (chosen.typed, chosen.tells) = (Some(String::new()), true),
             Action::Stop if model.is_driven => chosen.asks_to_stop = true,
             Action::Stop => "no git-ralph is working on it".clone_into(&mut chosen.answer),
             _ => {}
@@ -368,7 +372,7 @@ impl View {
         self.chosen.scroll(to, &window);
     }
 
-    /// Takes a key as a letter of the words to search for.
+    /// Takes a key as a letter of the words that are being typed.
     fn types(&mut self, mut typed: String, key: &KeyEvent) {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -377,6 +381,10 @@ impl View {
             KeyCode::Char('u' | 'U') if is_control => typed.clear(),
             KeyCode::Char(letter) if !is_control => typed.push(letter),
             KeyCode::Backspace if typed.pop().is_none() => return,
+            KeyCode::Enter if self.chosen.tells => {
+                self.tell(&typed);
+                return;
+            }
             KeyCode::Enter => {
                 if !typed.is_empty() && typed != self.chosen.words {
                     (self.chosen.words, self.chosen.found) = (typed, None);
@@ -410,6 +418,13 @@ impl View {
         self.chosen.answer = match asked {
             Ok(()) => "the run stops after this attempt".to_owned(),
             Err(error) => error,
+        };
+    }
+
+    fn tell(&mut self, words: &str) {
+        self.chosen.answer = match self.store().tell(words) {
+            Ok(()) => "the next prompt has this".to_owned(),
+            Err(error) => error.to_string(),
         };
     }
 

@@ -465,3 +465,32 @@ fn run_does_not_wait_for_a_closed_terminal() {
         assert_eq!(sandbox.ralph(&["status", "--short"]).exits(0).stderr, "");
     }
 }
+
+#[test]
+fn words_for_the_agent_are_typed_in_the_view() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    let (agent, go) = waiting(&sandbox);
+    tmux.types(&format!("git ralph run {CHANGE} --keep --view -- {agent}"));
+    tmux.sees("hello from 1");
+    tmux.keys(&["m", "x", "C-c"]);
+    tmux.keys(&["m", "Enter"]);
+    tmux.sees("there are no words to tell");
+    tmux.keys(&["m"]);
+    tmux.sees("tell the agent: _  Enter: tell");
+    tmux.run(&["send-keys", "-l", "use tabs"]);
+    tmux.sees("tell the agent: use tabs_");
+    tmux.keys(&["Enter"]);
+    tmux.sees("the next prompt has this");
+    fs::write(&go, "").unwrap();
+    tmux.sees("finished: on ralph/add-login");
+    let log = sandbox.ralph(&["log", CHANGE, "--json"]).exits(0).json();
+    let told = log["told"].as_array().unwrap();
+    assert_eq!(told.len(), 1, "{log}");
+    assert_eq!(
+        (&told[0]["text"], &told[0]["story"]),
+        (&"use tabs".into(), &"2".into())
+    );
+}
