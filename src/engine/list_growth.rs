@@ -3,7 +3,6 @@
 use crate::engine::Loop;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
-use crate::settings::{ListEdits, Settings};
 use crate::state::ListNotes;
 use crate::stories::{Listing, Story, find_again};
 
@@ -54,18 +53,13 @@ pub(crate) fn note_attempt(
 
 /// Refuses an attempt at a story that an attempt has added, if there are too many of them. A user who types the command again
 /// has looked.
-pub(crate) fn refuse(
-    open: &mut Loop<'_>,
-    listing: &Listing,
-    story: &Story,
-    settings: &Settings,
-) -> Result<(), Error> {
+pub(crate) fn refuse(open: &mut Loop<'_>, listing: &Listing, story: &Story) -> Result<(), Error> {
     let notes = &mut open.state.common.list;
     if notes.length == 0 {
         notes.length = listing.stories.len();
     }
     let is_added = notes.added.contains(&story.id) && notes.has_grown_too_far();
-    if !is_added || settings.list_edits == ListEdits::Allow {
+    if !is_added {
         return Ok(());
     }
     let added = notes.added.len();

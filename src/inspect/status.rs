@@ -21,7 +21,7 @@ use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
 use crate::state::{AwaitingChoice, Ending, Intent, Phase, State, Store, noted};
-use crate::stories::Listing;
+use crate::stories::{Listing, Story};
 
 /// The status of a loop: `git ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -328,6 +328,12 @@ impl Status {
         let mut progress = state.progress().clone();
         if let Some(listing) = listing {
             progress.skipped = state.still_skipped(listing);
+            let is_next =
+                |story: &&Story| !story.done && !story.optional && !progress.skipped.contains(&story.id);
+            let open = listing.stories.iter().filter(is_next);
+            let open: Vec<String> = open.map(|story| story.id.clone()).collect();
+            // During an attempt, and in a closed loop, the phase stays.
+            let _ = progress.listed(&open);
         }
         let next_up = listing.map(|listing| upcoming(listing, &progress.skipped));
         let current = match (progress.current(), &next_up) {
@@ -353,17 +359,10 @@ impl Status {
         };
         let (skipped, put_off) = progress.left_out();
         let has_own = state.has_own_work_tree() && state.is_live();
-        let nothing_left =
-            current.is_none() && next_up == Some(Upcoming::Nothing) && progress.phase == Phase::Ready;
-        let phase = if nothing_left {
-            Phase::Complete
-        } else {
-            progress.phase
-        };
         Self {
             change: state.change.clone(),
-            shown_phase: progress.shown(phase),
-            phase,
+            shown_phase: progress.shown(progress.phase),
+            phase: progress.phase,
             branch: state.common.branch.clone(),
             strategy: state.common.strategy,
             original_branch: state.begun_on().cloned(),
@@ -388,12 +387,12 @@ impl Status {
             gate: None,
             waiting: None,
             awaiting_choice: state.asked().map(Asked::of),
-            stopped: state.here.stopped.clone().filter(|_| {
-                let is_at_rest = matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted);
-                is_at_rest && !nothing_left
-            }),
+            stopped: state
+                .here
+                .stopped
+                .clone()
+                .filter(|_| matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)),
             next: match progress.phase {
-                _ if nothing_left => "finish",
                 Phase::Ready | Phase::Failed | Phase::Exhausted if state.here.restored.is_some() => {
                     "complete"
                 }

@@ -4,6 +4,7 @@ use std::fs::File;
 
 use jiff::Timestamp;
 
+use super::rounds::Uncounted;
 use super::verdict::Judgement;
 use crate::agent::decode::{Format, Report, sum};
 use crate::agent::promise::{Heard, doubt, may_be_blocked, promises_in_sentence, says_unchanged};
@@ -67,11 +68,15 @@ impl Outcome {
         self.is_unsaid() && self.report.as_ref().is_some_and(says_nothing)
     }
 
-    /// Returns whether the agent made its promise inside a sentence that neither denies it nor makes it depend on something.
-    pub fn promises_in_sentence(&self) -> bool {
-        let is_said =
-            |report: &Report| report.heard == Heard::InSentence && promises_in_sentence(&report.message.text);
-        self.report.as_ref().is_some_and(is_said)
+    /// Returns the promise that does not count, if the agent exited with success: inside a sentence that makes it depend on
+    /// nothing, or denied by the words around it.
+    pub fn uncounted(&self) -> Option<Uncounted> {
+        let report = self.report.as_ref().filter(|_| self.is_unsaid())?;
+        match report.heard {
+            Heard::Denied => Some(Uncounted::Denied),
+            Heard::InSentence if promises_in_sentence(&report.message.text) => Some(Uncounted::InSentence),
+            _ => None,
+        }
     }
 
     /// Returns the line of the agent's message that makes its promise doubtful.

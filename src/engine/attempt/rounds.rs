@@ -34,12 +34,21 @@ pub(crate) struct Rounds {
 pub(crate) struct Said {
     /// True if it exited without a promise that counts, and nothing ended it.
     pub is_unsaid: bool,
-    /// True if its promise stood inside a sentence that leaves no doubt.
-    pub in_sentence: bool,
+    /// The promise that does not count, if it can be asked about.
+    pub uncounted: Option<Uncounted>,
     /// True if its promise is doubtful.
     pub is_doubtful: bool,
     /// The explanation why it changed no file, if it is known.
     pub why_unchanged: Option<WhyUnchanged>,
+}
+
+/// A promise that does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uncounted {
+    /// It stands inside a sentence that leaves no doubt.
+    InSentence,
+    /// Words around it deny it.
+    Denied,
 }
 
 /// The explanation of a promise without a changed file.
@@ -87,7 +96,9 @@ impl Rounds {
     pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {
             Verdict::Complete => self.confirms(said),
-            Verdict::NoSignal => self.continues(judgement) || self.asks(said) || self.is_in_sentence,
+            Verdict::NoSignal => {
+                self.continues(judgement) || self.asks(said) || self.is_in_sentence || self.weighs(said)
+            }
             _ => false,
         }
     }
@@ -110,8 +121,9 @@ impl Rounds {
                     ..judgement
                 })
             }
+            Verdict::NoSignal if self.weighs(said) && left.differs => self.ask(Further::Doubtful, judgement),
             Verdict::NoSignal if self.asks(said) && left.differs => {
-                self.is_in_sentence = said.in_sentence && self.has_gates;
+                self.is_in_sentence = said.uncounted == Some(Uncounted::InSentence) && self.has_gates;
                 self.ask(Further::Unsaid, judgement)
             }
             Verdict::NoSignal if self.is_in_sentence && said.is_unsaid && !left.changed => {
@@ -136,6 +148,11 @@ impl Rounds {
     /// Returns whether a doubtful promise is still to be asked about.
     pub fn doubts(&self, said: Said) -> bool {
         self.confirms(said) && said.is_doubtful && self.asked.is_none()
+    }
+
+    /// Returns whether a promise that its own words deny is still to be asked about.
+    fn weighs(&self, said: Said) -> bool {
+        self.confirms(said) && said.uncounted == Some(Uncounted::Denied) && self.asked.is_none()
     }
 
     /// Returns whether work without a promise is still to be asked about.
@@ -190,12 +207,13 @@ mod tests {
         DoneBefore,
         Denied,
         Doubtful(Left),
+        TakenBack(Left),
         More(Left),
         Silent(Left),
         InSentence(Left),
         Failed,
     }
-    use End::{Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent};
+    use End::{Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent, TakenBack};
 
     /// Returns what follows each of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked because
     /// nothing was changed, its promise is doubtful, or nothing was said; then the verdict, what else speaks for it, and its reason.
@@ -213,12 +231,18 @@ mod tests {
                     };
                     (judgement, left)
                 }
-                Silent(left) | InSentence(left) => (Judgement::bare(Verdict::NoSignal), left),
+                Silent(left) | InSentence(left) | TakenBack(left) => {
+                    (Judgement::bare(Verdict::NoSignal), left)
+                }
                 Failed => (Judgement::new(Verdict::Failed, "no"), WORK),
             };
             let said = Said {
-                is_unsaid: matches!(end, Silent(_) | InSentence(_)),
-                in_sentence: matches!(end, InSentence(_)),
+                is_unsaid: matches!(end, Silent(_) | InSentence(_) | TakenBack(_)),
+                uncounted: match end {
+                    InSentence(_) => Some(Uncounted::InSentence),
+                    TakenBack(_) => Some(Uncounted::Denied),
+                    _ => None,
+                },
                 is_doubtful: matches!(end, Doubtful(_)),
                 why_unchanged: match end {
                     DoneBefore => Some(WhyUnchanged::DoneBefore),
@@ -295,6 +319,13 @@ mod tests {
                 "d failed, the agent promised, but git sees no change outside the story list",
             ),
             (&plain, &[Done(NOTHING), Doubtful(WORK)], "u complete"),
+            (&plain, &[TakenBack(WORK), Done(EARLIER)], "d complete"),
+            (&plain, &[TakenBack(WORK), TakenBack(WORK)], "d no signal"),
+            (&plain, &[TakenBack(WORK), Silent(EARLIER)], "d no signal"),
+            (&plain, &[TakenBack(NOTHING)], "no signal"),
+            (&plain, &[Done(NOTHING), TakenBack(WORK)], "u no signal"),
+            (&literal, &[TakenBack(WORK)], "no signal"),
+            (&ask, &[TakenBack(WORK), Done(EARLIER)], "d complete"),
             (&plain, &[Silent(WORK)], "no signal"),
             (&plain, &[More(WORK), Done(EARLIER)], "c complete"),
             (

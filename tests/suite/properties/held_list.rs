@@ -367,3 +367,17 @@ fn take_that_cannot_be_merged_changes_nothing() {
         .exits(7)
         .says("git has no other version of openspec/changes/add-login/tasks.md from 2@1");
 }
+
+#[test]
+fn list_that_grows_at_each_attempt_stops_the_loop_also_if_all_edits_are_allowed() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.listEdits", "allow");
+    sandbox.start();
+    let agent = sandbox.completing(&format!(
+        "count; echo $n >>work; printf '\\n## %s. More\\n\\n- [ ] more %s\\n' $((n+3)) $n >>{TASKS}"
+    ));
+    sandbox
+        .ralph(&["run", CHANGE, "--", &agent])
+        .exits(7)
+        .says("attempts have added 11 stories to");
+}

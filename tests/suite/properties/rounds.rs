@@ -444,6 +444,14 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
             &*format!("sed -i '0,/- \\[ \\]/s//- [x]/' {list}"),
             "> it ticked 1 of the boxes of the story, and left 2 open",
         ),
+        (
+            "echo 'Rejects tokens that are not complete.'; echo",
+            "> Rejects tokens that are not complete.",
+        ),
+        (
+            "echo 'I cannot say that this is done:'",
+            "> words around the promise can be read as its opposite",
+        ),
     ] {
         let sandbox = confirming();
         let text = sandbox

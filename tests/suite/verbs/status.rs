@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
 fn status_follows_a_loop() {
@@ -450,4 +450,25 @@ fn hints_name_a_list_that_start_does_not_find() {
         .says("hint: git ralph start tidy-up --resume --stories 'TODO.md#item', or: ");
     let resume = ["start", "tidy-up", "--resume", "--stories", "TODO.md#item"];
     sandbox.ralph(&resume).exits(0);
+}
+
+#[test]
+fn story_added_after_the_last_one_is_next() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("echo $RALPH_STORY >>work");
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    assert_eq!(sandbox.status()["phase"], "complete");
+    let list = sandbox.read(TASKS) + "\n## 4. More\n\n- [ ] 4.1 more\n";
+    sandbox.write(TASKS, &list);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["phase"], &status["next"]),
+        (&"ready".into(), &"next".into())
+    );
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        words.contains("story 4. More") && words.contains("git ralph next"),
+        "{words}"
+    );
 }

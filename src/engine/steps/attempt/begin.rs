@@ -65,7 +65,7 @@ pub(crate) async fn choose_story(
     }
     list_growth::note_between(open, &listing);
     let story = stories::story_to_do(&open.state, &listing)?;
-    list_growth::refuse(open, &listing, &story, settings)?;
+    list_growth::refuse(open, &listing, &story)?;
     Ok((listing, story))
 }
 

@@ -16,7 +16,7 @@ use crate::engine::attempt::agent_run::run_agent;
 use crate::engine::attempt::backoff::{Backoff, Unavailable, Waited, wait_for_service};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
-use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, WhyUnchanged};
+use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, Uncounted, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::attempt::with_told;
 use crate::engine::boxed::{self, Confinement, Inside};
@@ -150,7 +150,7 @@ async fn what_follows(
     let judgement = outcome.judgement.clone();
     let said = Said {
         is_unsaid: outcome.is_unsaid(),
-        in_sentence: outcome.promises_in_sentence(),
+        uncounted: outcome.uncounted(),
         is_doubtful: doubt.is_some(),
         why_unchanged: if outcome.denied().is_empty() {
             outcome.says_unchanged().then_some(WhyUnchanged::DoneBefore)
@@ -200,6 +200,9 @@ async fn what_follows(
 fn doubt(open: &Loop<'_>, begun: &Begun, outcome: &Outcome) -> Option<String> {
     if let Some(line) = outcome.doubt() {
         return Some(line.trim().to_owned());
+    }
+    if outcome.uncounted() == Some(Uncounted::Denied) {
+        return Some("words around the promise can be read as its opposite".to_owned());
     }
     let listing = open.state.source().list_in_file(&open.context.repo.top).ok()?;
     let story = listing.stories.iter().find(|story| story.id == begun.story.id)?;
