@@ -29,6 +29,7 @@ pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> 
         agent: args.agent,
         started: 0,
         force: args.force,
+        leave: None,
     };
     let end = Box::pin(engine::attempt(&mut open, step, &options)).await?;
     if let StepEnd::Limited(limit) = &end {

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, drive, one};
-use crate::settings::{Choice, FinishChoice, OnFailure, Options, Settings, Strategy};
+use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
 use crate::stories;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Narrator, Screen};
@@ -43,9 +43,10 @@ pub struct Args {
     /// Limits of the run.
     #[command(flatten)]
     pub limits: cli::Limits,
-    /// Changes of tests.
-    #[command(flatten)]
-    pub tests: cli::TestChanges,
+    /// Let the first story that is attempted, or with =all every story, change tests and the scripts of gates, and say so
+    /// in the checkpoint (ralph.testChanges)
+    #[arg(long, value_name = "STORIES", num_args = 0..=1, require_equals = true, default_missing_value = "story", value_parser = Leave::parse)]
+    pub allow_test_changes: Option<Leave>,
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
@@ -182,13 +183,13 @@ impl Command for Typed<'_> {
         }
         let mut settings = step_settings(open, &args.settings);
         args.limits.apply(&mut settings);
-        args.tests.apply(&mut settings);
         settings.on_failure = args.on_failure.unwrap_or(settings.on_failure);
         AttemptOptions {
             settings,
             agent: args.agent.clone(),
             started: 0,
             force: args.force,
+            leave: args.allow_test_changes,
         }
     }
 

@@ -52,6 +52,8 @@ pub struct Loop<'o> {
     pub(super) is_looking: bool,
     /// True in a run that puts stories off (`ralph.onFailure=later`).
     pub(super) puts_off: bool,
+    /// The story that a run lets change tests, once it has begun.
+    pub(super) released: Option<String>,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
     /// True if this command has told its user which line an agent never printed.
@@ -82,6 +84,7 @@ impl<'o> Loop<'o> {
             is_recovering: false,
             is_looking: false,
             puts_off: false,
+            released: None,
             has_told_missing_line: Cell::default(),
             lock: Some(lock),
         }

@@ -145,6 +145,15 @@ choices! {
         Allow,
     }
 
+    /// The stories of a run that may change what judges them.
+    Leave, "story or all" {
+        /// The first one that is attempted.
+        #[default]
+        Story,
+        /// Every one.
+        All,
+    }
+
     /// The treatment of tests that an attempt adds.
     NewTests, "apart, allow or refuse" {
         /// The gates must also pass without them.

@@ -28,7 +28,7 @@ use crate::paths::shown;
 pub use boxing::{BoxMode, Least};
 use choices::Wanted;
 pub use choices::{
-    Choice, Colour, EmptyStory, FinishChoice, ListEdits, Mark, NewTests, NoSignal, Notify, OnFailure,
+    Choice, Colour, EmptyStory, FinishChoice, Leave, ListEdits, Mark, NewTests, NoSignal, Notify, OnFailure,
     RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;

@@ -64,6 +64,7 @@ mod stash;
 mod subagents;
 mod submodules;
 mod terminal;
+mod test_leave;
 mod times;
 mod trace;
 mod trackers;

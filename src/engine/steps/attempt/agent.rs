@@ -7,7 +7,7 @@ use crate::engine::attempt::agent_choice::{stand_in, usual_agent};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{Loop, Step};
 use crate::error::Error;
-use crate::settings::Settings;
+use crate::settings::{Leave, Settings};
 use crate::stories::Story;
 
 /// Options of a step on the command line.
@@ -21,6 +21,8 @@ pub struct AttemptOptions {
     pub started: u32,
     /// True to go on although an agent's own session works on the loop.
     pub force: bool,
+    /// The stories of a run that may change tests.
+    pub leave: Option<Leave>,
 }
 
 /// The agent of an attempt.
@@ -55,5 +57,14 @@ pub(super) fn require_agent(
     match AttemptRefusal::of_missing(&agent.command, top) {
         Some(missing) => Err(missing.into()),
         None => Ok(agent),
+    }
+}
+
+/// Returns whether the run lets this story change tests: that which it attempts first, or each.
+pub(super) fn may_change_tests(open: &mut Loop<'_>, options: &AttemptOptions, story: &Story) -> bool {
+    match options.leave {
+        None => false,
+        Some(Leave::All) => true,
+        Some(Leave::Story) => *open.released.get_or_insert_with(|| story.id.clone()) == story.id,
     }
 }

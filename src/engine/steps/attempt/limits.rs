@@ -69,7 +69,7 @@ pub(super) fn limit_of_loop(
         if age >= longest {
             let age = SignedDuration::from_secs(age.as_secs());
             return Ok(Some(format!(
-                "the loop is {age:#} old (ralph.maxDuration); to raise it: git -c ralph.maxDuration=<time> ralph run"
+                "the loop is {age:#} old (ralph.maxDuration); to raise it: git ralph run --max-duration <time>"
             )));
         }
     }
@@ -79,7 +79,7 @@ pub(super) fn limit_of_loop(
         let spent = earlier.sum::<f64>() + spent;
         if spent >= most {
             return Ok(Some(format!(
-                "{} of {} spent (ralph.maxCost); to raise it: git -c ralph.maxCost=<dollars> ralph run",
+                "{} of {} spent (ralph.maxCost); to raise it: git ralph run --max-cost <dollars>",
                 dollars(spent),
                 dollars(most)
             )));

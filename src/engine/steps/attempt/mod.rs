@@ -40,7 +40,7 @@ use crate::paths::first_few;
 use crate::settings::to_std;
 
 pub use agent::AttemptOptions;
-use agent::{Which, require_agent, tell_fallback};
+use agent::{Which, may_change_tests, require_agent, tell_fallback};
 pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude};
@@ -204,6 +204,11 @@ async fn attempt_once(
         commit_manual_edits(open, &story.id).await?;
         open.due.borrow_mut().clear();
     }
+    let mut settings = settings.clone();
+    if may_change_tests(open, options, &story) {
+        settings.tests.allow();
+    }
+    let settings = &settings;
     // All that can fail comes before the attempt is recorded as running.
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     told::take(open, None)?;

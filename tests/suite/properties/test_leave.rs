@@ -1,0 +1,44 @@
+//! The ways in which a user lets stories change what judges them, and what asks for it.
+
+use super::held_tests::project;
+use crate::support::CHANGE;
+
+/// Changes a test in each story, and in the second one with the work that it no longer looks at.
+const WEAKENS: &str = "echo $RALPH_STORY >>new; echo \"# $RALPH_STORY\" >>tests/value.sh
+[ $RALPH_STORY = 1 ] || { echo true >tests/value.sh; echo 'echo 5' >app.sh; }";
+
+#[test]
+fn leave_of_a_run_holds_for_the_first_story_alone() {
+    let sandbox = project(2);
+    sandbox.start();
+    let agent = sandbox.completing(WEAKENS);
+    let run = |leave: &str, retries: &str| {
+        sandbox.ralph(&["run", CHANGE, leave, retries, "--keep", "--", &agent])
+    };
+    run("--allow-test-changes", "--max-retries=0").exits(4);
+    let rests_on = |at: usize| sandbox.attempts()[at]["rests_on"].to_string();
+    assert!(rests_on(0).contains("test-changes-allowed"), "{}", rests_on(0));
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    // The same words as a value, and a value that is none.
+    run("--allow-test-changes=some", "--max-retries=1")
+        .exits(2)
+        .says("story or all");
+    run("--allow-test-changes=story", "--max-retries=1").exits(0);
+    assert!(rests_on(2).contains("test-changes-allowed"), "{}", rests_on(2));
+}
+
+#[test]
+fn leave_of_a_run_can_hold_for_all_stories_and_stays_with_a_story_that_failed() {
+    let sandbox = project(2);
+    sandbox.start();
+    let agent = sandbox.completing(WEAKENS);
+    let all = ["run", CHANGE, "--allow-test-changes=all", "--keep", "--", &agent];
+    sandbox.ralph(&all).exits(0);
+    assert_eq!(sandbox.attempts().len(), 2);
+    let sandbox = project(1);
+    sandbox.start();
+    let agent = sandbox.agent(&format!("[ $RALPH_ATTEMPT != 1 ] || exit 1; {WEAKENS}; complete"));
+    let one = ["run", CHANGE, "--allow-test-changes", "--keep", "--", &agent];
+    sandbox.ralph(&one).exits(0);
+    assert!(sandbox.attempts()[1]["rests_on"].to_string().contains("test-changes-allowed"));
+}
