@@ -106,7 +106,7 @@ fn signalled(place: &[&str], phase: &str, (whom, stays, signal): (&str, bool, &s
     let (gate, second) = (of("gate"), of("second gate"));
     let gate = sandbox.agent(&format!(
         "./check.sh || exit 1; test -e work || exit 0
-        if test -n \"$RALPH_TESTS_HELD\"; then\n{second}\n:\nelse\n{gate}\n:\nfi"
+        if git diff --quiet $RALPH_CHECKPOINT $RALPH_TREE -- check.sh; then\n{second}\n:\nelse\n{gate}\n:\nfi"
     ));
     sandbox.configure("ralph.verify", &gate);
     let reviewer = sandbox.agent(&format!("cat >\"$notes/review\"\n{}\naccept", of("reviewer")));

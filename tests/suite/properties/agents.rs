@@ -160,7 +160,7 @@ fn cost_limit_sums_the_costs_that_agents_report() {
     sandbox
         .step("next", &telling)
         .exits(6)
-        .says("$0.02 of $0.01 spent (ralph.maxCost)");
+        .says("$0.02 of $0.01 spent (ralph.maxCost); to raise it: git ralph run --max-cost <dollars>");
 }
 
 #[test]

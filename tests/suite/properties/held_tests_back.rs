@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 
-use super::held_tests::{VALUE, gate_then, project};
+use super::held_tests::{IS_HELD, VALUE, gate_then, project};
 use crate::support::wait_for;
 
 /// Writes down all of the work tree and the index that can be told apart. `$1` is the file.
@@ -51,7 +51,7 @@ fn second_run_leaves_the_files_of_the_attempt_unchanged() {
     let notes = sandbox.notes.display().to_string();
     let gate = sandbox.agent(&format!(
         "{DUMP}./check.sh || exit 1
-if [ -z \"$RALPH_TESTS_HELD\" ]; then ! [ -e tests/new ] || dump '{notes}/first'; exit; fi\n{AS_THEY_WERE}{MESS}"
+if ! {IS_HELD}; then ! [ -e tests/new ] || dump '{notes}/first'; exit; fi\n{AS_THEY_WERE}{MESS}"
     ));
     sandbox.configure("ralph.verify", &gate);
     sandbox.hook("ralph-pre-checkpoint", &format!("{DUMP}dump '{notes}/after'"));

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use super::held_tests::IS_HELD;
 use crate::support::{CHANGE, Sandbox, wait_for};
 
 /// Ends git-ralph, which is above the runner of this process, as the system does when memory runs out.
@@ -226,7 +227,7 @@ fn a_change_after_the_gates_is_not_committed_with_the_story() {
 #[test]
 fn edits_during_the_second_run_of_gates_are_kept() {
     let sandbox = super::held_tests::project(2);
-    let gate = sandbox.agent("./check.sh || exit 1; test -z \"$RALPH_TESTS_HELD\" || { touch \"$notes/second\"; until test -e \"$notes/edited\"; do sleep 0.01; done; }");
+    let gate = sandbox.agent(&format!("./check.sh || exit 1; ! {IS_HELD} || {{ touch \"$notes/second\"; until test -e \"$notes/edited\"; do sleep 0.01; done; }}"));
     sandbox.configure("ralph.verify", &gate);
     sandbox.start();
     let agent = sandbox.completing("echo 'echo 4 # more' >app.sh; echo '# x' >>tests/value.sh");

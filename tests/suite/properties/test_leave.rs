@@ -1,6 +1,6 @@
 //! The ways in which a user lets stories change what judges them, and what asks for it.
 
-use super::held_tests::project;
+use super::held_tests::{gate_then, project};
 use crate::support::CHANGE;
 
 /// Changes a test in each story, and in the second one with the work that it no longer looks at.
@@ -12,9 +12,8 @@ fn leave_of_a_run_holds_for_the_first_story_alone() {
     let sandbox = project(2);
     sandbox.start();
     let agent = sandbox.completing(WEAKENS);
-    let run = |leave: &str, retries: &str| {
-        sandbox.ralph(&["run", CHANGE, leave, retries, "--keep", "--", &agent])
-    };
+    let run =
+        |leave: &str, retries: &str| sandbox.ralph(&["run", CHANGE, leave, retries, "--keep", "--", &agent]);
     run("--allow-test-changes", "--max-retries=0").exits(4);
     let rests_on = |at: usize| sandbox.attempts()[at]["rests_on"].to_string();
     assert!(rests_on(0).contains("test-changes-allowed"), "{}", rests_on(0));
@@ -40,5 +39,28 @@ fn leave_of_a_run_can_hold_for_all_stories_and_stays_with_a_story_that_failed() 
     let agent = sandbox.agent(&format!("[ $RALPH_ATTEMPT != 1 ] || exit 1; {WEAKENS}; complete"));
     let one = ["run", CHANGE, "--allow-test-changes", "--keep", "--", &agent];
     sandbox.ralph(&one).exits(0);
-    assert!(sandbox.attempts()[1]["rests_on"].to_string().contains("test-changes-allowed"));
+    assert!(
+        sandbox.attempts()[1]["rests_on"]
+            .to_string()
+            .contains("test-changes-allowed")
+    );
+}
+
+#[test]
+fn gate_that_fails_once_with_the_held_tests_accuses_no_attempt() {
+    let sandbox = project(1);
+    let once = sandbox.notes.join("once");
+    let once = once.display();
+    gate_then(
+        &sandbox,
+        &format!("[ -e '{once}' ] || {{ touch '{once}'; exit 1; }}"),
+    );
+    sandbox.start();
+    let agent = sandbox.completing("echo '# more' >>tests/value.sh");
+    sandbox.step("next", &agent).exits(0).says("passed only at run 2");
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("s, at run 2 with the tests as they were)"),
+        "{message}"
+    );
 }
