@@ -36,7 +36,7 @@ use ignored::{few_seconds, why_ignored};
 pub use options::{Limit, LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
 pub use table::{Settings, TABLE, spelled};
-pub use test_rules::TestRules;
+pub use test_rules::{GateScripts, TestRules};
 use values::{Value, truth};
 pub use values::{is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std};
 

@@ -122,6 +122,8 @@ settings! {
         "held", "if an attempt changes existing tests: held (the gates must also pass with the old tests), refuse or allow";
     "ralph.newTests" => tests.new;
         "apart", "if an attempt adds tests: apart (the gates must also pass without them), allow or refuse";
+    "ralph.gateScripts" => tests.gate_scripts;
+        "held", "the scripts that gates run: held (the gates must also pass with them as they were), allow, or a git pathspec of what is the product, and may change; may have several values";
     "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Confirm;
         "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once, also about a doubtful promise), warn (complete; three in a row stop the loop), fail or accept";
     "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;

@@ -2,7 +2,33 @@
 
 use serde::Serialize;
 
-use super::choices::{NewTests, TestChanges};
+use super::choices::{NewTests, TestChanges, Wanted};
+use super::values::Value;
+
+/// The treatment of the scripts of gates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateScripts {
+    /// They are held as tests are.
+    #[default]
+    Held,
+    /// They may change.
+    Allow,
+    /// Those that these pathspecs match are the product, which gates run to judge it; the others are held.
+    Product(Vec<String>),
+}
+
+impl Value for GateScripts {
+    fn set(&mut self, text: &str) -> Result<(), Wanted> {
+        match (text, &mut *self) {
+            ("" | "held", _) => *self = Self::Held,
+            ("allow", _) => *self = Self::Allow,
+            (_, Self::Product(all)) => all.push(text.to_owned()),
+            _ => *self = Self::Product(vec![text.to_owned()]),
+        }
+        Ok(())
+    }
+}
 
 /// Which files are tests, and what becomes of what an attempt does to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -16,12 +42,30 @@ pub struct TestRules {
     /// What becomes of new ones.
     #[serde(rename = "new_tests")]
     pub new: NewTests,
+    /// What becomes of the scripts of gates.
+    pub gate_scripts: GateScripts,
     /// True if the scripts of gates may change too; for one command.
     #[serde(skip)]
     pub release_scripts: bool,
 }
 
 impl TestRules {
+    /// Returns the pathspecs of what gates run that is no script of theirs.
+    pub fn product(&self) -> &[String] {
+        match &self.gate_scripts {
+            GateScripts::Product(pathspecs) => pathspecs,
+            GateScripts::Held | GateScripts::Allow => &[],
+        }
+    }
+
+    /// Returns the settings that have pathspecs, with these.
+    pub fn all_pathspecs(&self) -> [(&'static str, &[String]); 2] {
+        [
+            ("ralph.tests", &self.pathspecs),
+            ("ralph.gateScripts", self.product()),
+        ]
+    }
+
     /// Lets all changes of tests and scripts pass.
     pub fn allow(&mut self) {
         self.changes = TestChanges::Allow;

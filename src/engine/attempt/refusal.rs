@@ -76,10 +76,10 @@ pub enum AttemptRefusal {
             ))
             .exit(Exit::Person)
         };
-    /// Git's words about `ralph.tests`.
-    #[error("ralph.tests is no list of pathspecs:{}", lines(.0.lines()))]
-    BadTests(String)
-        => "git config --get-all ralph.tests shows them; what a pathspec is: git help glossary";
+    /// Git's words about the values of a setting.
+    #[error("{key} is no list of pathspecs:{}", lines(words.lines()))]
+    BadPathspecs { key: String, words: String }
+        => "git config --get-all {key} shows them; what a pathspec is: git help glossary", key;
     /// `ralph.noSignal=gates`, and there are no gates.
     #[error("ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt")]
     NothingJudges

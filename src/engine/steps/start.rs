@@ -61,7 +61,7 @@ pub(super) async fn begin<'o>(
     transition::apply(&mut open, Intent::Start(plan), known).await?;
     open.view.note_at_checkpoint(true);
     tell(&open, options, &found, &saved);
-    held::tell_unmatched(&open, &options.settings).await?;
+    held::tell_files(&open, &options.settings).await?;
     let is_first = found.earlier.is_empty() && !had_loop;
     gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)

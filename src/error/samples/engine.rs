@@ -263,7 +263,10 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             change: change(),
             gates: vec!["make test".to_owned()],
         },
-        AttemptRefusal::BadTests("fatal: Invalid pathspec magic 'bad' in ':(bad)x'".to_owned()),
+        AttemptRefusal::BadPathspecs {
+            key: "ralph.tests".to_owned(),
+            words: "fatal: Invalid pathspec magic 'bad' in ':(bad)x'".to_owned(),
+        },
         AttemptRefusal::NoAgent("next".to_owned()),
         AttemptRefusal::AgentMissing {
             name: "cluade".to_owned(),

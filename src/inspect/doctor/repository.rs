@@ -115,20 +115,22 @@ fn note(error: &Error, notes: &mut Notes) {
     );
 }
 
-/// Notes pathspecs of `ralph.tests` that hold nothing.
+/// Notes pathspecs that match nothing.
 async fn tests(repo: &Repo, settings: &Settings, notes: &mut Notes) {
-    let show = "git config --show-origin --get-all ralph.tests";
-    match repo.git.refused_pathspecs(&settings.tests.pathspecs).await {
-        Ok(None) => {}
-        Ok(Some(words)) => {
-            notes.problem(format!("ralph.tests is no list of pathspecs: {words}"), show);
-            return;
+    for (key, pathspecs) in settings.tests.all_pathspecs() {
+        let show = format!("git config --show-origin --get-all {key}");
+        match repo.git.refused_pathspecs(pathspecs).await {
+            Ok(None) => {}
+            Ok(Some(words)) => {
+                notes.problem(format!("{key} is no list of pathspecs: {words}"), show);
+                return;
+            }
+            Err(error) => return note(&error.into(), notes),
         }
-        Err(error) => return note(&error.into(), notes),
-    }
-    for pathspec in &settings.tests.pathspecs {
-        if matches!(repo.git.is_any_file(pathspec).await, Ok(false)) {
-            notes.advice(format!("ralph.tests: no file matches {pathspec}"), show);
+        for pathspec in pathspecs {
+            if matches!(repo.git.is_any_file(pathspec).await, Ok(false)) {
+                notes.advice(format!("{key}: no file matches {pathspec}"), &show);
+            }
         }
     }
     if let Err(refusal) = require_judge(settings) {

@@ -64,3 +64,47 @@ fn gate_that_fails_once_with_the_held_tests_accuses_no_attempt() {
         "{message}"
     );
 }
+
+#[test]
+fn product_that_a_gate_runs_can_be_named() {
+    let sandbox = project(5);
+    sandbox.git(&["config", "--unset", "ralph.tests"]);
+    sandbox.configure("ralph.verify", "sh app.sh | cmp - want && ./check.sh");
+    sandbox.write("want", "4\n");
+    sandbox
+        .start()
+        .says("scripts of gates, which stories may not weaken: app.sh, check.sh; if the work itself is among them: ralph.gateScripts");
+    let value = |value: u32| {
+        sandbox.completing(&format!(
+            "echo {value} | tee want >tests/expected; echo 'echo {value}' >app.sh"
+        ))
+    };
+    sandbox
+        .step("next", &value(5))
+        .exits(3)
+        .says("if app.sh is the work, which the gate runs, and no script of the gate: git config --add ralph.gateScripts app.sh");
+    sandbox.git(&["config", "--add", "ralph.gateScripts", "docs"]);
+    sandbox.git(&["config", "--add", "ralph.gateScripts", "app*"]);
+    sandbox.step("retry", &value(5)).exits(0);
+    let rests_on = || sandbox.attempts().last().unwrap()["rests_on"].to_string();
+    assert_eq!(rests_on(), "[\"promise\",\"gates\"]");
+    let doctor = sandbox.ralph(&["doctor"]).stdout;
+    assert!(doctor.contains("ralph.gateScripts: no file matches docs"), "{doctor}");
+    // The other scripts are held as before.
+    let weakens = sandbox.completing("echo 'echo 6' >app.sh; echo 6 >want; echo '#!/bin/sh' >check.sh");
+    sandbox
+        .step("next", &weakens)
+        .exits(3)
+        .says("made of check.sh (changed);");
+    sandbox.git(&["config", "--add", "ralph.gateScripts", ":(bad)"]);
+    sandbox
+        .step("retry", &weakens)
+        .exits(1)
+        .says("ralph.gateScripts is no list of pathspecs:");
+    sandbox.git(&["config", "--add", "ralph.gateScripts", "allow"]);
+    sandbox
+        .step("retry", &weakens)
+        .exits(0)
+        .says("these tests changed, which is allowed: app.sh (changed), check.sh (changed)");
+    assert_eq!(rests_on(), "[\"promise\",\"gates\",\"test-changes-allowed\"]");
+}

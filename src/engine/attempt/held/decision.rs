@@ -1,6 +1,6 @@
 //! Decides what becomes of the tests and gate scripts that an attempt changed: pure.
 
-use crate::settings::{NewTests, TestChanges, TestRules};
+use crate::settings::{GateScripts, NewTests, TestChanges, TestRules};
 
 /// The change that an attempt made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Rules {
         Self {
             test_changes: rules.changes,
             new_tests: rules.new,
-            release_scripts: rules.release_scripts,
+            release_scripts: rules.release_scripts || rules.gate_scripts == GateScripts::Allow,
         }
     }
 

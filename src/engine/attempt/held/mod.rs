@@ -15,7 +15,7 @@ mod touched;
 use std::collections::HashSet;
 
 use self::decision::{Fate, Rules};
-use self::touched::{Found, Touched, find, pathspecs};
+use self::touched::{Found, Touched, find, pathspecs, scripts};
 use super::begun::Begun;
 use super::gates::{GateTime, Round, run_round};
 use super::refusal::AttemptRefusal;
@@ -24,9 +24,9 @@ use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::events::Basis;
 use crate::git::{Git, StagedEntry};
-use crate::names::{OUTPUT, Oid};
-use crate::paths::first_few;
-use crate::settings::Settings;
+use crate::names::{OUTPUT, Oid, typed};
+use crate::paths::{first_few, shown};
+use crate::settings::{GateScripts, Settings};
 use crate::state::Verdict;
 pub(super) use seen::{Seen, see};
 
@@ -39,27 +39,50 @@ pub(super) struct Proof {
     pub rests_on: Vec<Basis>,
 }
 
-/// Names those of `ralph.tests` that no file matches: with them nothing is held. One process for each.
-pub(crate) async fn tell_unmatched(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
-    for pathspec in &settings.tests.pathspecs {
-        if !open.context.repo.git.is_any_file(pathspec).await? {
+/// Names the pathspecs that no file matches, and the scripts of gates that are held. One process for each.
+pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
+    let git = &open.context.repo.git;
+    for (key, pathspecs) in settings.tests.all_pathspecs() {
+        for pathspec in pathspecs {
+            if !git.is_any_file(pathspec).await? {
+                open.tell(format!(
+                    "warning: {key}: no file matches {pathspec}, so that it {} nothing",
+                    if key == "ralph.tests" { "holds" } else { "releases" }
+                ));
+            }
+        }
+    }
+    if settings.tests.gate_scripts == GateScripts::Held {
+        let mut held = Vec::new();
+        for script in scripts(open, settings) {
+            if git.is_any_file(&format!(":(top,literal){script}")).await? {
+                held.push(script.into_bytes());
+            }
+        }
+        if !held.is_empty() {
             open.tell(format!(
-                "warning: ralph.tests: no file matches {pathspec}, so that it holds nothing"
+                "scripts of gates, which stories may not weaken: {}; if the work itself is among them: ralph.gateScripts",
+                first_few(&held).join(", ")
             ));
         }
     }
     Ok(())
 }
 
-/// Refuses `ralph.tests` that git does not understand. One process if there is any.
+/// Refuses pathspecs that git does not understand. One process for each setting that has any.
 pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<(), Error> {
-    if settings.tests.pathspecs.is_empty() {
-        return Ok(());
+    for (key, pathspecs) in settings.tests.all_pathspecs() {
+        if !pathspecs.is_empty()
+            && let Some(words) = git.refused_pathspecs(pathspecs).await?
+        {
+            return Err(AttemptRefusal::BadPathspecs {
+                key: key.to_owned(),
+                words,
+            }
+            .into());
+        }
     }
-    match git.refused_pathspecs(&settings.tests.pathspecs).await? {
-        Some(words) => Err(AttemptRefusal::BadTests(words).into()),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Judges the tests of a work tree with which all gates have passed: `before` is the work tree that they found, `after` the
@@ -188,6 +211,17 @@ fn tell_leave(open: &Loop<'_>) {
     );
 }
 
+/// Tells the user what to do if a gate runs the work itself.
+fn tell_product(open: &Loop<'_>, found: &Found) {
+    if let Some(script) = found.with(Fate::PutBack).find(|file| !file.is_test) {
+        open.tell(format!(
+            "if {} is the work, which the gate runs, and no script of the gate: git config --add ralph.gateScripts {}",
+            shown(&script.path),
+            typed(String::from_utf8_lossy(&script.path))
+        ));
+    }
+}
+
 /// Names the files that are held.
 fn held_files(found: &Found) -> String {
     let is_held = |file: &&Touched| matches!(file.fate, Fate::PutBack | Fate::Away);
@@ -233,6 +267,7 @@ async fn second_run(
             };
             let advice = "Make the work pass with these files as they were.";
             tell_leave(open);
+            tell_product(open, found);
             let only = match since {
                 Since::Checkpoint => format!(
                     "what the attempt made of {files}; with the tests as they were at the last checkpoint"

@@ -79,9 +79,14 @@ pub(super) async fn find(
         let changed = scripts.iter().filter(is_changed);
         let literal: Vec<String> = changed.map(|script| format!(":(top,literal){script}")).collect();
         if !literal.is_empty() {
+            let product = match settings.tests.product() {
+                [] => Vec::new(),
+                product => git.changes_among(base, tree, product).await?,
+            };
             for change in git.changes_among(base, tree, &literal).await? {
                 // What is below such a path is another file.
-                if scripts.iter().any(|script| script.as_bytes() == change.path) {
+                let is_script = scripts.iter().any(|script| script.as_bytes() == change.path);
+                if is_script && !product.iter().any(|other| other.path == change.path) {
                     let path = change.path.clone();
                     all.entry(path).or_insert((change, false, true)).2 = true;
                 }
@@ -122,7 +127,7 @@ pub(super) fn pathspecs(open: &Loop<'_>, settings: &Settings) -> Vec<String> {
 }
 
 /// Returns the paths of the gates' scripts from the top directory.
-fn scripts(open: &Loop<'_>, settings: &Settings) -> BTreeSet<String> {
+pub(super) fn scripts(open: &Loop<'_>, settings: &Settings) -> BTreeSet<String> {
     let top = format!("{}/", open.context.repo.top.display());
     let all = settings.verify.iter().flat_map(|gate| scripts_of(gate));
     let inside = all.filter_map(|script| match script.strip_prefix(&top) {
