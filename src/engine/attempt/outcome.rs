@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::rounds::Uncounted;
 use super::verdict::Judgement;
 use crate::agent::decode::{Format, Report, sum};
-use crate::agent::promise::{Heard, doubt, may_be_blocked, promises_in_sentence, says_unchanged};
+use crate::agent::promise::{Heard, Promise, doubt, may_be_blocked, promises_in_sentence, says_unchanged};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
 use crate::events::Stretch;
@@ -50,6 +50,16 @@ impl Outcome {
     /// Returns whether an agent reported it, and not the user.
     pub fn is_of_agent(&self) -> bool {
         self.report.is_some()
+    }
+
+    /// Returns the reason with which an agent promised that it failed.
+    pub fn said_failure(&self) -> Option<&str> {
+        match &self.report.as_ref()?.heard {
+            Heard::Promise(Promise::Failed(reason)) if self.judgement.verdict == Verdict::Failed => {
+                Some(reason)
+            }
+            _ => None,
+        }
     }
 
     /// Returns whether an agent exited with success and without a promise that counts, and no tool was denied to it.

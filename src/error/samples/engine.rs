@@ -267,6 +267,11 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             key: "ralph.tests".to_owned(),
             words: "fatal: Invalid pathspec magic 'bad' in ':(bad)x'".to_owned(),
         },
+        AttemptRefusal::AsksForTests {
+            change: change(),
+            story: story(),
+            files: "tests/login.rs".to_owned(),
+        },
         AttemptRefusal::NoAgent("next".to_owned()),
         AttemptRefusal::AgentMissing {
             name: "cluade".to_owned(),

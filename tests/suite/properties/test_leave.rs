@@ -1,7 +1,7 @@
 //! The ways in which a user lets stories change what judges them, and what asks for it.
 
 use super::held_tests::{gate_then, project};
-use crate::support::CHANGE;
+use crate::support::{CHANGE, TASKS};
 
 /// Changes a test in each story, and in the second one with the work that it no longer looks at.
 const WEAKENS: &str = "echo $RALPH_STORY >>new; echo \"# $RALPH_STORY\" >>tests/value.sh
@@ -89,7 +89,10 @@ fn product_that_a_gate_runs_can_be_named() {
     let rests_on = || sandbox.attempts().last().unwrap()["rests_on"].to_string();
     assert_eq!(rests_on(), "[\"promise\",\"gates\"]");
     let doctor = sandbox.ralph(&["doctor"]).stdout;
-    assert!(doctor.contains("ralph.gateScripts: no file matches docs"), "{doctor}");
+    assert!(
+        doctor.contains("ralph.gateScripts: no file matches docs"),
+        "{doctor}"
+    );
     // The other scripts are held as before.
     let weakens = sandbox.completing("echo 'echo 6' >app.sh; echo 6 >want; echo '#!/bin/sh' >check.sh");
     sandbox
@@ -107,4 +110,56 @@ fn product_that_a_gate_runs_can_be_named() {
         .exits(0)
         .says("these tests changed, which is allowed: app.sh (changed), check.sh (changed)");
     assert_eq!(rests_on(), "[\"promise\",\"gates\",\"test-changes-allowed\"]");
+}
+
+#[test]
+fn agent_that_asks_for_a_held_file_uses_up_no_retries() {
+    let list = |text: &str| format!("## 1. Story\n- [ ] 1.1 Do it{text}\n");
+    let changes = "echo 5 >tests/expected;";
+    let fails = "echo '<promise>FAILED: ./tests/expected has to change, it says 4.</promise>'";
+    for (does, text, exit) in [
+        (changes, "", 7),
+        ("", ", in tests/expected too", 7),
+        ("", "", 4),
+        ("echo x >new;", ", not in tests/expected.old", 4),
+    ] {
+        let sandbox = project(1);
+        sandbox.write(TASKS, &list(text));
+        sandbox.git(&["commit", "-qam", "list"]);
+        sandbox.start();
+        let agent = sandbox.agent(&format!("{does} {fails}"));
+        let run = ["run", CHANGE, "--max-retries=2", "--", &agent];
+        let output = sandbox.ralph(&run).exits(exit);
+        assert_eq!(
+            sandbox.attempts().len(),
+            if exit == 7 { 1 } else { 3 },
+            "{does} {text}"
+        );
+        if exit == 7 {
+            output
+                .says("story 1 failed, and its agent says that this has to change, which is held: tests/expected")
+                .says("git ralph retry add-login --allow-test-changes; if not: git ralph retry add-login, or git ralph run");
+            sandbox.is_at_checkpoint();
+            let honest = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");
+            let retry = ["retry", CHANGE, "--allow-test-changes", "--", &honest];
+            sandbox.ralph(&retry).exits(0);
+        }
+    }
+    // Where a story that fails is left to itself, it is.
+    let sandbox = project(2);
+    sandbox.start();
+    let agent = sandbox.agent(&format!(
+        "[ $RALPH_STORY = 2 ] || {{ {changes} {fails}; exit; }}; echo x >new; complete"
+    ));
+    let run = [
+        "run",
+        CHANGE,
+        "--max-retries=1",
+        "--on-failure=skip",
+        "--keep",
+        "--",
+        &agent,
+    ];
+    sandbox.ralph(&run).exits(4);
+    assert_eq!(sandbox.attempts().len(), 3);
 }

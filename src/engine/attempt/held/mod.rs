@@ -3,9 +3,10 @@
 //!
 //! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, `decision`
 //! says what becomes of it, and `stood` finds the tests that the user stood for: where an earlier attempt changed these, the
-//! gates run with them too.
+//! gates run with them too. `asked_for` finds the files that a failed attempt asks for.
 //! Meanwhile `judged` keeps the tree that is judged: the next command puts it back if this one is killed.
 
+mod asked_for;
 mod decision;
 mod scripts;
 mod seen;
@@ -28,6 +29,7 @@ use crate::names::{OUTPUT, Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::settings::{GateScripts, Settings};
 use crate::state::Verdict;
+pub(crate) use asked_for::asked_for;
 pub(super) use seen::{Seen, see};
 
 /// What gates that passed say.

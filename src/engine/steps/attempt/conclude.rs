@@ -4,6 +4,7 @@ use super::accept::{Base, decide};
 use super::{limits, list, message, refused_complete};
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::held;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::unpromised;
@@ -16,7 +17,8 @@ use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, told, un
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::settings::{RetryContext, Settings};
+use crate::paths::first_few;
+use crate::settings::{OnFailure, RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::Story;
 
@@ -100,6 +102,10 @@ pub(crate) async fn conclude(
         lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
         return after_checkpoint(open, &begun.story).await.map(Concluded::End);
     }
+    let asked_for = match outcome.said_failure() {
+        Some(said) => held::asked_for(open, &begun, said, &left.tree).await?,
+        None => Vec::new(),
+    };
     let reason = reason_for_next(&outcome, &begun.settings);
     let shown = outcome.judgement.reason.clone();
     let undoing = Undoing {
@@ -113,6 +119,15 @@ pub(crate) async fn conclude(
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
+    let stops = begun.settings.on_failure == OnFailure::Stop && open.state.phase() == Phase::Failed;
+    if stops && !asked_for.is_empty() {
+        return Err(AttemptRefusal::AsksForTests {
+            change: open.change().to_string(),
+            story: begun.story.id,
+            files: first_few(&asked_for).join(", "),
+        }
+        .into());
+    }
     after_failure(open, outcome.judgement)
 }
 
