@@ -1,11 +1,14 @@
 //! `--dry-run`: what a command would begin, without any change.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use crate::cli;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_from_head, story_to_do};
-use crate::engine::{Context, Found, StartOptions, Step, agent_of, look, preview, require_step, usual_agent};
+use crate::engine::{
+    Context, Found, StartOptions, Step, agent_of, look, missing_agents, preview, require_step, usual_agent,
+};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::RefInfo;
@@ -31,7 +34,7 @@ pub(super) async fn of_new_loop(
         agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
         settings: options.settings.clone(),
     };
-    show(screen, &preview);
+    show(screen, &preview, &options.agent, &context.repo.top);
     Ok(true)
 }
 
@@ -54,7 +57,8 @@ pub(super) async fn of_loop(
         require_step(&state, step)?;
     }
     let story = story_to_do(&state, &listing)?;
-    let agent = usual_agent(&state, &story, agent, &settings, &context.repo.top);
+    let given = agent;
+    let agent = usual_agent(&state, &story, given, &settings, &context.repo.top);
     let preview = Preview {
         next: Some(NextAttempt {
             failures: state.failures_of(&story.id),
@@ -65,11 +69,14 @@ pub(super) async fn of_loop(
         agent: agent.map(ChosenAgent::of),
         settings,
     };
-    show(screen, &preview);
+    show(screen, &preview, given, &context.repo.top);
     Ok(Exit::Done)
 }
 
-fn show(screen: Screen, preview: &Preview) {
+fn show(screen: Screen, preview: &Preview, given: &[OsString], top: &Path) {
+    for (key, missing) in missing_agents(given, &preview.settings, top) {
+        screen.say(&format!("warning: {key}: cannot find the agent '{missing}'\n"));
+    }
     if screen.json {
         screen.document(preview);
         return;

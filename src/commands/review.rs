@@ -43,7 +43,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (story, attempt) = word.as_deref().map(story_and_attempt).transpose()?.unzip();
     let open = engine::open(context, &change).await?;
     let mut settings = open.settings();
-    settings.review = args.agent.or(settings.review);
+    if let Some(agent) = args.agent {
+        settings.review = vec![agent];
+    }
     let reviewed = engine::review(&open, &settings, story.as_deref(), attempt.flatten()).await?;
     let accepted = match reviewed.accepted {
         Ok(accepted) => accepted,

@@ -58,7 +58,7 @@ mod work_tree_place;
 mod work_tree_removal;
 
 pub use attempt::review::{Unanswered, review};
-pub use attempt::{agent_of, first_prompt, prompt_text, usual_agent};
+pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
 pub use context::{Context, refuse_inside_attempt, refuse_word_of_attempt};
 pub use numbers::range_of;

@@ -102,8 +102,8 @@ settings! {
         "none", "arguments for the end of that agent's command line, as a shell reads them, such as --model x";
     "ralph.agent.<name>.format";
         "of the preset; auto for a command of your own", "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline, openhands or kiro";
-    "ralph.retryAgent" => retry_agent: Option<String> = None, is Command;
-        "as ralph.agent", "the agent of retries: a name or a shell command line; not used if an agent is given after --";
+    "ralph.retryAgent" => retry_agent: Vec<String> = Vec::new(), is Command;
+        "as ralph.agent", "the agent of retries: a name or a shell command line; of several values, each retry uses the next, and the last one stays; not used if an agent is given after --";
     "ralph.fallbackAgent" => fallback_agent: Option<String> = None, is Command;
         "none", "the agent to retry with when the first one is missing, not signed in, or its service cannot answer";
     "ralph.maxRetries" => max_retries: u32 = 3;
@@ -132,8 +132,8 @@ settings! {
         "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process continues its work; if set, the prompt names it; 0: CONTINUE is no promise";
     "ralph.verifyTimeout" => verify_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
         "30m", "time limit of a gate";
-    "ralph.review" => review: Option<String> = None, is Command;
-        "none", "the agent that gives a second opinion before a checkpoint: a name or a shell command line";
+    "ralph.review" => review: Vec<String> = Vec::new(), is Command;
+        "none", "the agent that gives a second opinion before a checkpoint: a name or a shell command line; may have several values, which must all accept";
     "ralph.reviewTimeout" => review_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
         "30m", "time limit of a review";
     "ralph.reviewPrompt" => review_prompt: Option<String> = None;

@@ -36,11 +36,11 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     for pathspec in &settings.tests.pathspecs {
         line("tests", pathspec);
     }
-    if let Some(reviewer) = &settings.review {
+    for reviewer in &settings.review {
         line("reviewer", reviewer);
     }
     if settings.no_signal == NoSignal::Gates {
-        let judges = match (settings.verify.is_empty(), settings.review.is_some()) {
+        let judges = match (settings.verify.is_empty(), !settings.review.is_empty()) {
             (false, true) => "the gates and the reviewer",
             (false, false) => "the gates",
             (true, _) => "the reviewer",

@@ -27,9 +27,29 @@ pub fn usual_agent(
     settings: &Settings,
     top: &Path,
 ) -> Option<Agent> {
-    let has_failed = state.failures_of(&story.id) > 0;
-    match &settings.retry_agent {
-        Some(name) if has_failed && given.is_empty() => Agent::choose(&[], Some(name), &settings.agents, top),
+    let failures = state.failures_of(&story.id) as usize;
+    let rungs = settings.retry_agent.iter();
+    match rungs.take(failures).next_back() {
+        Some(name) if given.is_empty() => Agent::choose(&[], Some(name), &settings.agents, top),
         _ => agent_of(given, settings, top),
     }
+}
+
+/// Returns the agents of the settings whose programs are missing, each with its setting: a run would stop at them.
+/// A `given` one takes the place of the first two.
+pub fn missing_agents(given: &[OsString], settings: &Settings, top: &Path) -> Vec<(&'static str, String)> {
+    let (mut all, free) = (Vec::new(), given.is_empty());
+    for (key, names, is_used) in [
+        ("ralph.agent", settings.agent.as_slice(), free),
+        ("ralph.retryAgent", settings.retry_agent.as_slice(), free),
+        ("ralph.fallbackAgent", settings.fallback_agent.as_slice(), true),
+        ("ralph.review", settings.review.as_slice(), true),
+    ] {
+        all.extend(names.iter().filter(|_| is_used).map(|name| (key, name)));
+    }
+    let missing = |(key, name): (&'static str, &String)| {
+        let agent = Agent::choose(&[], Some(name), &settings.agents, top)?;
+        Some((key, agent.command.missing_program(top)?))
+    };
+    all.into_iter().filter_map(missing).collect()
 }

@@ -28,6 +28,6 @@ pub(crate) mod rounds;
 pub(crate) mod unpromised;
 pub(crate) mod verdict;
 
-pub use agent_choice::{agent_of, usual_agent};
+pub use agent_choice::{agent_of, missing_agents, usual_agent};
 pub(crate) use prompting::with_told;
 pub use prompting::{first_prompt, prompt_text};

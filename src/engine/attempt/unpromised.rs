@@ -26,7 +26,7 @@ pub(crate) fn require_judge(settings: &Settings) -> Result<(), Error> {
 }
 
 fn has_judge(settings: &Settings) -> bool {
-    !settings.verify.is_empty() || settings.review.is_some()
+    !settings.verify.is_empty() || !settings.review.is_empty()
 }
 
 /// Gives the attempt the judgement of a complete one, which gates and the reviewer still have to agree to, if the settings
@@ -40,7 +40,7 @@ pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
     if changes_only_the_list(open, &reading) {
         return Ok(());
     }
-    let who = match (settings.verify.is_empty(), settings.review.is_some()) {
+    let who = match (settings.verify.is_empty(), !settings.review.is_empty()) {
         (false, true) => "the gates and the reviewer judge",
         (false, false) => "the gates judge",
         (true, _) => "the reviewer judges",

@@ -11,6 +11,7 @@ use super::notes::Notes;
 use crate::agent::Agent;
 use crate::agent::presets::{self, Preset};
 use crate::async_cmd::{self, find_program};
+use crate::engine::{agent_of, missing_agents};
 use crate::settings::Settings;
 
 /// Time limit for a program to print its version.
@@ -55,22 +56,12 @@ pub(super) async fn examine(
     for (preset, version) in presets::ALL.iter().zip(asked.0) {
         agents.push(known(preset, dir, version.await.unwrap_or_default()));
     }
-    let chosen = |name: &Option<String>| Agent::choose(&[], name.as_deref(), &settings.agents, dir);
-    let agent = chosen(&settings.agent);
-    let others = [
-        ("ralph.retryAgent", &settings.retry_agent),
-        ("ralph.fallbackAgent", &settings.fallback_agent),
-        ("ralph.review", &settings.review),
-    ];
-    let others = others.into_iter().filter(|(_, name)| name.is_some());
-    let others = others.map(|(key, name)| (key, chosen(name)));
-    for (key, agent) in [("ralph.agent", agent.clone())].into_iter().chain(others) {
-        if let Some(missing) = agent.and_then(|agent| agent.command.missing_program(dir)) {
-            notes.problem(
-                format!("cannot find the agent '{missing}'"),
-                format!("install it, or name another: git config {key} <name>"),
-            );
-        }
+    let agent = agent_of(&[], settings, dir);
+    for (key, missing) in missing_agents(&[], settings, dir) {
+        notes.problem(
+            format!("cannot find the agent '{missing}'"),
+            format!("install it, or name another: git config {key} <name>"),
+        );
     }
     if agent.is_none() {
         notes.problem(

@@ -433,3 +433,40 @@ fn reviewer_reads_what_the_list_says_of_all_stories() {
     assert!(prompt.contains("Read first:\n\n- `plan.md`"), "{prompt}");
     assert!(sandbox.ralph(&["prompt"]).exits(0).stdout.contains("- `plan.md`"));
 }
+
+#[test]
+fn all_of_several_reviewers_have_to_accept() {
+    let sandbox = Sandbox::new();
+    let reviewer = |name: &str, script: &str| {
+        let path = sandbox.agent(&format!("{HEAD}echo {name} >>\"$notes/names\"; {script}"));
+        let named = format!("ralph.agent.{name}.command");
+        sandbox.configure(&named, &path);
+        sandbox.git(&["config", "--add", "ralph.review", name]);
+    };
+    reviewer("old", "reject");
+    sandbox.git(&["config", "--add", "ralph.review", ""]);
+    reviewer("one", "echo fine; accept");
+    reviewer(
+        "two",
+        "test -e \"$HOME/ready\" || { echo 'no tests'; reject; exit; }; accept",
+    );
+    let preview = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0).stdout;
+    assert!(preview.contains("reviewer: one\nreviewer: two\n"), "{preview}");
+    sandbox.start();
+    attempt(&sandbox, "next")
+        .exits(3)
+        .says("the reviewer two rejected the work");
+    assert_eq!(sandbox.noted("names"), "one\ntwo\n");
+    fs::write(sandbox.outside("home/ready"), "").unwrap();
+    attempt(&sandbox, "retry").exits(0);
+    let message = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.contains("Ralph-Review: one (accepted, 0s), two (accepted, 0s)"),
+        "{message}"
+    );
+    assert_eq!(sandbox.attempts().last().unwrap()["reviewer"], "one, two");
+    fs::remove_file(sandbox.outside("home/ready")).unwrap();
+    let by_hand = sandbox.ralph(&["review", CHANGE]).stdout;
+    assert!(by_hand.contains("no tests"), "{by_hand}");
+    assert!(by_hand.contains("the reviewer two rejected story 1"), "{by_hand}");
+}

@@ -90,3 +90,29 @@ fn command_ends_or_waits_if_no_agent_can_work() {
     sandbox.ralph(&["next"]).exits(1).says("exit code 127");
     assert_eq!(agents(&sandbox), "first second first third");
 }
+
+#[test]
+fn retries_climb_the_rungs_and_a_missing_one_is_told_before() {
+    let sandbox = Sandbox::new();
+    let name = |name: &str, script: &str| agent(&sandbox, name, script);
+    sandbox.configure("ralph.agent", &name("first", "failed no"));
+    let add = |value: &str| sandbox.git(&["config", "--add", "ralph.retryAgent", value]);
+    add(&name("forgotten", "failed no"));
+    add("");
+    add(&name("second", "failed no"));
+    add(&name("third", "failed no"));
+    sandbox.ralph(&["run", CHANGE, "--max-retries=3"]).exits(4);
+    assert_eq!(agents(&sandbox), "first second third third");
+    add("no-such-agent --deep");
+    sandbox
+        .ralph(&["run", CHANGE, "--dry-run"])
+        .says("warning: ralph.retryAgent: cannot find the agent 'no-such-agent'");
+    let doctor = sandbox.ralph(&["doctor"]).exits(1).stdout;
+    assert!(
+        doctor.contains("cannot find the agent 'no-such-agent'"),
+        "{doctor}"
+    );
+    let typed = ["run", CHANGE, "--dry-run", "--", "true"];
+    let typed = sandbox.ralph(&typed).exits(0).stderr;
+    assert!(!typed.contains("no-such-agent"), "{typed}");
+}

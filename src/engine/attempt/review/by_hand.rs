@@ -36,7 +36,7 @@ pub struct Reviewed {
     pub from: Oid,
     /// The commit with the work.
     pub to: Oid,
-    /// The reviewer's name, or that of its program.
+    /// The names of the reviewers whose verdict it is, or those of their programs.
     pub reviewer: String,
     /// True if it accepted the work, or why there is no answer.
     pub accepted: Result<bool, Unanswered>,
@@ -69,8 +69,10 @@ pub async fn review(
 ) -> Result<Reviewed, Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    let mut reviewer =
-        Reviewer::of(settings, &open.context.repo.top, None)?.ok_or(AttemptRefusal::NoReviewer)?;
+    let mut reviewers = Reviewer::all(settings, &open.context.repo.top, None)?;
+    if reviewers.is_empty() {
+        return Err(AttemptRefusal::NoReviewer.into());
+    }
     let last = open.state.progress().completed.last();
     let story = match (story, last) {
         (Some(story), _) => story.to_owned(),
@@ -87,10 +89,13 @@ pub async fn review(
     let is_changed = |path: &str| changes.iter().any(|(_, changed)| changed == path.as_bytes());
     if let Some(path) = template_path(open, settings).filter(|path| is_changed(path)) {
         let before = template_at(open, settings, &from).await?;
-        reviewer.template = match before {
+        let template = match before {
             Some(before) => before,
             None => prompt::load(&open.context.repo.top, None)?,
         };
+        for reviewer in &mut reviewers {
+            reviewer.template = template.clone();
+        }
         open.tell(format!(
             "the attempt changed the template of reviews: the review uses it as it was before: {path}"
         ));
@@ -112,41 +117,78 @@ pub async fn review(
         max_duration: None,
         ..settings.clone()
     };
-    let mut backoff = Backoff::default();
-    let (accepted, answer) = loop {
-        let answer = ask_once(open, &reviewer, &mut work, [&before, &after], settings, &log).await?;
-        let unavailable = match &answer.opinion {
-            Opinion::Accepted => break (Ok(true), answer),
-            Opinion::Rejected => break (Ok(false), answer),
-            Opinion::Interrupted(signal) => break (Err(Unanswered::Interrupted(*signal)), answer),
-            Opinion::None(why) => {
-                return Err(AttemptRefusal::NoOpinion {
-                    reviewer: reviewer.name(),
-                    reason: why.clone(),
-                    log: path,
-                }
-                .into());
-            }
-            Opinion::Away(unavailable) => unavailable.clone(),
-        };
-        match wait_for_reviewer(open, &mut backoff, unavailable, &patience).await? {
-            Waited::Over => {}
-            Waited::TooLong(why) => break (Err(Unanswered::Limited(why)), answer),
-            Waited::Asked => break (Err(Unanswered::Asked), answer),
-            Waited::Interrupted(signal) => break (Err(Unanswered::Interrupted(signal)), answer),
-        }
-    };
-    Ok(Reviewed {
+    let mut reviewed = Reviewed {
         story: story.id.clone(),
         attempt,
         from,
         to,
-        reviewer: reviewer.name(),
-        accepted,
-        words: answer.words,
-        duration: answer.time.as_secs_f64(),
-        cost_usd: answer.report.cost_usd,
-    })
+        reviewer: String::new(),
+        accepted: Ok(true),
+        words: String::new(),
+        duration: 0.0,
+        cost_usd: None,
+    };
+    for reviewer in &reviewers {
+        let mut backoff = Backoff::default();
+        let answer = loop {
+            let answer = ask_once(open, reviewer, &mut work, [&before, &after], settings, &log).await?;
+            let unavailable = match &answer.opinion {
+                Opinion::Accepted => break answer,
+                Opinion::Rejected => {
+                    reviewed.accepted = Ok(false);
+                    // The verdict is its own alone.
+                    reviewed.reviewer.clear();
+                    break answer;
+                }
+                Opinion::Interrupted(signal) => {
+                    reviewed.accepted = Err(Unanswered::Interrupted(*signal));
+                    break answer;
+                }
+                Opinion::None(why) => {
+                    return Err(AttemptRefusal::NoOpinion {
+                        reviewer: reviewer.name(),
+                        reason: why.clone(),
+                        log: path,
+                    }
+                    .into());
+                }
+                Opinion::Away(unavailable) => unavailable.clone(),
+            };
+            let waited = wait_for_reviewer(open, &mut backoff, unavailable, &patience).await?;
+            reviewed.accepted = Err(match waited {
+                Waited::Over => continue,
+                Waited::TooLong(why) => Unanswered::Limited(why),
+                Waited::Asked => Unanswered::Asked,
+                Waited::Interrupted(signal) => Unanswered::Interrupted(signal),
+            });
+            break answer;
+        };
+        reviewed.add(&reviewer.name(), &answer);
+        if reviewed.accepted != Ok(true) {
+            break;
+        }
+    }
+    Ok(reviewed)
+}
+
+impl Reviewed {
+    /// Adds the answer of one more reviewer.
+    fn add(&mut self, name: &str, answer: &Answer) {
+        let parts = [
+            (&mut self.reviewer, ", ", name),
+            (&mut self.words, "\n\n", &answer.words),
+        ];
+        for (all, between, part) in parts {
+            if !all.is_empty() && !part.is_empty() {
+                all.push_str(between);
+            }
+            all.push_str(part);
+        }
+        self.duration += answer.time.as_secs_f64();
+        if let Some(cost) = answer.report.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
+        }
+    }
 }
 
 /// Runs the reviewer once about work from the tree `before` to `tree`. Meanwhile, the files that instruct agents and that

@@ -44,14 +44,14 @@ const ROUNDS: u32 = 2;
 /// Refuses an attempt whose review could not even begin, before the attempt costs anything.
 pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
     let known = open.review_template.take();
-    if let Some(reviewer) = Reviewer::of(settings, &open.context.repo.top, known)? {
+    if let Some(reviewer) = Reviewer::all(settings, &open.context.repo.top, known)?.pop() {
         prompt::check(&reviewer.template, open.change().as_str(), story)?;
         open.review_template.replace(Some(reviewer.template));
     }
     Ok(())
 }
 
-/// Asks the reviewer, if there is one, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
+/// Asks the reviewers, if there are any, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
 /// judgement that ends the attempt; the outcome gets what it has used.
 pub(crate) async fn run(
     open: &Loop<'_>,
@@ -64,31 +64,46 @@ pub(crate) async fn run(
         Some(known) => Some(known),
         None => template_at(open, settings, open.state.checkpoint()).await?,
     };
-    let reviewer = match Reviewer::of(settings, &open.context.repo.top, known) {
-        Ok(Some(reviewer)) => reviewer,
-        Ok(None) => return Ok(Ok(None)),
-        Err(error) => {
-            let name = name(settings, &open.context.repo.top).unwrap_or_default();
-            return Ok(Err(unreviewed(&name, &error.to_string())));
-        }
+    let top = &open.context.repo.top;
+    let names = name(settings, top).unwrap_or_default();
+    let reviewers = match Reviewer::all(settings, top, known) {
+        Ok(reviewers) if reviewers.is_empty() => return Ok(Ok(None)),
+        Ok(reviewers) => reviewers,
+        Err(error) => return Ok(Err(unreviewed(&names, &error.to_string()))),
     };
-    let name = reviewer.name();
     let promised = !outcome.judgement.unpromised;
     let spent = outcome.review.insert(Spent {
-        reviewer: name.clone(),
+        reviewer: names,
         cost_usd: None,
         input_tokens: None,
         output_tokens: None,
     });
+    let mut lines = Vec::new();
+    for reviewer in &reviewers {
+        match decide(open, begun, promised, reviewer, spent).await? {
+            Ok(line) => lines.push(line),
+            Err(judgement) => return Ok(Err(judgement)),
+        }
+    }
+    Ok(Ok(Some(lines.join(", "))))
+}
+
+/// Asks one reviewer; returns a line about it, or the judgement that ends the attempt.
+async fn decide(
+    open: &Loop<'_>,
+    begun: &Begun,
+    promised: bool,
+    reviewer: &Reviewer,
+    spent: &mut Spent,
+) -> Result<Result<String, Judgement>, Error> {
+    let (name, settings) = (reviewer.name(), &begun.settings);
     let mut backoff = Backoff::default();
     let mut round = 1;
     loop {
-        let answer = ask_about_attempt(open, begun, promised, &reviewer).await?;
+        let answer = ask_about_attempt(open, begun, promised, reviewer).await?;
         spent.add(&answer.report);
         let why = match answer.opinion {
-            Opinion::Accepted => {
-                return Ok(Ok(Some(format!("{name} (accepted, {}s)", answer.time.as_secs()))));
-            }
+            Opinion::Accepted => return Ok(Ok(format!("{name} (accepted, {}s)", answer.time.as_secs()))),
             Opinion::Rejected => return Ok(Err(rejected(&name, &answer.words))),
             Opinion::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Opinion::Away(unavailable) => {

@@ -15,19 +15,24 @@ pub(crate) struct Reviewer {
 }
 
 impl Reviewer {
-    /// Returns the reviewer of the settings, if there is one.
-    pub fn of(settings: &Settings, top: &Path, known: Option<Template>) -> Result<Option<Self>, Error> {
-        let Some(agent) = agent(settings, top) else {
-            return Ok(None);
-        };
-        if let Some(missing) = agent.command.missing_program(top) {
+    /// Returns the reviewers of the settings, which all have to accept.
+    pub fn all(settings: &Settings, top: &Path, known: Option<Template>) -> Result<Vec<Self>, Error> {
+        let mut agents: Vec<Agent> = agents(settings, top).collect();
+        if let Some(missing) = agents.iter().find_map(|agent| agent.command.missing_program(top)) {
             return Err(AttemptRefusal::ReviewerMissing(missing).into());
+        }
+        if agents.is_empty() {
+            return Ok(Vec::new());
         }
         let template = match known {
             Some(known) => known,
             None => prompt::load(top, settings.review_prompt.as_deref())?,
         };
-        Ok(Some(Self { agent, template }))
+        let reviewer = |agent| Self {
+            agent,
+            template: template.clone(),
+        };
+        Ok(agents.drain(..).map(reviewer).collect())
     }
 
     /// Returns its name, or that of its program.
@@ -36,12 +41,13 @@ impl Reviewer {
     }
 }
 
-fn agent(settings: &Settings, top: &Path) -> Option<Agent> {
-    let name = settings.review.as_deref()?;
-    Agent::choose(&[], Some(name), &settings.agents, top)
+fn agents(settings: &Settings, top: &Path) -> impl Iterator<Item = Agent> {
+    let names = settings.review.iter();
+    names.filter_map(|name| Agent::choose(&[], Some(name), &settings.agents, top))
 }
 
-/// Returns the name of the reviewer of the settings, or that of its program.
+/// Returns the names of the reviewers of the settings, or those of their programs.
 pub(crate) fn name(settings: &Settings, top: &Path) -> Option<String> {
-    agent(settings, top).map(|agent| agent.label())
+    let names: Vec<String> = agents(settings, top).map(|agent| agent.label()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
