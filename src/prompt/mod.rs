@@ -29,6 +29,9 @@ const COMPLETE_TAG: &str = "<promise>COMPLETE</promise>";
 const FAILED_TAG: &str = "<promise>FAILED: ...</promise>";
 const CONTINUE_TAG: &str = "<promise>CONTINUE: ...</promise>";
 
+/// Maximum size of the reason of the last failure in a prompt, in bytes; its beginning is kept.
+const MAX_REASON: usize = 16 * 1024;
+
 /// Maximum size of the text above the stories in a prompt, in bytes; its beginning is kept.
 const MAX_PREAMBLE: usize = 4 * 1024;
 
@@ -337,7 +340,9 @@ fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
         whole: inputs.whole,
         mark: inputs.mark,
         attempt: inputs.attempt,
-        reason: inputs.reason.map(quotation),
+        reason: inputs
+            .reason
+            .map(|reason| quotation(&beginning(reason, MAX_REASON))),
         redone: inputs.redone.map(|(kept, _)| neutral(kept)),
         redone_words: inputs.redone.and_then(|(_, words)| words).map(quotation),
         checkpoint: inputs.checkpoint,
@@ -362,12 +367,28 @@ fn tasks_as_list(story: &Story) -> String {
     lines.join("\n")
 }
 
-/// Returns the text with its promise tags, and those that say why nothing was changed, made harmless.
+/// Returns the text with its promise tags, and those that say why nothing was changed, made harmless, and its control
+/// characters visible: no argument of a command holds a NUL.
 pub fn neutral(text: &str) -> String {
-    text.replace("<promise>", "[promise]")
+    visible(text)
+        .replace("<promise>", "[promise]")
         .replace("</promise>", "[/promise]")
         .replace("<unchanged>", "[unchanged]")
         .replace("</unchanged>", "[/unchanged]")
+}
+
+/// Returns a text whose control characters, but for line ends and tabs, are written as `^X`.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match u8::try_from(c) {
+            Ok(b'\t' | b'\n' | b'\r') => shown.push(c),
+            Ok(byte) if byte < 0x20 || byte == 0x7f => shown.extend(['^', char::from(byte ^ 0x40)]),
+            _ if c.is_control() => shown.push('\u{fffd}'),
+            _ => shown.push(c),
+        }
+    }
+    shown
 }
 
 fn quotation(text: &str) -> String {
@@ -392,18 +413,35 @@ fn beginning(text: &str, limit: usize) -> String {
     format!("{}\n[...]", kept.trim())
 }
 
-/// Returns the learnings without the lines that a later one repeats, whatever attempt wrote it.
+/// Returns the learnings without the notes that a later attempt repeats, whole. A note begins with its attempt, as
+/// `[story@number] `; what an agent wrote without one stays.
 fn without_repeats(learnings: &str) -> String {
-    let text_of = |line: &'_ str| match line.split_once("] ") {
-        Some((origin, text)) if origin.starts_with('[') => text.trim().to_owned(),
-        _ => line.trim().to_owned(),
+    let text_of = |line: &str| {
+        let (attempt, text) = line.strip_prefix('[')?.split_once("] ")?;
+        let (_, number) = attempt.rsplit_once('@')?;
+        number.parse::<u32>().ok().map(|_| text.to_owned())
     };
+    let mut notes: Vec<(Option<String>, Vec<&str>)> = Vec::new();
+    for line in learnings.lines() {
+        match (text_of(line), notes.last_mut()) {
+            (None, Some((text, lines))) => {
+                lines.push(line);
+                if let Some(text) = text {
+                    text.extend(["\n", line]);
+                }
+            }
+            (text, _) => notes.push((text, vec![line])),
+        }
+    }
     let mut seen = HashSet::new();
-    let lines = learnings.lines().rev();
-    let lines = lines.filter(|line| line.trim().is_empty() || seen.insert(text_of(line)));
-    let mut lines: Vec<&str> = lines.collect();
-    lines.reverse();
-    lines.join("\n")
+    let mut kept: Vec<Vec<&str>> = Vec::new();
+    for (text, lines) in notes.into_iter().rev() {
+        if text.is_none_or(|text| seen.insert(text.trim().to_owned())) {
+            kept.push(lines);
+        }
+    }
+    kept.reverse();
+    kept.concat().join("\n")
 }
 
 /// Returns the last whole lines of a text that fit into `limit` bytes.

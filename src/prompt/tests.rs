@@ -208,19 +208,10 @@ proptest! {
 
 #[test]
 fn repeated_learning_is_shown_once() {
-    let text = prompt(
-        "",
-        None,
-        "[1@1] Use make.\nUse tabs.\n\n[1@2] Use make.\n[2@1] Use tabs.\n",
-    );
-    assert_eq!(
-        (
-            text.matches("Use tabs.").count(),
-            text.matches("] Use make.").count()
-        ),
-        (1, 1),
-        "{text}"
-    );
+    let learnings = "Use tabs.\n}\n[1@1] Use make.\n[ERROR] port\n[1@2] Use sed.\n[OK] port\n}\n[2@1] Use make.\n[ERROR] port\n";
+    let text = prompt("", None, learnings);
+    let shown = "Use tabs.\n}\n[1@2] Use sed.\n[OK] port\n}\n[2@1] Use make.\n[ERROR] port\n";
+    assert!(text.contains(shown), "{text}");
 }
 
 #[test]
@@ -232,4 +223,20 @@ fn rules_name_only_what_is_so() {
     );
     let begun = prompt("- [X] 1.1 one\n- [ ] 1.2 two\n", None, "");
     assert!(begun.contains("`[x]` is done; do every `[ ]`."), "{begun}");
+}
+
+#[test]
+fn texts_are_cut_and_their_control_characters_are_visible() {
+    let long = format!("red\0\u{1b}[2J\r\n{}", "x\n".repeat(20_000));
+    let text = prompt("- [ ] 1.1 \u{7}one\n", Some(&long), "");
+    assert!(
+        text.contains("> red^@^[[2J") && text.contains("- [ ] 1.1 ^Gone"),
+        "{}",
+        &text[..600]
+    );
+    assert!(
+        text.len() < 40 * 1024 && text.contains("> [...]"),
+        "{}",
+        text.len()
+    );
 }

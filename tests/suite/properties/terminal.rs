@@ -286,11 +286,18 @@ fn foreign_text_does_not_control_the_terminal() {
 }
 
 #[test]
-fn prompt_to_a_pipe_is_exact() {
+fn prompt_to_a_pipe_shows_control_characters() {
     let (sandbox, _) = hostile();
     sandbox.start();
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
-    assert!(prompt.contains(HOSTILE), "{prompt:?}");
+    let shown = HOSTILE
+        .replace('\u{1b}', "^[")
+        .replace('\u{7}', "^G")
+        .replace('\u{9b}', "\u{fffd}");
+    assert!(
+        prompt.contains(&shown) && !prompt.contains('\u{1b}'),
+        "{prompt:?}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use super::opinion::{Opinion, opinion, visible, words};
+use super::opinion::{Opinion, opinion, words};
 use super::reviewer::Reviewer;
 use crate::agent::decode::{Decoder, Format, Report};
 use crate::agent::job::Job;
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::events::{News, ReviewEnded, What};
 use crate::fs::Durability;
 use crate::names::Oid;
+use crate::paths::shown;
 use crate::prompt::{self, review};
 use crate::settings::{Settings, to_std};
 use crate::state::RunningGate;
@@ -159,7 +160,7 @@ pub(crate) async fn ask(
 async fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) -> Result<String, Error> {
     let listing = list_before_attempt(open).await?.unwrap_or_default();
     let context = context_files(&open.context.repo.top, open.state.source(), &listing);
-    let shown = |path: &Vec<u8>| visible(&String::from_utf8_lossy(path));
+    let shown = |path: &Vec<u8>| shown(path);
     let files: Vec<String> = work.changes.iter().map(|(_, path)| shown(path)).collect();
     let aside: Vec<String> = work.aside.iter().map(shown).collect();
     let inputs = review::Inputs {

@@ -97,7 +97,7 @@ pub(super) fn words(report: &Report) -> String {
     let cut = if message.is_cut { "[...]" } else { "" };
     let text = format!("{cut}{}", message.text);
     let lines = text.lines().filter(|line| !is_verdict(line));
-    let lines: Vec<String> = lines.map(|line| visible(&harmless(line.trim_end()))).collect();
+    let lines: Vec<String> = lines.map(|line| harmless(line.trim_end())).collect();
     lines.join("\n").trim().to_owned()
 }
 
@@ -109,20 +109,6 @@ fn is_verdict(line: &str) -> bool {
     let mut words = inner.unwrap_or_default().split(' ');
     let is_word = matches!(words.next(), Some("ACCEPT" | "REJECT"));
     is_word && words.all(|word| word.chars().all(|c| c.is_ascii_alphanumeric()))
-}
-
-/// Returns a line in which control characters are written as `^X`.
-pub(super) fn visible(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for c in line.chars() {
-        match u8::try_from(c) {
-            Ok(b'\t') => shown.push(c),
-            Ok(byte) if byte < 0x20 || byte == 0x7f => shown.extend(['^', char::from(byte ^ 0x40)]),
-            _ if c.is_control() => shown.push('\u{fffd}'),
-            _ => shown.push(c),
-        }
-    }
-    shown
 }
 
 #[cfg(test)]
