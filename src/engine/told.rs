@@ -4,6 +4,7 @@
 use super::Loop;
 use crate::error::Error;
 use crate::events::What;
+use crate::names::counted;
 
 /// Takes the messages into the state, and into the events; `during` is the story and the number of the attempt that ran when
 /// they were written.
@@ -25,7 +26,19 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
     open.save()?;
     let told = &open.state.here.told;
     let is_kept = |file: &&String| told.iter().any(|told| told.file == **file);
-    Ok(open.store.forget_messages(files.iter().filter(is_kept))?)
+    let (kept, left): (Vec<_>, Vec<_>) = files.iter().partition(is_kept);
+    open.store.forget_messages(kept.into_iter())?;
+    if during.is_some() && !left.is_empty() {
+        // Later it would not be known any more that the attempt can have written them.
+        let place = open.store.put_messages_away(&left)?;
+        open.tell(format!(
+            "{} were written during {}, more than a prompt has; those not read are in {}",
+            counted(files.len(), "message", "messages"),
+            during.as_deref().unwrap_or_default(),
+            place.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Takes the messages while no process of git-ralph runs an attempt; a session may be at work on one.

@@ -79,6 +79,18 @@ impl Store {
         names.try_for_each(|name| door.remove_file(&self.file(TOLD).join(name)))
     }
 
+    /// Moves the files of messages to the trash; returns the directory.
+    pub fn put_messages_away(&self, names: &[&String]) -> Result<PathBuf, FileError> {
+        let (door, place) = (self.door(), self.file("trash").join(TOLD));
+        door.make_dir(&place, 0o700)?;
+        for name in names {
+            let (from, to) = (self.file(TOLD).join(name), place.join(name));
+            let moved = door.rename(&from, &door, &to);
+            moved.map_err(|source| file_error("move", &from, source))?;
+        }
+        Ok(place)
+    }
+
     /// Returns the number of messages that no process has read yet.
     pub fn untaken(&self) -> usize {
         self.message_files().map_or(0, |files| files.len())

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
 use crate::git::RefInfo;
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, typed};
 use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
 use crate::settings::{BoxMode, Settings};
@@ -104,6 +104,7 @@ pub async fn adopt<'o>(
         attempts: portable.attempts,
         is_known,
     };
+    let kept: Vec<String> = plan.kept.iter().map(|kept| typed(&kept.name)).collect();
     store.slot().make()?;
     put_files(&store, &events, &learnings)?;
     take_numbers_of(&store, change, &plan)?;
@@ -113,6 +114,12 @@ pub async fn adopt<'o>(
     let mut open = Loop::new(context, state, store, lock);
     open.view = View::of_head(head.clone());
     transition::apply(&mut open, Intent::Adopt(plan), Known::fresh()).await?;
+    if !kept.is_empty() {
+        open.tell(format!(
+            "what this loop had here and {change} on the remote has not is kept: git log {}",
+            kept.join(" ")
+        ));
+    }
     for gate in dropped {
         open.tell(format!(
             "a gate with which the loop began does not come from a remote, a command of the program {gate}"
