@@ -45,8 +45,13 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let said = words.get(1..).unwrap_or_default().join(" ");
     let said = Some(said).filter(|said| !said.trim().is_empty());
     let mut open = engine::open(context, &change).await?;
-    // One that was cut off is complete once the loop is open.
-    if open.completed != Some(Effect::Redone) {
+    // The same one that was cut off is complete once the loop is open.
+    let is_same = open
+        .state
+        .progress()
+        .redone_at(&words[0])
+        .is_some_and(|(_, words)| words == said.as_deref());
+    if open.completed != Some(Effect::Redone) || !is_same {
         engine::redo(&mut open, &words[0], said, args.force).await?;
     }
     screen.say(&format!("to do it again: git ralph run {}\n", typed(&change)));

@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 /// Words that people know from other programs, and the command to type instead.
 const OTHER_WORDS: &[(&[&str], &str)] = &[
     (&["resume", "continue", "go"], "to continue a loop: git ralph run"),
-    (&["list", "ls", "loops"], "to list the loops: git ralph status"),
+    (&["ls", "loops"], "to list the loops: git ralph status"),
     (
         &["pause", "kill", "halt"],
         "to stop a loop: git ralph stop; git ralph run continues it",

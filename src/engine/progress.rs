@@ -141,6 +141,7 @@ impl Progress {
             let done = Completed {
                 id: story.id.clone(),
                 title: story.title.clone(),
+                work: None,
             };
             self.redone.retain(|one| one.story != done.id);
             self.completed.push(done);
@@ -167,13 +168,15 @@ impl Progress {
         })
     }
 
-    /// Goes back to before these stories were complete.
-    pub fn redo(&mut self, stories: Vec<Redone>) -> Result<(), Refusal> {
+    /// Goes back to before these stories, the last `count` that were completed.
+    pub fn redo(&mut self, stories: Vec<Redone>, count: usize) -> Result<(), Refusal> {
         self.require_rest()?;
-        let is_one = |id: &String| stories.iter().any(|one| one.story == *id);
-        self.completed.retain(|done| !is_one(&done.id));
-        self.redone.retain(|one| !is_one(&one.story));
+        self.completed
+            .truncate(self.completed.len().saturating_sub(count));
+        self.redone
+            .retain(|one| stories.iter().all(|new| new.story != one.story));
         self.redone.extend(stories);
+        // A story that has failed since failed on top of what is undone.
         self.story = None;
         self.phase = Phase::Ready;
         Ok(())

@@ -62,11 +62,11 @@ pub enum RepositoryRefusal {
     #[error("the work tree or the branch has edits since the last checkpoint of '{change}'; redo keeps only those that a checkpoint has")]
     EditsSince {
         change: String,
-        /// True if the loop has a branch of its own.
-        has_branch: bool,
+        /// True if `git stash` puts aside nothing but these edits.
+        can_stash: bool,
     }
-        => |change, has_branch| {
-            let aside = if *has_branch { "put them aside: git stash -u; or " } else { "" };
+        => |change, can_stash| {
+            let aside = if *can_stash { "put them aside: git stash -u; or " } else { "" };
             hint(format!("{aside}undo them, which keeps them in a ref: git ralph revert {}", typed(change))).exit(Exit::Person)
         };
     /// `redo` cannot put a commit of the user's on top of the checkpoint before the story.
@@ -76,7 +76,11 @@ pub enum RepositoryRefusal {
         story: String,
         paths: Vec<String>,
     }
-        => Person, "revert that commit first, or tell the next story what to change: git show {commit}", commit;
+        => Person, "to see them: git show {commit}; add a story that changes what is to be changed", commit;
+    /// `redo` would have to move a submodule back.
+    #[error("story {story} or a later one moved the submodule {path}; redo cannot move it back, and nothing was changed")]
+    SubmoduleMoved { story: String, path: String }
+        => Person, "add a story that changes what is to be changed";
     /// An attempt began at an earlier checkpoint, and its files have changed in later ones.
     #[error("attempt {attempt} changed files that have changed in a checkpoint since:{}\nnothing was changed", lines(paths))]
     ChangedSince {

@@ -79,7 +79,7 @@ pub enum StoryRefusal {
         /// The story list, or the command that prints it.
         source_file: String,
     }
-        => Person, "mark it as open there, then run the same command again; it is not in the checkpoints of {change}", change;
+        => Person, "mark it as open there, then: git ralph redo {change} {story}", change, story;
     /// `list --take` has nothing to take, or cannot merge it.
     #[error("{}; nothing was changed", if *is_conflict {
         format!("{source_file} has other changes in the same lines as what {attempt} made of it")

@@ -46,7 +46,7 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
                 .as_ref()
                 .map(|words| format!(": {words}"))
                 .unwrap_or_default();
-            (Kind::Moved, format!("{names} was undone by git ralph redo{why}"))
+            (Kind::Moved, format!("undone by git ralph redo: {names}{why}"))
         }
         What::Committed { oid, commits } => {
             let commits = counted(*commits, "commit", "commits");

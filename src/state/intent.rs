@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Ending, Verdict};
-use crate::names::Oid;
+use crate::names::{Oid, ref_component};
 use crate::paths::WorkTreePath;
 use crate::refs::{KeptRef, Update};
 
@@ -59,7 +59,7 @@ impl Intent {
             Self::Revert(plan) => is_name(&plan.trash) && are_ours(&plan.kept),
             Self::Restore(plan) => is_name(&plan.trash),
             Self::Adopt(plan) => are_ours(&plan.kept) && are_ours(&plan.attempts),
-            Self::Redo(plan) => are_ours(&plan.kept),
+            Self::Redo(plan) => are_ours(&plan.kept) && are_ours(&plan.attempts),
             Self::Save(_) | Self::End(_) => true,
         }
     }
@@ -194,8 +194,20 @@ pub struct RedoPlan {
     pub from: Oid,
     /// What it undoes, oldest first.
     pub undone: Vec<Undone>,
-    /// Refs that keep that, one for each, and then the checkpoint before it.
+    /// The refs that keep that, one for each.
+    pub attempts: Vec<KeptRef>,
+    /// Refs that keep the checkpoint before it, and what such a ref has kept until now.
     pub kept: Vec<KeptRef>,
+}
+
+impl RedoPlan {
+    /// Returns the name of the directory in the trash.
+    pub fn trash(&self) -> String {
+        let first = self.undone.first();
+        first.map_or_else(String::new, |one| {
+            format!("redo.{}.{}", ref_component(&one.story), one.attempt)
+        })
+    }
 }
 
 /// A completed story that `redo` undoes.

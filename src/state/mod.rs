@@ -222,6 +222,20 @@ pub struct Completed {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// The work that completed it; absent if the loop has no checkpoint of it, or an earlier version made that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Accepted>,
+}
+
+/// An accepted attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Its number.
+    pub attempt: u32,
+    /// The checkpoint before it.
+    pub from: Oid,
+    /// Its own checkpoint.
+    pub to: Oid,
 }
 
 impl Completed {
@@ -230,6 +244,7 @@ impl Completed {
         Self {
             id: story.id.clone(),
             title: story.title.clone(),
+            work: None,
         }
     }
 }

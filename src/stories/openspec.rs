@@ -52,6 +52,14 @@ pub fn moved(top: &Path, path: &str) -> Option<String> {
     Some(format!("{root}{moved}"))
 }
 
+/// Returns the path of a story file before its change was archived, if it is in the archive.
+pub fn before_archive(path: &str) -> Option<String> {
+    let (root, archived) = path.split_once(&format!("{CHANGES}/{ARCHIVE}/"))?;
+    let (name, file) = archived.split_once('/')?;
+    let name = without_date(name).unwrap_or(name);
+    Some(format!("{root}{CHANGES}/{name}/{file}"))
+}
+
 /// Returns the story file of `change` in the `OpenSpec` that is nearest above a directory below the top.
 pub fn nearest(top: &Path, below_top: &Path, change: &str) -> Option<String> {
     let above = below_top.ancestors().filter(|dir| *dir != Path::new(""));

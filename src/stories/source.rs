@@ -72,6 +72,12 @@ impl Source {
         Some(Cow::Borrowed(&self.path))
     }
 
+    /// Returns the path of the file before its openspec change was archived, if it has been.
+    pub fn before_archive(&self) -> Option<String> {
+        let path = Some(&self.path).filter(|_| self.adapter == Adapter::Openspec)?;
+        openspec::before_archive(path)
+    }
+
     /// Returns whether commands list the stories.
     pub fn is_by_command(&self) -> bool {
         self.adapter == Adapter::Command

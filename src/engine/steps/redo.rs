@@ -1,8 +1,7 @@
 //! `redo`: goes back to the checkpoint before a completed story, so that the loop does it again.
 
-use std::collections::BTreeSet;
+use std::path::Path;
 
-use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, CHECKPOINT};
 use crate::engine::open_loop::advance;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{read_list, remembering};
@@ -10,30 +9,25 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::What;
-use crate::events::log::read_events;
-use crate::git::Described;
+use crate::fs::entries_of;
 use crate::names::Oid;
-use crate::paths::shown;
+use crate::paths::{first_few, shown};
 use crate::refs::KeptRef;
-use crate::state::{Intent, RedoPlan, Redone, State, Stood, Undone, Verdict};
+use crate::state::{Accepted, Completed, Intent, RedoPlan, Redone, State, Stood, Undone, Verdict};
 
-/// A checkpoint of the loop.
-struct Made {
-    oid: Oid,
-    /// The checkpoint before it.
-    below: Oid,
-    /// The story and the attempt; `None` if the user made it.
-    by: Option<(String, u32)>,
-}
+/// Mode of a submodule in a tree.
+const SUBMODULE: &str = "160000";
+
+/// A completed story with its checkpoint.
+type Made<'s> = (&'s Completed, &'s Accepted);
 
 /// Undoes a completed story and all that was completed after it; the user's own edits since stay. The next attempt is at
 /// this story, and its prompt has `words`.
 ///
 /// # Errors
 /// If the story has no checkpoint in this loop, later ones have and `with_later` is false, the work tree is not at the last
-/// checkpoint, an edit does not fit the earlier files, or the list would still have the story as done; nothing is changed
-/// then.
+/// checkpoint, an edit does not fit the earlier files, a submodule was moved since, or the list would still have the story
+/// as done; nothing is changed then.
 pub async fn redo(
     open: &mut Loop<'_>,
     story: &str,
@@ -44,175 +38,169 @@ pub async fn redo(
     open.require_live()?;
     let position = open.position().await?;
     position.require_on_branch(&open.state)?;
-    let since = since(open, story).await?;
-    let undone: Vec<Undone> = since.iter().filter_map(|made| undone(open, made)).collect();
-    let mut ids: Vec<String> = Vec::new();
-    for one in &undone {
-        if !ids.contains(&one.story) {
-            ids.push(one.story.clone());
-        }
-    }
-    if ids.len() > 1 && !with_later {
+    let completed = open.state.progress().completed.clone();
+    let made = since(open, &completed, story).await?;
+    let mut later: Vec<String> = made.iter().skip(1).map(|(done, _)| done.id.clone()).collect();
+    later.dedup();
+    if !later.is_empty() && !with_later {
         return Err(StoryRefusal::BuiltOn {
             change: open.change().to_string(),
             story: story.to_owned(),
-            later: ids.split_off(1),
+            later,
         }
         .into());
     }
-    if position.tip.as_ref() != Some(open.state.checkpoint()) || !open.is_at_checkpoint().await? {
+    let has_commits = position.tip.as_ref() != Some(open.state.checkpoint());
+    if has_commits || !open.is_at_checkpoint().await? {
         return Err(RepositoryRefusal::EditsSince {
             change: open.change().to_string(),
-            has_branch: open.state.has_branch(),
+            can_stash: open.state.has_branch() && !has_commits,
         }
         .into());
     }
     let from = open.state.checkpoint().clone();
-    let next = before(open, &since, &ids, &undone, words).await?;
+    refuse_moved_submodule(open, story, &made[0].1.from).await?;
+    let next = before(open, &made, words).await?;
     require_open(open, &next, story).await?;
-    let mut kept = Vec::new();
-    for made in &since {
-        if let Some(one) = undone.iter().find(|one| one.oid == made.oid) {
-            kept.push(keep(open, made, one).await?);
-        }
+    let mut plan = RedoPlan {
+        undone: Vec::new(),
+        attempts: Vec::new(),
+        kept: vec![KeptRef {
+            name: open.change().ralph_ref(&format!("replaced/{}", from.short())),
+            oid: from.clone(),
+        }],
+        from,
+    };
+    for (done, work) in &made {
+        let kept = keep(open, &done.id, work, &next).await?;
+        plan.undone.push(Undone {
+            story: done.id.clone(),
+            attempt: work.attempt,
+            oid: work.to.clone(),
+            kept: kept.name.clone(),
+        });
+        let there = open.context.repo.git.refs(&[&kept.name]).await?;
+        let others = there
+            .iter()
+            .filter(|found| found.name == kept.name && found.oid != kept.oid);
+        plan.kept
+            .extend(others.map(|found| KeptRef::beside(&kept.name, &found.oid)));
+        plan.attempts.push(kept);
     }
-    kept.push(KeptRef {
-        name: open.change().ralph_ref(&format!("replaced/{}", from.short())),
-        oid: from.clone(),
-    });
     open.state = next;
-    let plan = RedoPlan { from, undone, kept };
+    let trash = open.site().trash().join(plan.trash());
     transition::take(open, Intent::Redo(plan), Known::fresh()).await?;
-    read_list(open).await?;
-    open.save()
+    let listing = read_list(open).await?;
+    open.save()?;
+    if listing.stories.iter().any(|one| one.id == story && one.done) {
+        let list = &open.state.source().path;
+        open.tell(format!(
+            "{list} still lists story {story} as done: mark it as open there"
+        ));
+    }
+    tell_put_away(open, &trash)
 }
 
-/// Returns the checkpoints since the last one of a story, which is the first of them. The loop's events know them; without
-/// these, their messages.
-async fn since(open: &Loop<'_>, story: &str) -> Result<Vec<Made>, Error> {
-    let state = &open.state;
-    let git = &open.context.repo.git;
-    let history = git
-        .history_since(Some(state.initial()), state.checkpoint(), ATTEMPT_TRAILER)
-        .await?;
-    let told = read_events(&open.file("events.jsonl"))?.into_iter();
-    let told: BTreeSet<String> = told
-        .filter_map(|event| match event.what {
-            What::Checkpoint { oid, .. } => Some(oid.to_string()),
-            _ => None,
-        })
+/// Returns the stories that were completed since a story was for the last time, which is the first of them.
+async fn since<'s>(open: &Loop<'_>, completed: &'s [Completed], story: &str) -> Result<Vec<Made<'s>>, Error> {
+    let first = completed.iter().rposition(|done| done.id == story);
+    let made = first.map_or(&[][..], |first| &completed[first..]);
+    let known: Option<Vec<Made<'s>>> = made
+        .iter()
+        .map(|done| Some((done, done.work.as_ref()?)))
         .collect();
-    let are_told = told.contains(state.checkpoint().as_str());
-    let is_checkpoint = |commit: &Described| {
-        let is_called = commit.subject.starts_with(CHECKPOINT);
-        told.contains(commit.oid.as_str()) || !are_told && is_called
-    };
-    let mut below = state.initial().clone();
-    let mut made: Vec<Made> = Vec::new();
-    // An agent's or the user's own commits belong to the checkpoint on top of them.
-    for Described { oid, trailer, .. } in history.into_iter().filter(is_checkpoint) {
-        let by = trailer.and_then(|by| {
-            let (story, number) = by.rsplit_once('@')?;
-            Some((story.to_owned(), number.parse().ok()?))
-        });
-        let new = Made { oid, below, by };
-        below = new.oid.clone();
-        made.push(new);
+    let known = known.unwrap_or_default();
+    let git = &open.context.repo.git;
+    let mut is_line = !known.is_empty();
+    for (_, work) in &known {
+        // Another machine can have written the state.
+        is_line = is_line
+            && git.is_ancestor(&work.from, &work.to).await?
+            && git.is_ancestor(&work.to, open.state.checkpoint()).await?;
     }
-    let is_it = |made: &Made| made.by.as_ref().is_some_and(|(id, _)| id == story);
-    let Some(first) = made.iter().rposition(is_it) else {
+    if !is_line || !git.is_ancestor(open.state.initial(), &known[0].1.from).await? {
         return Err(StoryRefusal::NoCheckpoint {
             change: open.change().to_string(),
             story: story.to_owned(),
         }
         .into());
-    };
-    Ok(made.split_off(first))
+    }
+    Ok(known)
 }
 
-fn undone(open: &Loop<'_>, made: &Made) -> Option<Undone> {
-    let (story, attempt) = made.by.clone()?;
-    Some(Undone {
-        kept: open.change().attempt_ref(&story, attempt),
-        story,
-        attempt,
-        oid: made.oid.clone(),
-    })
+/// Refuses to undo a move of a submodule: its checkout is known only as it was before the last attempt.
+async fn refuse_moved_submodule(open: &Loop<'_>, story: &str, target: &Oid) -> Result<(), Error> {
+    let git = &open.context.repo.git;
+    let target = git.tree_of(target).await?;
+    let changes = git
+        .changes_among(&target, open.state.checkpoint_tree(), &[])
+        .await?;
+    let moved = changes.iter().find(|change| {
+        let mut sides = [&change.was, &change.is].into_iter().flatten();
+        sides.any(|entry| entry.mode == SUBMODULE)
+    });
+    match moved {
+        Some(change) => Err(RepositoryRefusal::SubmoduleMoved {
+            story: story.to_owned(),
+            path: shown(&change.path),
+        }
+        .into()),
+        None => Ok(()),
+    }
 }
 
 /// Makes the commit that keeps the work of a story. It has the list from before: who restores it completes the story.
-async fn keep(open: &Loop<'_>, made: &Made, one: &Undone) -> Result<KeptRef, Error> {
+async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Result<KeptRef, Error> {
     let repo = &open.context.repo;
-    let list = &open.state.source().path;
-    let changes = repo.git.changes_among(&made.oid, &made.below, &[]).await?;
-    let of_list = changes.into_iter().find(|change| change.path == list.as_bytes());
+    // It may have been archived since.
+    let lists = [open.state.source(), next.source()].map(|source| source.path.as_bytes());
+    let changes = repo.git.changes_among(&work.to, &work.from, &[]).await?;
     let (mut entries, mut gone) = (Vec::new(), Vec::new());
-    if let Some(change) = of_list {
-        entries.extend(change.is.clone());
-        gone.extend(change.is.is_none().then_some(change.path));
+    for change in changes {
+        if lists.contains(&change.path.as_slice()) {
+            gone.extend(change.is.is_none().then_some(change.path));
+            entries.extend(change.is);
+        }
     }
-    let tree = repo.git.tree_of(&made.oid).await?;
+    let tree = repo.git.tree_of(&work.to).await?;
     let scratch = open.site().file("redo.index");
     let tree = repo.tree_with(&scratch, &tree, &entries, &gone).await?;
-    let message = format!("attempt {} at {}: {}", one.attempt, one.story, Verdict::Redone);
+    repo.discard_index(&scratch)?;
+    let message = format!("attempt {} at {story}: {}", work.attempt, Verdict::Redone);
     Ok(KeptRef {
-        name: one.kept.clone(),
-        oid: repo.commit_tree(&tree, &[&made.below], &message).await?,
+        name: open.change().attempt_ref(story, work.attempt),
+        oid: repo.commit_tree(&tree, &[&work.from], &message).await?,
     })
 }
 
-/// Returns the state before the first of these commits, with the user's own on top of it.
-async fn before(
-    open: &Loop<'_>,
-    since: &[Made],
-    ids: &[String],
-    undone: &[Undone],
-    words: Option<String>,
-) -> Result<State, Error> {
+/// Returns the state before these stories, with the user's own edits since on top of it.
+async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Result<State, Error> {
     let repo = &open.context.repo;
     let mut state = open.state.clone();
-    let target = since[0].below.clone();
     let common = &mut state.common;
-    let stood = std::mem::take(&mut common.stood);
-    let is_undone = |one: &&Stood| since.iter().any(|made| made.oid == one.to);
-    common.stood = stood.iter().filter(|one| !is_undone(one)).cloned().collect();
-    common.checkpoint_tree = repo.git.tree_of(&target).await?;
-    common.checkpoint = target;
-    let mut until: Option<Oid> = None;
-    for made in since {
-        until = until.or_else(|| {
-            stood
-                .iter()
-                .rfind(|one| one.from == made.below)
-                .map(|one| one.to.clone())
-        });
-        let is_stood_for = until.is_some();
-        until = until.filter(|until| *until != made.oid);
-        if made.by.is_some() {
-            continue;
-        }
-        let tree = match repo
-            .merge(&made.below, &common.checkpoint_tree, &made.oid)
-            .await?
-        {
-            Ok(tree) => tree,
-            Err(paths) => {
-                return Err(RepositoryRefusal::EditsBuiltOn {
-                    commit: made.oid.short().to_owned(),
-                    story: ids[0].clone(),
-                    paths: paths.iter().map(|path| shown(path)).collect(),
-                }
-                .into());
-            }
-        };
+    let last = std::mem::replace(&mut common.checkpoint, made[0].1.from.clone());
+    common.checkpoint_tree = repo.git.tree_of(&common.checkpoint).await?;
+    let starts = made.iter().skip(1).map(|(_, work)| &work.from).chain([&last]);
+    let edits: Vec<(&Oid, &Oid)> = made.iter().map(|(_, work)| &work.to).zip(starts).collect();
+    let stood = common.stood.clone();
+    common
+        .stood
+        .retain(|one| edits.iter().all(|(from, to)| one.to != **from && one.to != **to));
+    for (from, to) in edits.into_iter().filter(|(from, to)| from != to) {
+        let merged = repo.merge(from, &common.checkpoint_tree, to).await?;
+        let tree = merged.map_err(|paths| RepositoryRefusal::EditsBuiltOn {
+            commit: to.short().to_owned(),
+            story: made[0].0.id.clone(),
+            paths: paths.iter().map(|path| shown(path)).collect(),
+        })?;
         if tree == common.checkpoint_tree {
             continue;
         }
-        let message = repo.git.message(&made.oid).await?;
+        let message = repo.git.message(to).await?;
         let commit = repo
             .commit_tree(&tree, &[&common.checkpoint], message.trim_end())
             .await?;
-        if is_stood_for {
+        if stood.iter().any(|one| one.from == *from) {
             common.stood.push(Stood {
                 from: common.checkpoint.clone(),
                 to: commit.clone(),
@@ -220,31 +208,44 @@ async fn before(
         }
         (common.checkpoint, common.checkpoint_tree) = (commit, tree);
     }
-    common.unmarked.retain(|one| !ids.contains(&one.id));
-    common.list.by_list.retain(|id| !ids.contains(id));
+    if let Some(path) = common.source.before_archive()
+        && let tree = &common.checkpoint_tree
+        && repo.git.file_of(tree, &common.source.path).await?.is_none()
+        && repo.git.file_of(tree, &path).await?.is_some()
+    {
+        common.source.path = path;
+    }
+    let is_undone = |id: &String| made.iter().any(|(done, _)| done.id == *id);
+    common.unmarked.retain(|one| !is_undone(&one.id));
+    common.list.by_list.retain(|id| !is_undone(id));
     common.unchanged = 0;
-    let redone = undone.iter().enumerate().map(|(number, one)| Redone {
-        story: one.story.clone(),
-        kept: one.kept.clone(),
-        words: words.clone().filter(|_| number == 0),
-    });
-    let redone = redone.collect();
-    advance(&mut state, |progress| progress.redo(redone))?;
+    let mut redone: Vec<Redone> = Vec::new();
+    for (done, work) in made {
+        redone.retain(|one| one.story != done.id);
+        redone.push(Redone {
+            story: done.id.clone(),
+            kept: open.change().attempt_ref(&done.id, work.attempt),
+            words: None,
+        });
+    }
+    if let Some(first) = redone.first_mut() {
+        first.words = words;
+    }
+    advance(&mut state, |progress| progress.redo(redone, made.len()))?;
     Ok(state)
 }
 
-/// Refuses if the list of this state still has the story as done.
+/// Refuses if the list of this state still has the story as done. What a command would list then is not known.
 async fn require_open(open: &Loop<'_>, next: &State, story: &str) -> Result<(), Error> {
-    let source = next.source();
-    let tree = open
-        .context
-        .repo
-        .git
-        .file_of(next.checkpoint_tree(), &source.path)
-        .await;
-    let listing = match tree {
-        Ok(Some(bytes)) if !source.is_by_command() => source.list_in(&bytes)?,
-        _ => source.list(&open.context.repo.top).await?,
+    let (source, git) = (next.source(), &open.context.repo.git);
+    let of = |tree| git.file_of(tree, &source.path);
+    let is_known = !source.is_by_command();
+    let listing = match of(next.checkpoint_tree()).await? {
+        Some(bytes) if is_known => source.list_in(&bytes)?,
+        None if is_known && of(open.state.checkpoint_tree()).await?.is_none() => {
+            source.list(&open.context.repo.top).await?
+        }
+        _ => return Ok(()),
     };
     let listing = remembering(next, listing);
     if listing.stories.iter().any(|one| one.id == story && one.done) {
@@ -254,6 +255,21 @@ async fn require_open(open: &Loop<'_>, next: &State, story: &str) -> Result<(), 
             source_file: source.path.clone(),
         }
         .into());
+    }
+    Ok(())
+}
+
+/// Names what is in the trash: files of the user's that only a rule of an undone story hid are among it.
+fn tell_put_away(open: &Loop<'_>, trash: &Path) -> Result<(), Error> {
+    let entries = entries_of(trash)?.into_iter();
+    let names = entries.map(|entry| entry.file_name().into_encoded_bytes());
+    let names: Vec<Vec<u8>> = names.collect();
+    if !names.is_empty() {
+        open.tell(format!(
+            "what no checkpoint has is in {}: {}",
+            trash.display(),
+            first_few(&names).join(", ")
+        ));
     }
     Ok(())
 }

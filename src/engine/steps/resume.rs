@@ -18,7 +18,9 @@ use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::Site;
 use crate::settings::Strategy;
-use crate::state::{Before, Common, Completed, Here, Linked, ListNotes, Progress, SavePoint, State, Store};
+use crate::state::{
+    Accepted, Before, Common, Completed, Here, Linked, ListNotes, Progress, SavePoint, State, Store,
+};
 use crate::stories;
 
 /// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
@@ -51,12 +53,26 @@ pub async fn resume<'o>(
     let wanted = wanted(&options.settings, change, &context.below_top);
     let source = stories::resolve_typed(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
-    let completed: Vec<Completed> = history
+    let mut completed: Vec<Completed> = Vec::new();
+    let mut from = initial.clone();
+    for commit in history
         .iter()
-        .filter_map(completed_story)
-        .filter_map(|id| listing.stories.iter().find(|story| story.id == id))
-        .map(Completed::of)
-        .collect();
+        .filter(|commit| commit.subject.starts_with(CHECKPOINT))
+    {
+        let from = std::mem::replace(&mut from, commit.oid.clone());
+        let Some((id, attempt)) = completed_story(commit) else {
+            continue;
+        };
+        let found = listing.stories.iter().find(|story| story.id == id);
+        completed.extend(found.map(|story| Completed {
+            work: attempt.map(|attempt| Accepted {
+                attempt,
+                from,
+                to: commit.oid.clone(),
+            }),
+            ..Completed::of(story)
+        }));
+    }
     if strategy == Strategy::Stash && begun.original_branch.as_deref() != branch_of(&context.head) {
         return Err(nothing_to_resume(change));
     }
@@ -200,11 +216,11 @@ async fn rebuild_files(
     Ok(())
 }
 
-/// Returns the id of the story whose checkpoint this commit is. An agent's own commits may have any subject.
-fn completed_story(commit: &Described) -> Option<&str> {
-    let attempt = commit.trailer.as_deref()?;
-    let (id, _) = attempt.rsplit_once('@')?;
-    commit.subject.starts_with(CHECKPOINT).then_some(id)
+/// Returns the id of the story whose checkpoint this commit is, and the number of the attempt. An agent's own commits may have
+/// any subject.
+fn completed_story(commit: &Described) -> Option<(&str, Option<u32>)> {
+    let (id, attempt) = commit.trailer.as_deref()?.rsplit_once('@')?;
+    Some((id, attempt.parse().ok()))
 }
 
 /// Returns the short name of the branch of HEAD.

@@ -19,7 +19,7 @@ pub(super) const REPLACED: &str = "finish";
 /// The files that the work tree gets. What is removed goes to the directory `trash` of the loop.
 pub(super) enum Files {
     /// Those of the checkpoint, with the index; submodules are kept under the name `kept`.
-    Checkpoint { trash: &'static str, kept: String },
+    Checkpoint { trash: String, kept: String },
     /// The same, after an attempt: what it changed outside the work tree is put back.
     BeforeAttempt {
         trash: String,

@@ -43,7 +43,7 @@ impl Transition {
                     ..Self::default()
                 }
             }
-            Intent::Redo(plan) => redo(open, plan, position),
+            Intent::Redo(plan) => redo(open, plan, position).await?,
             Intent::Adopt(plan) => {
                 known.reading = Some(open.read_work_tree().await?);
                 adopt(open, plan, position).await?
@@ -121,20 +121,23 @@ fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known
 }
 
 /// Goes to the earlier checkpoint that the state names.
-fn redo(open: &Loop<'_>, plan: &RedoPlan, position: &Position) -> Transition {
-    let first = plan.undone.first().map_or("", |one| one.story.as_str());
-    Transition {
-        why: format!("ralph: redo {first}"),
+async fn redo(open: &Loop<'_>, plan: &RedoPlan, position: &Position) -> Result<Transition, Error> {
+    let first = plan.undone.first();
+    let (story, attempt) = first.map_or(("", 0), |one| (one.story.as_str(), one.attempt));
+    let mut updates = attempts_at(open, &plan.attempts).await?;
+    updates.extend(tip_to(open, open.state.checkpoint(), position));
+    Ok(Transition {
+        why: format!("ralph: redo {story}"),
         kept: plan.kept.clone(),
-        updates: tip_to(open, open.state.checkpoint(), position),
+        updates,
         head: Some(open.state.loop_head()),
         files: Some(Files::Checkpoint {
-            trash: "redo",
-            kept: open.change().ralph_ref("replaced"),
+            trash: plan.trash(),
+            kept: open.change().attempt_ref(story, attempt),
         }),
         index: Some(Index::Brought { is_known: true }),
         ..Transition::default()
-    }
+    })
 }
 
 /// Goes to the checkpoint of a loop that comes from a remote.
@@ -149,7 +152,7 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
         updates,
         head: Some(open.state.loop_head()),
         files: Some(Files::Checkpoint {
-            trash: "pull",
+            trash: "pull".to_owned(),
             kept: change.ralph_ref("replaced"),
         }),
         index: Some(Index::Brought {

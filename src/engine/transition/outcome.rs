@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
 use crate::protect::StashList;
-use crate::state::{CheckpointPlan, Intent, RedoPlan, RevertPlan, Verdict};
+use crate::state::{Accepted, CheckpointPlan, Intent, RedoPlan, RevertPlan, Verdict};
 
 /// Puts the outcome of a step into the state; the caller saves. `position` is where HEAD and the tip were before the step.
 pub(super) async fn enter(
@@ -29,7 +29,7 @@ pub(super) async fn enter(
             Vec::new()
         }
         Intent::Restore(_) | Intent::Adopt(_) => Vec::new(),
-        Intent::Redo(plan) => vec![go_back(open, plan, &left)],
+        Intent::Redo(plan) => vec![go_back(open, plan)],
         Intent::Checkpoint(plan) => vec![accept(open, plan.clone(), stash).await?],
         Intent::Save(plan) => {
             stash::put_entry(open, plan.clone()).await?;
@@ -58,7 +58,7 @@ fn begin(open: &Loop<'_>) {
 
 /// Notes a new checkpoint, and the story that it completes.
 async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashList>) -> Result<What, Error> {
-    open.state.common.checkpoint = plan.commit.clone();
+    let from = std::mem::replace(&mut open.state.common.checkpoint, plan.commit.clone());
     open.state.common.checkpoint_tree = plan.tree;
     open.state.here.noted = None;
     if let Some(story) = &plan.story {
@@ -80,6 +80,11 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         judged::forget(open).await?;
         open.state.end_running();
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
+        let done = open.state.common.progress.completed.last_mut();
+        if let (Some(done), Some(attempt)) = (done, plan.attempt) {
+            let to = plan.commit.clone();
+            done.work = Some(Accepted { attempt, from, to });
+        }
         // A command is believed only if the list agrees.
         if open.state.source().is_by_command() {
             let done = open.state.progress().completed.last().cloned();
@@ -113,22 +118,16 @@ async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), E
     watch::end(open, watch).await
 }
 
-/// Notes where the undone stories are kept.
-fn go_back(open: &mut Loop<'_>, plan: &RedoPlan, left: &Left) -> What {
-    let mut stories = plan.undone.clone();
-    let redone = &mut open.state.common.progress.redone;
-    for (one, kept) in stories.iter_mut().zip(&left.kept) {
-        let of_story = redone.iter_mut().filter(|redone| redone.kept == one.kept);
-        of_story.for_each(|redone| redone.kept.clone_from(&kept.name));
-        one.kept.clone_from(&kept.name);
-    }
-    let first = redone
-        .iter()
-        .find(|one| Some(&one.story) == stories.first().map(|first| &first.story));
-    let words = first.and_then(|one| one.words.clone());
+/// Tells which stories are undone.
+fn go_back(open: &Loop<'_>, plan: &RedoPlan) -> What {
     open.view.note_at_checkpoint(true);
-    let oid = open.state.checkpoint().clone();
-    What::Redone { stories, oid, words }
+    let first = plan.undone.first().map(|one| one.story.as_str());
+    let redone = first.and_then(|first| open.state.progress().redone_at(first));
+    What::Redone {
+        stories: plan.undone.clone(),
+        oid: open.state.checkpoint().clone(),
+        words: redone.and_then(|(_, words)| words.map(str::to_owned)),
+    }
 }
 
 /// Notes that an attempt has failed and is undone.

@@ -128,11 +128,15 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
         },
         RepositoryRefusal::EditsSince {
             change: change(),
-            has_branch: true,
+            can_stash: true,
         },
         RepositoryRefusal::EditsSince {
             change: change(),
-            has_branch: false,
+            can_stash: false,
+        },
+        RepositoryRefusal::SubmoduleMoved {
+            story: story(),
+            path: "lib".to_owned(),
         },
         RepositoryRefusal::EditsBuiltOn {
             commit: "1a2b3c4d5e".to_owned(),

@@ -275,3 +275,117 @@ fn tests_that_the_user_allowed_are_no_longer_stood_for() {
             .contains("[[loop.stood]]")
     );
 }
+
+#[test]
+fn resumed_loop_knows_its_checkpoints() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.agent(WORK)).exits(0);
+    sandbox.write("mine", "mine\n");
+    sandbox.step("next", &sandbox.agent(WORK)).exits(0);
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
+    run(&sandbox);
+    sandbox.ralph(&["redo", "3"]).exits(0);
+    assert_eq!(
+        sandbox.subjects("HEAD")[..2],
+        ["checkpoint: 2", "checkpoint: edits before 2"]
+    );
+    sandbox.ralph(&["redo", "2"]).exits(0);
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: edits before 2");
+    assert_eq!(sandbox.read("mine"), "mine\n");
+}
+
+#[test]
+fn redo_undoes_no_more_where_an_agent_merged() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.step("next", &sandbox.agent(WORK)).exits(0);
+    sandbox.write("mine", "mine\n");
+    let merges = sandbox.completing(
+        "echo 2 >two; git add two; git commit -q -m two; own=$(git rev-parse HEAD); git checkout -q --detach main
+         git merge -q --no-ff -m merged $own; merged=$(git rev-parse HEAD); git checkout -q ralph/add-login
+         git merge -q --ff-only $merged; rm -f .git/ralph/add-login/events.jsonl",
+    );
+    sandbox.step("next", &merges).exits(0);
+    sandbox.ralph(&["redo", "2"]).exits(0);
+    assert!(!sandbox.top.join("two").exists());
+    assert_eq!(
+        (sandbox.read("mine"), sandbox.read("story-1")),
+        ("mine\n".into(), "1\n".into())
+    );
+    assert_eq!(sandbox.status()["stories_done"], 1);
+}
+
+#[test]
+fn moved_submodule_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.start();
+    let moves = "cd lib; git -c user.name=U -c user.email=u@e commit -q --allow-empty -m more; cd ..";
+    sandbox.step("next", &sandbox.completing(moves)).exits(0);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&["redo", "1"])
+        .exits(7)
+        .says("moved the submodule lib; redo cannot move it back");
+    assert_eq!(sandbox.print(), print);
+}
+
+#[test]
+fn restore_after_redo_brings_back_what_was_accepted() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let ticks = sandbox.completing(&format!("echo x >x; sed -i 's/\\[ \\]/[x]/' {TASKS}"));
+    sandbox
+        .step("next", &ticks)
+        .exits(0)
+        .says("put back: marks of 2, 3");
+    let left = sandbox.git(&["rev-parse", "refs/ralph/add-login/attempts/1/1"]);
+    sandbox.ralph(&["redo", "1"]).exits(0);
+    sandbox.ralph(&["restore", "1@1"]).exits(0);
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    let beside = format!("refs/ralph/add-login/attempts/1/1-{}", &left[..10]);
+    assert_eq!(sandbox.git(&["rev-parse", &beside]), left);
+}
+
+#[test]
+fn files_that_only_an_undone_rule_hid_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo secret >>.gitignore"))
+        .exits(0);
+    sandbox.write("secret", "key\n");
+    sandbox
+        .ralph(&["redo", "1"])
+        .exits(0)
+        .says("what no checkpoint has is in ")
+        .says("trash/redo.1.1: secret");
+    assert_eq!(
+        sandbox.read(".git/ralph/add-login/trash/redo.1.1/secret"),
+        "key\n"
+    );
+}
+
+#[test]
+fn archived_list_is_back() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(
+        "cat >/dev/null; echo $RALPH_STORY >>work
+         [ $RALPH_STORY != 3 ] || { mkdir -p openspec/changes/archive
+         git mv openspec/changes/add-login openspec/changes/archive/2026-01-01-add-login; }
+         complete",
+    );
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    sandbox.ralph(&["redo", "3"]).exits(0);
+    let status = sandbox.status();
+    assert_eq!(
+        (&status["stories_done"], &status["phase"]),
+        (&2.into(), &"ready".into())
+    );
+    run(&sandbox);
+    assert_eq!(sandbox.status()["phase"], "complete");
+}
