@@ -87,8 +87,6 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         open.view = View::of_head(head);
         if purpose == Purpose::Step {
             staged_content::keep(open).await?;
-            // No command has run yet that could write for the user.
-            told::take_between(open)?;
         }
     }
     allow_retries(&open.context, &mut open.state);

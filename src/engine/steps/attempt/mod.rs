@@ -181,6 +181,8 @@ async fn attempt_once(
     let settings = &options.settings;
     // A user who has just typed the command stands for what the work tree holds.
     let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
+    // No command of the list has run yet that could write for the user.
+    told::take(open, None)?;
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));
