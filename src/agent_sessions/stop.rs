@@ -258,7 +258,7 @@ async fn give_next(
     }
     commit_manual_edits(open, &story.id).await?;
     let text = prompt_text(open, &listing, &story, settings)?;
-    open.state.show_told(&story.id);
+    open.state.show_messages(&story.id);
     take_record(open, &story.id, settings).await?;
     let given = Given {
         attempt: numbers::next_number(open, &story.id)?,

@@ -72,8 +72,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         };
         log.attempts.retain(|entry| is_it(&entry.attempt));
         let is_its = |of: &String, at: Option<u32>| of == story && (number.is_none() || at == *number);
-        log.told
-            .retain(|told| told.story.as_ref().is_some_and(|of| is_its(of, told.attempt)));
+        log.messages
+            .retain(|one| one.story.as_ref().is_some_and(|of| is_its(of, one.attempt)));
         if log.attempts.is_empty() {
             return Err(unknown(&log.change, word.as_ref().unwrap_or(story)));
         }
@@ -82,7 +82,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         screen.document(&log);
         return Ok(Exit::Done);
     }
-    let is_empty = log.attempts.is_empty() && log.told.is_empty();
+    let is_empty = log.attempts.is_empty() && log.messages.is_empty();
     if is_empty && running.is_none() {
         screen.say("no attempt was made yet\n");
     } else if !is_empty {

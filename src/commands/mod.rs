@@ -150,7 +150,7 @@ pub enum Command {
     Fail(Verb<fail::Args>),
     /// Say something to the agent: words for the next prompts
     ///
-    /// The words are in every prompt until a story whose attempts were shown them is complete. They may be told at any time,
+    /// The words are in every prompt until a story whose attempts were shown them is complete. They can be said at any time,
     /// also while an attempt runs.
     Tell(Verb<tell::Args>),
     /// Save the work, then reset to the checkpoint; no attempt counts

@@ -7,7 +7,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{first_story, list_of_new_loop, listing_of, story_in, story_to_do};
 use crate::engine::unmarked_stories::refuse_unmarked;
-use crate::engine::{self, Context, first_prompt, note_prompted, prompt_text, take_told};
+use crate::engine::{self, Context, first_prompt, note_prompted, prompt_text, take_messages};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
@@ -71,7 +71,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         Some(id) => story_in(open.state.source(), &listing, id)?,
     };
-    take_told(&mut open)?;
+    take_messages(&mut open)?;
     let text = prompt_text(&open, &listing, &story, &open.settings())?;
     note_prompted(&mut open, &story)?;
     answer(screen, open.change(), &story, &text, args.json);

@@ -46,7 +46,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     store.tell(&if said.is_empty() { from_input()? } else { said })?;
     if args.json {
         let waiting = state.unshown() + store.untaken();
-        screen.document(&json!({ "v": 1, "change": change, "told": waiting }));
+        screen.document(&json!({ "v": 1, "change": change, "messages": waiting }));
     } else {
         screen.say(&when_read(&store, &state));
     }

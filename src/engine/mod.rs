@@ -6,7 +6,7 @@
 //!   the mark.
 //! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent (`journal`), then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
-//! - `told` reads what the user says to the next attempts.
+//! - `messages` reads what the user says to the next attempts.
 //! - `attempt` runs an agent, its gates and its reviewer, and reads the loop alone; `steps/attempt` leads from the choice of
 //!   a story to its checkpoint, or back.
 //! - `question` asks the user, and lets other commands have the loop meanwhile.
@@ -27,6 +27,7 @@ mod judged;
 pub mod lifecycle_hooks;
 mod list_growth;
 mod marks;
+pub(crate) mod messages;
 pub(crate) mod numbers;
 mod open_loop;
 pub(crate) mod open_refusal;
@@ -48,7 +49,6 @@ pub(crate) mod steps;
 pub mod stories;
 pub(crate) mod story_refusal;
 pub mod story_source;
-pub(crate) mod told;
 mod transition;
 pub mod travel;
 pub mod unmarked_stories;
@@ -61,6 +61,7 @@ pub use attempt::review::{Unanswered, review};
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
 pub use context::{Context, refuse_inside_attempt, refuse_word_of_attempt};
+pub use messages::take_between as take_messages;
 pub use numbers::range_of;
 pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
@@ -84,5 +85,4 @@ pub use steps::run::{Driver, Stopped};
 pub use steps::start::preview;
 pub use steps::start_again::start;
 pub use steps::take_list::take_list;
-pub use told::take_between as take_told;
 pub use work_tree_place::Place;

@@ -56,7 +56,7 @@ pub struct Loop<'o> {
     pub(super) released: Option<String>,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
-    /// True if this command has told its user which line an agent never printed.
+    /// True if this command has named to the user the line that an agent never printed.
     pub(super) has_told_missing_line: Cell<bool>,
     slot: Slot,
     lock: Option<Lock>,

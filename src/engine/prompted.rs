@@ -9,7 +9,7 @@ use crate::stories::Story;
 
 /// Records that the prompt about `story` was shown, for the session that receives it.
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
-    open.state.show_told(&story.id);
+    open.state.show_messages(&story.id);
     open.state.here.prompted = Some(Given {
         story: story.id.clone(),
         attempt: numbers::next_number(open, &story.id)?,

@@ -12,7 +12,7 @@ use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
 use super::watch::changed_since;
-use super::{Context, Loop, judged, staged_content, told};
+use super::{Context, Loop, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::events::log::{self, LogEntry};
@@ -298,7 +298,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     let ended = cut_off(open, &story)?;
     let reason = ended.reason.clone();
     let size = open.size_of(&left).await;
-    told::take(open, Some((&story.id, story.attempt)))?;
+    messages::take(open, Some((&story.id, story.attempt)))?;
     open.emit(What::AttemptEnded(Box::new(ended.with_size(size))));
     let undoing = Undoing {
         story: story.id.clone(),

@@ -226,7 +226,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
         } => {}
         // Words for the user of this machine.
         What::Output { stream: _, text: _ }
-        | What::Told { text: _, during: _ }
+        | What::Message { text: _, during: _ }
         | What::Notice { message: _ }
         | What::Error {
             message: _,

@@ -19,7 +19,7 @@ pub struct Log {
     /// The attempts, oldest first.
     pub attempts: Vec<LogEntry>,
     /// The messages of the user that git-ralph has read, oldest first.
-    pub told: Vec<ToldEntry>,
+    pub messages: Vec<ToldEntry>,
 }
 
 impl Log {
@@ -29,7 +29,7 @@ impl Log {
         Ok(Self {
             change,
             attempts: entries_of(&events),
-            told: told_in(&events),
+            messages: told_in(&events),
         })
     }
 }
@@ -137,15 +137,15 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
 
 /// Returns the messages since the loop was last started.
 fn told_in(events: &[Event]) -> Vec<ToldEntry> {
-    let mut told: Vec<ToldEntry> = Vec::new();
+    let mut messages: Vec<ToldEntry> = Vec::new();
     for event in events {
         let (story, attempt) = match &event.what {
             What::Started { .. } => {
-                told.clear();
+                messages.clear();
                 continue;
             }
-            What::Told { text, during } => {
-                told.push(ToldEntry {
+            What::Message { text, during } => {
+                messages.push(ToldEntry {
                     t: event.t,
                     text: text.clone(),
                     during: during.clone(),
@@ -158,11 +158,11 @@ fn told_in(events: &[Event]) -> Vec<ToldEntry> {
             What::RoundStarted { story, attempt, .. } => (story, *attempt),
             _ => continue,
         };
-        for unshown in told.iter_mut().filter(|told| told.story.is_none()) {
+        for unshown in messages.iter_mut().filter(|messages| messages.story.is_none()) {
             (unshown.story, unshown.attempt) = (Some(story.clone()), Some(attempt));
         }
     }
-    told
+    messages
 }
 
 /// Finds the entry of an attempt that ends again, because git-ralph was killed between its verdict and its checkpoint.

@@ -131,7 +131,7 @@ pub enum What {
     Review(ReviewEnded),
     /// A message of the user for the next prompts was read (git ralph tell). Who could write into git's directory at that time
     /// could have written it.
-    Told {
+    Message {
         /// The words, invalid UTF-8 replaced.
         text: String,
         /// The attempt that was running when it was written, as story@number; null if none was.
@@ -316,10 +316,10 @@ pub fn handed_over(from: Option<&str>, remote: &str) -> String {
 }
 
 /// Returns the line about a message for the next prompts, and its words.
-pub fn told(text: &str, during: Option<&str>) -> String {
+pub fn said(text: &str, during: Option<&str>) -> String {
     match during {
-        Some(attempt) => format!("told while attempt {attempt} ran: {text}"),
-        None => format!("told: {text}"),
+        Some(attempt) => format!("written while attempt {attempt} ran: {text}"),
+        None => format!("you said: {text}"),
     }
 }
 

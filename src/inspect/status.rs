@@ -64,7 +64,7 @@ pub struct Status {
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
     pub put_off: Vec<String>,
     /// Number of the messages of the user that no attempt has been shown (`git ralph tell`).
-    pub told: usize,
+    pub messages: usize,
     /// The attempt whose work `git ralph restore` restored, as story@number; null if there is none.
     pub restored: Option<String>,
     /// The story being worked on, or the next one.
@@ -205,7 +205,7 @@ impl Status {
         if waiting.is_some() {
             self.stopped = None;
         }
-        self.told += Store::new(&repo.common_dir, &state.change).untaken();
+        self.messages += Store::new(&repo.common_dir, &state.change).untaken();
         if !state.is_live() {
             self.closed = closed(repo, state);
             self.list_to_name = state.source().to_name(&repo.top, state.change.as_str());
@@ -374,7 +374,7 @@ impl Status {
             open: listing.map_or_else(Vec::new, open_ids),
             skipped,
             put_off,
-            told: state.unshown(),
+            messages: state.unshown(),
             restored: state.here.restored.clone(),
             current,
             max_retries: progress.max_retries,

@@ -168,7 +168,7 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
         | What::Left { .. }
         | What::Returned { .. }
         | What::HandedOver { .. }
-        | What::Told { .. }
+        | What::Message { .. }
         | What::Notice { .. }
         | What::Error { .. }
         | What::AwaitingChoice { .. }

@@ -1,7 +1,7 @@
 //! Describes the events that a report lists beside its attempts, and cuts long texts.
 
 use super::Kind;
-use crate::events::{What, handed_over, told};
+use crate::events::{What, handed_over, said};
 use crate::names::counted;
 use crate::state::Verdict;
 
@@ -66,7 +66,7 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
         What::HandedOver { from, remote } => (Kind::Moved, handed_over(from.as_deref(), remote)),
         What::Left { to } => (Kind::Moved, format!("HEAD left the loop's branch for {to}")),
         What::Returned { branch } => (Kind::Moved, format!("HEAD is on {branch} again")),
-        What::Told { text, during } => (Kind::Notice, told(text, during.as_deref())),
+        What::Message { text, during } => (Kind::Notice, said(text, during.as_deref())),
         What::Notice { message } => (Kind::Notice, message.clone()),
         What::AttemptEnded(attempt) if attempt.verdict == Verdict::Interrupted => {
             let why = attempt.reason.as_deref().and_then(|why| why.lines().next());

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Noted, SavePoint, Told};
+use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Message, Noted, SavePoint};
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
 use crate::settings::{LoopCommands, is_default};
@@ -49,7 +49,7 @@ pub struct Here {
     pub gate_files: RefCell<Vec<GateFile>>,
     /// The messages of the user for the prompts, oldest first (`git ralph tell`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub messages: Vec<Message>,
     /// The attempt whose work the user has restored since the last step, as `<story>@<number>`.
     pub restored: Option<String>,
 }
@@ -73,7 +73,7 @@ impl Here {
             noted: None,
             save_points: Vec::new(),
             gate_files: RefCell::default(),
-            told: Vec::new(),
+            messages: Vec::new(),
             restored: None,
         }
     }

@@ -12,6 +12,7 @@ mod here;
 mod intent;
 mod linked;
 mod list_notes;
+mod messages;
 mod moved;
 pub mod noted;
 mod running;
@@ -20,7 +21,6 @@ mod stood;
 mod store;
 mod strategy;
 mod text;
-mod told;
 mod version;
 
 use std::cell::RefCell;
@@ -47,11 +47,11 @@ pub use intent::{
 };
 pub use linked::Linked;
 pub use list_notes::ListNotes;
+pub use messages::{LONGEST as LONGEST_MESSAGE, MESSAGES, Message};
 pub use noted::Noted;
 pub use slots::{Running, RunningGate};
 pub use stood::Stood;
 pub use store::{Lock, Store, changes, live_in, make_root};
-pub use told::{LONGEST as LONGEST_MESSAGE, TOLD, Told};
 pub use version::VERSION;
 
 /// The phase of a loop.

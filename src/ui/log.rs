@@ -6,7 +6,7 @@ use super::amounts::{spent, time};
 use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry, ToldEntry};
-use crate::events::{Attempt, Basis, told};
+use crate::events::{Attempt, Basis, said};
 use crate::names::{OUTPUT, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
@@ -16,8 +16,8 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     let mut shown = None;
     for entry in &log.attempts {
         let attempt = &entry.attempt;
-        let of_entry = |told: &&ToldEntry| {
-            told.story.as_ref() == Some(&attempt.story) && told.attempt == Some(attempt.attempt)
+        let of_entry = |message: &&ToldEntry| {
+            message.story.as_ref() == Some(&attempt.story) && message.attempt == Some(attempt.attempt)
         };
         if shown != Some(&attempt.story) {
             let title = entry.title.as_deref().unwrap_or_default();
@@ -34,10 +34,10 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
         );
         let _ = writeln!(text, "{}", row.trim_end());
         text.extend(
-            log.told
+            log.messages
                 .iter()
                 .filter(of_entry)
-                .map(|told| words_of(told, columns)),
+                .map(|message| words_of(message, columns)),
         );
         if let Some(rounds) = attempt.rounds {
             let _ = writeln!(text, "       {rounds} rounds");
@@ -73,12 +73,12 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             let _ = writeln!(text, "{}", hang(&format!("       {reason}"), 7, columns));
         }
     }
-    let unshown = log.told.iter().filter(|told| told.attempt.is_none());
-    for told in unshown {
+    let unshown = log.messages.iter().filter(|message| message.attempt.is_none());
+    for message in unshown {
         let _ = writeln!(
             text,
             "shown to no attempt yet:\n{}",
-            words_of(told, columns).trim_end()
+            words_of(message, columns).trim_end()
         );
     }
     let _ = writeln!(text, "{}", total(log));
@@ -87,7 +87,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
 
 /// Formats a message of the user.
 fn words_of(message: &ToldEntry, columns: Option<usize>) -> String {
-    let words = told(&message.text, message.during.as_deref());
+    let words = said(&message.text, message.during.as_deref());
     let lines = words
         .lines()
         .map(|line| hang(&format!("       {line}"), 7, columns));

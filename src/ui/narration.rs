@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::amounts::{far, time, waiting_time};
 use super::style::{bold, green, red, verdict};
-use crate::events::{Attempt, ReviewEnded, What, handed_over, told};
+use crate::events::{Attempt, ReviewEnded, What, handed_over, said};
 use crate::names::{Oid, counted, dollars, heading, typed};
 use crate::paths::shown;
 use crate::state::Verdict;
@@ -104,7 +104,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let tried = if moved.new.is_some() { "move" } else { "delete" };
             format!("  refused: the agent tried to {tried} {}", moved.name)
         }
-        What::Told { text, during } => told(text.lines().next()?, during.as_deref()),
+        What::Message { text, during } => said(text.lines().next()?, during.as_deref()),
         What::Notice { message } => message.clone(),
         What::Finished {
             how,

@@ -121,8 +121,8 @@ fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
     if let Some(stopped) = &status.stopped {
         let _ = writeln!(text, "  {}", red(&format!("last run: {stopped}")));
     }
-    if status.told > 0 && status.phase != Phase::Finished {
-        let words = counted(status.told, "message", "messages");
+    if status.messages > 0 && status.phase != Phase::Finished {
+        let words = counted(status.messages, "message", "messages");
         let _ = writeln!(text, "  {words} of yours for the next attempt (git ralph tell)");
     }
     if let Some(session) = status.session.as_ref().and_then(of_session) {

@@ -29,5 +29,5 @@ pub(crate) mod unpromised;
 pub(crate) mod verdict;
 
 pub use agent_choice::{agent_of, missing_agents, usual_agent};
-pub(crate) use prompting::with_told;
+pub(crate) use prompting::with_messages;
 pub use prompting::{first_prompt, prompt_text};

@@ -10,7 +10,7 @@ use crate::names::{Change, short_branch};
 use crate::prompt::{self, Template, from_user};
 use crate::settings::{BoxMode, Choice, TestChanges};
 use crate::settings::{Settings, Strategy};
-use crate::state::{Phase, Store, Told, Verdict};
+use crate::state::{Message, Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
 
 /// Renders the prompt of the next attempt at `story` of this listing.
@@ -56,14 +56,17 @@ pub fn prompt_text(
         last_log: last_log.as_deref(),
         ..texts.inputs(work, settings)
     };
-    Ok(with_told(render(top, &inputs, settings)?, &open.state.here.told))
+    Ok(with_messages(
+        render(top, &inputs, settings)?,
+        &open.state.here.messages,
+    ))
 }
 
 /// Adds messages of the user to a prompt.
-pub(crate) fn with_told<'t>(prompt: String, told: impl IntoIterator<Item = &'t Told>) -> String {
-    let words = told
+pub(crate) fn with_messages<'t>(prompt: String, messages: impl IntoIterator<Item = &'t Message>) -> String {
+    let words = messages
         .into_iter()
-        .map(|told| (told.text.as_str(), told.during.as_deref()));
+        .map(|messages| (messages.text.as_str(), messages.during.as_deref()));
     from_user(prompt, words)
 }
 

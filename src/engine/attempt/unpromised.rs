@@ -52,7 +52,7 @@ pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
     Ok(())
 }
 
-/// Tells the user, once in a command, which line an agent that ended by itself never printed, and how its message ended.
+/// Tells the user, once in a command, which line an agent that has ended never printed, and how its message ended.
 pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
     if outcome.is_unsaid()
         && let Some(report) = &outcome.report

@@ -83,7 +83,7 @@ pub async fn adopt<'o>(
             state.here = Here {
                 linked: ours.here.linked,
                 commands: ours.here.commands,
-                told: ours.here.told,
+                messages: ours.here.messages,
                 ..Here::new(ours.here.worktree, ours.here.before)
             };
         }

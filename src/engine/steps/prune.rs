@@ -13,10 +13,10 @@ use crate::names::Change;
 use crate::refs::Update;
 use crate::settings::to_std;
 use crate::slot::SLOTS;
-use crate::state::{StateError, Store, TOLD, changes};
+use crate::state::{MESSAGES, StateError, Store, changes};
 
 /// Directories below a loop's own whose entries expire.
-const AGING: [&str; 4] = ["attempts", "trash", SLOTS, TOLD];
+const AGING: [&str; 4] = ["attempts", "trash", SLOTS, MESSAGES];
 /// The date of every anchor.
 const ANCHORED: u64 = 0;
 

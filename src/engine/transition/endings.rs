@@ -6,7 +6,7 @@ use super::phases::Transition;
 use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::engine::work_tree_removal::{TRASH, emptied_into};
-use crate::engine::{stash, told};
+use crate::engine::{messages, stash};
 use crate::error::Error;
 use crate::events::What;
 use crate::git::Head;
@@ -122,7 +122,7 @@ pub(super) async fn close(
         linked.leaving = true;
         linked.emptied_before = emptied_into(&trash)?.len();
     }
-    told::take_last(open)?;
+    messages::take_last(open)?;
     open.state.here.closed = Some(how);
     open.advance(Progress::close)?;
     Ok(What::Finished {

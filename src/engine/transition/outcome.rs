@@ -74,7 +74,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     }
     open.state.intent = None;
     if let Some(story) = &plan.story {
-        open.state.settle_told(story);
+        open.state.settle_messages(story);
         // A backup left behind would overwrite the list of this checkpoint.
         open.site().forget_attempt()?;
         judged::forget(open).await?;

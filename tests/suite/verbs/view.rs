@@ -487,7 +487,7 @@ fn words_for_the_agent_are_typed_in_the_view() {
     fs::write(&go, "").unwrap();
     tmux.sees("finished: on ralph/add-login");
     let log = sandbox.ralph(&["log", CHANGE, "--json"]).exits(0).json();
-    let told = log["told"].as_array().unwrap();
+    let told = log["messages"].as_array().unwrap();
     assert_eq!(told.len(), 1, "{log}");
     assert_eq!(
         (&told[0]["text"], &told[0]["story"]),

@@ -100,7 +100,7 @@ pub(crate) fn begin_at(
     let run = run_name(Timestamp::now());
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
     if step != Step::Manual {
-        open.state.show_told(&story.id);
+        open.state.show_messages(&story.id);
     }
     open.state.end_wait();
     open.state.here.stopped = None;

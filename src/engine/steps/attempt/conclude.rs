@@ -13,7 +13,7 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
-use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, numbers, told, unmarked_stories};
+use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, messages, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
@@ -82,7 +82,7 @@ pub(crate) async fn conclude(
     }
     let rests_on = ended.rests_on.clone();
     if outcome.is_of_agent() {
-        told::take(open, Some((&begun.story.id, begun.number)))?;
+        messages::take(open, Some((&begun.story.id, begun.number)))?;
     }
     open.emit(What::AttemptEnded(Box::new(ended)));
     unpromised::tell_missing_line(open, &outcome);

@@ -33,7 +33,7 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{gates, held, prompt_text, review, unpromised};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::story_source::boxing;
-use crate::engine::{Loop, Step, lifecycle_hooks, refuse_inside_attempt, stories, told};
+use crate::engine::{Loop, Step, lifecycle_hooks, messages, refuse_inside_attempt, stories};
 use crate::error::Error;
 use crate::events::{News, Watching};
 use crate::paths::first_few;
@@ -182,7 +182,7 @@ async fn attempt_once(
     // A user who has just typed the command stands for what the work tree holds.
     let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
     // No command of the list has run yet that could write for the user.
-    told::take(open, None)?;
+    messages::take(open, None)?;
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));
@@ -213,7 +213,7 @@ async fn attempt_once(
     let settings = &settings;
     // All that can fail comes before the attempt is recorded as running.
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
-    told::take(open, None)?;
+    messages::take(open, None)?;
     let text = prompt_text(open, &listing, &story, settings)?;
     review::require_usable(open, &story, settings)?;
     let facts = take_record(open, &story.id, settings).await?;

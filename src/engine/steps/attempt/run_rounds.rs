@@ -18,9 +18,9 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, Uncounted, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
-use crate::engine::attempt::with_told;
+use crate::engine::attempt::with_messages;
 use crate::engine::boxed::{self, Confinement, Inside};
-use crate::engine::{Loop, Step, told};
+use crate::engine::{Loop, Step, messages};
 use crate::error::Error;
 use crate::events::{Further, What, seconds_between};
 use crate::git::FileStat;
@@ -47,7 +47,7 @@ pub(super) async fn run(
     options: &AttemptOptions,
 ) -> Result<Outcome, Error> {
     let mut rounds = Rounds::of(&begun.settings);
-    let shown = open.state.here.told.len();
+    let shown = open.state.here.messages.len();
     let (prompt, checkpoint) = (round.text.clone(), open.state.checkpoint_tree().clone());
     let mut work = Work {
         tree: checkpoint,
@@ -109,17 +109,17 @@ pub(super) async fn run(
             number += 1;
             all_left.extend(outcome.judgement.left.clone());
             prepare(open, begun).await?;
-            told::take(open, Some((&begun.story.id, begun.number)))?;
-            open.state.show_told(&begun.story.id);
+            messages::take(open, Some((&begun.story.id, begun.number)))?;
+            open.state.show_messages(&begun.story.id);
             open.state.note_running(|running| {
                 running.rounds = Some(number);
                 running.cost_usd = earlier.cost_usd;
             });
             open.save()?;
             let left = outcome.judgement.left.take();
-            let words = open.state.here.told.iter().skip(shown);
+            let words = open.state.here.messages.iter().skip(shown);
             let text = next_prompt(open, &prompt, why, left.as_deref(), &work.files);
-            round.text = with_told(text, words);
+            round.text = with_messages(text, words);
             open.emit(What::RoundStarted {
                 story: begun.story.id.clone(),
                 attempt: begun.number,

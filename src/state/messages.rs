@@ -13,7 +13,7 @@ use crate::fs::{
 };
 
 /// Directory of the messages, below the loop's own.
-pub const TOLD: &str = "told";
+pub const MESSAGES: &str = "messages";
 
 /// Maximum length of a message, in bytes.
 pub const LONGEST: usize = 16 * 1024;
@@ -23,7 +23,7 @@ const MOST: usize = 100;
 
 /// A message that has been read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Message {
     /// The name of the file that it came in: names are in the order of time.
     pub file: String,
     /// The words.
@@ -47,7 +47,7 @@ impl Store {
         if text.len() > LONGEST {
             return Err(StateError::TooManyWords);
         }
-        let (dir, door) = (self.file(TOLD), self.door());
+        let (dir, door) = (self.file(MESSAGES), self.door());
         if !is_directory(&dir)? {
             door.remove_file(&dir)?;
             door.make_dir(&dir, 0o700)?;
@@ -76,15 +76,15 @@ impl Store {
     /// Removes the files of messages.
     pub fn forget_messages<'n>(&self, mut names: impl Iterator<Item = &'n String>) -> Result<(), FileError> {
         let door = self.door();
-        names.try_for_each(|name| door.remove_file(&self.file(TOLD).join(name)))
+        names.try_for_each(|name| door.remove_file(&self.file(MESSAGES).join(name)))
     }
 
     /// Moves the files of messages to the trash; returns the directory.
     pub fn put_messages_away(&self, names: &[&String]) -> Result<PathBuf, FileError> {
-        let (door, place) = (self.door(), self.file("trash").join(TOLD));
+        let (door, place) = (self.door(), self.file("trash").join(MESSAGES));
         door.make_dir(&place, 0o700)?;
         for name in names {
-            let (from, to) = (self.file(TOLD).join(name), place.join(name));
+            let (from, to) = (self.file(MESSAGES).join(name), place.join(name));
             let moved = door.rename(&from, &door, &to);
             moved.map_err(|source| file_error("move", &from, source))?;
         }
@@ -99,7 +99,7 @@ impl Store {
     /// Reads the messages, oldest first, with the names of their files.
     pub fn messages(&self) -> Result<Vec<(String, String)>, FileError> {
         // An attempt can write here: what is no message is passed over.
-        self.door().give(&self.file(TOLD), 0o700);
+        self.door().give(&self.file(MESSAGES), 0o700);
         let mut files = self.message_files()?;
         files.sort();
         let read = |file: PathBuf| {
@@ -114,7 +114,7 @@ impl Store {
     }
 
     fn message_files(&self) -> Result<Vec<PathBuf>, FileError> {
-        let dir = self.file(TOLD);
+        let dir = self.file(MESSAGES);
         if !is_directory(&dir)? {
             return Ok(Vec::new());
         }
@@ -131,12 +131,12 @@ impl Store {
 
 impl State {
     /// Takes messages that it does not have yet; returns those. `during` is the attempt that ran when they were written.
-    pub fn take_told(&mut self, messages: Vec<(String, String)>, during: Option<&str>) -> &[Told] {
-        let known = self.here.told.len();
+    pub fn take_messages(&mut self, messages: Vec<(String, String)>, during: Option<&str>) -> &[Message] {
+        let known = self.here.messages.len();
         for (file, text) in messages {
-            let is_known = self.here.told.iter().any(|told| told.file == file);
-            if !is_known && self.here.told.len() < MOST {
-                self.here.told.push(Told {
+            let is_known = self.here.messages.iter().any(|message| message.file == file);
+            if !is_known && self.here.messages.len() < MOST {
+                self.here.messages.push(Message {
                     file,
                     text,
                     during: during.map(str::to_owned),
@@ -144,18 +144,18 @@ impl State {
                 });
             }
         }
-        self.here.told.get(known..).unwrap_or_default()
+        self.here.messages.get(known..).unwrap_or_default()
     }
 
     /// Notes that an attempt at a story is shown all messages.
-    pub fn show_told(&mut self, story: &str) {
-        for told in &mut self.here.told {
-            told.story.get_or_insert_with(|| story.to_owned());
+    pub fn show_messages(&mut self, story: &str) {
+        for message in &mut self.here.messages {
+            message.story.get_or_insert_with(|| story.to_owned());
         }
     }
 
     /// Leaves out the messages that are over with a story which is complete. Those of a story that was put off wait for it.
-    pub fn settle_told(&mut self, story: &str) {
+    pub fn settle_messages(&mut self, story: &str) {
         let put_off = &self.common.progress.put_off;
         let waits = |of: &String| {
             of != story
@@ -164,12 +164,16 @@ impl State {
                     .any(|other| other.story.id == *of && !other.is_over)
         };
         self.here
-            .told
-            .retain(|told| told.story.as_ref().is_none_or(waits));
+            .messages
+            .retain(|message| message.story.as_ref().is_none_or(waits));
     }
 
     /// Returns the number of messages that no attempt has been shown, of those that have been read.
     pub fn unshown(&self) -> usize {
-        self.here.told.iter().filter(|told| told.story.is_none()).count()
+        self.here
+            .messages
+            .iter()
+            .filter(|message| message.story.is_none())
+            .count()
     }
 }

@@ -15,17 +15,17 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
     }
     let files: Vec<String> = messages.iter().map(|(file, _)| file.clone()).collect();
     let during = during.map(|(story, number)| format!("{story}@{number}"));
-    let taken = open.state.take_told(messages, during.as_deref()).to_vec();
+    let taken = open.state.take_messages(messages, during.as_deref()).to_vec();
     // After a crash a message is read again rather than lost.
-    for told in taken {
-        open.emit(What::Told {
-            text: told.text,
-            during: told.during,
+    for message in taken {
+        open.emit(What::Message {
+            text: message.text,
+            during: message.during,
         });
     }
     open.save()?;
-    let told = &open.state.here.told;
-    let is_kept = |file: &&String| told.iter().any(|told| told.file == **file);
+    let known = &open.state.here.messages;
+    let is_kept = |file: &&String| known.iter().any(|message| message.file == **file);
     let (kept, left): (Vec<_>, Vec<_>) = files.iter().partition(is_kept);
     open.store.forget_messages(kept.into_iter())?;
     if during.is_some() && !left.is_empty() {
@@ -41,7 +41,7 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
     Ok(())
 }
 
-/// Takes the messages while no process of git-ralph runs an attempt; a session may be at work on one.
+/// Takes the messages while no process of git-ralph runs an attempt; a session may work on one.
 pub fn take_between(open: &mut Loop<'_>) -> Result<(), Error> {
     let session = open
         .state
@@ -60,7 +60,7 @@ pub(crate) fn take_last(open: &mut Loop<'_>) -> Result<(), Error> {
     let unshown = open.state.unshown();
     if unshown > 0 {
         open.tell(format!(
-            "no attempt was shown what you told it ({unshown}); to read it again: git ralph log"
+            "no attempt was shown what you said ({unshown}); to read it again: git ralph log"
         ));
     }
     Ok(())
