@@ -23,7 +23,7 @@ pub enum StateError {
         /// The holder's description of itself.
         holder: Option<String>,
     }
-        => Busy, "wait until it is done, then run the same command again";
+        => Busy, "watch it: git ralph watch {change}; end it: git ralph stop {change}", change;
     /// The process that held the loop was killed, and one of its children is still running.
     #[error("{holder} is gone, but a git process that it started for '{change}' is still running")]
     Outlived {
