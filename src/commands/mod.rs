@@ -249,6 +249,7 @@ pub async fn run(cli: Cli) -> Exit {
         colour: cli.colour,
     };
     screen.settle_colours(None);
+    let is_run = matches!(cli.command, Command::Run(_));
     let result = match cli.command {
         Command::Start(Verb(args)) => Box::pin(start::run(with_json(&mut screen, args.json), args)).await,
         Command::Next(Verb(args)) => attempt(with_json(&mut screen, args.json), Step::Next, args).await,
@@ -290,7 +291,10 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Version(Verb(args)) => version::run(screen, args).await,
         Command::DemoAgent => demo::agent(),
     };
-    let exit = result.unwrap_or_else(|error| {
+    let exit = result.unwrap_or_else(|mut error| {
+        if is_run {
+            error.begin_by("run");
+        }
         let about = match &error {
             Error::Open(OpenRefusal::UnknownLoop { name, .. }) => Some(name.clone()),
             _ => ui::subject(),

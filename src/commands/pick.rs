@@ -3,12 +3,13 @@
 use crate::engine::Context;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::{Upcoming, upcoming};
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::names::{Change, named_after};
 use crate::settings::Settings;
 use crate::state::{State, Store};
-use crate::stories::{self, SourceError};
+use crate::stories::{self, Adapter};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
@@ -30,20 +31,27 @@ pub(super) async fn change_to_run(
     }
     let (open, failed) = with_open_stories(context, settings).await;
     match open.as_slice() {
-        [] => match (active, failed, &settings.stories) {
-            (Err(Error::Open(OpenRefusal::NoLoop { .. })), Some(error), _) => Err(error.into()),
-            (Err(Error::Open(OpenRefusal::NoLoop { .. })), None, Some(list)) => {
-                let change = Change::new(&named_after(list))?;
-                screen.say(&format!("change: {change}\n"));
-                Ok(change)
+        [] => {
+            let Err(Error::Open(OpenRefusal::NoLoop { changes, .. })) = &active else {
+                return active;
+            };
+            if let Some(error) = failed {
+                return Err(error);
             }
-            (Err(Error::Open(OpenRefusal::NoLoop { changes, .. })), None, None)
-                if changes.is_empty() && settings.adapter.is_none() =>
-            {
-                Err(stories::none_found(&context.repo.top).into())
-            }
-            (active, _, _) => active,
-        },
+            let adapter = settings.adapter.as_deref().map(Adapter::named).transpose()?;
+            let name = match (&settings.stories, changes.as_slice()) {
+                (Some(list), _) => named_after(list),
+                // The step that reads its list says what is wrong with it.
+                (None, [only]) => only.clone(),
+                // Commands list the stories of any name.
+                (None, []) if adapter == Some(Adapter::Command) => return active,
+                (None, []) => return Err(stories::none_found(&context.repo.top).into()),
+                (None, several) => return Err(OpenRefusal::NoOpenStories(several.to_vec()).into()),
+            };
+            let change = Change::new(&name)?;
+            screen.say(&format!("change: {change}\n"));
+            Ok(change)
+        }
         [only] => {
             screen.say(&format!("change: {only}\n"));
             Ok(only.clone())
@@ -61,8 +69,8 @@ pub(super) async fn change_to_run(
 }
 
 /// Lists the changes in known places that have a story to work on; returns also the error of the first list that cannot be
-/// read.
-async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<Change>, Option<SourceError>) {
+/// read, or has no story.
+async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<Change>, Option<Error>) {
     let top = &context.repo.top;
     let (mut open, mut failed) = (Vec::new(), None);
     for name in stories::changes(top) {
@@ -72,8 +80,11 @@ async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<C
         };
         match source.list(top).await {
             Ok(listing) if matches!(upcoming(&listing, &[]), Upcoming::Story(_)) => open.push(change),
+            Ok(listing) if listing.stories.is_empty() => {
+                failed = failed.or_else(|| Some(StoryRefusal::of_none(source).into()));
+            }
             Ok(_) => {}
-            Err(error) => failed = failed.or(Some(error)),
+            Err(error) => failed = failed.or(Some(error.into())),
         }
     }
     (open, failed)

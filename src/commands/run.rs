@@ -15,7 +15,7 @@ use crate::engine::story_source::wanted;
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::names::Change;
+use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
@@ -157,7 +157,7 @@ impl Command for Typed<'_> {
                 change.as_str(),
                 &wanted(&settings, &change, &context.below_top),
             )?;
-            return Err(AttemptRefusal::NoAgent(format!("run {change}")).into());
+            return Err(AttemptRefusal::NoAgent(format!("run {}", names::typed(&change))).into());
         }
         let options = StartOptions {
             settings,

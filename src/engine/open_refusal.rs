@@ -56,6 +56,10 @@ pub enum OpenRefusal {
         changes: Vec<String>,
     }
         => |changes| hint(start_one_of(changes));
+    /// Several changes have lists, and none has an open story.
+    #[error("no change has an open story{}", list(": ", .0, ""))]
+    NoOpenStories(Vec<String>)
+        => NoStory, "git ralph stories <change>";
     /// Several changes have open stories, and none is named.
     #[error("there are several changes with open stories{}", list(": ", .0, ""))]
     SeveralChanges(Vec<String>)

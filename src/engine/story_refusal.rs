@@ -4,13 +4,13 @@ use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::names::{closest, counted, typed};
-use crate::stories::Adapter;
+use crate::stories::{Adapter, Source};
 
 refusals! {
 /// The reason why no story of the list can be worked on.
 #[derive(Debug, thiserror::Error)]
 pub enum StoryRefusal {
-    #[error("{}", no_stories(source_file, *adapter))]
+    #[error("{}", no_stories_in(source_file, *adapter))]
     NoStories {
         /// The story list, or the command that prints it.
         source_file: String,
@@ -134,6 +134,16 @@ pub enum StoryRefusal {
 }
 }
 
+impl StoryRefusal {
+    /// Refuses a list without a story.
+    pub fn of_none(source: Source) -> Self {
+        Self::NoStories {
+            source_file: source.path,
+            adapter: source.adapter,
+        }
+    }
+}
+
 /// Returns the name of a story list for messages.
 fn source_name(source_file: &str, by_command: bool) -> String {
     if by_command {
@@ -143,7 +153,7 @@ fn source_name(source_file: &str, by_command: bool) -> String {
     }
 }
 
-fn no_stories(source_file: &str, adapter: Adapter) -> String {
+fn no_stories_in(source_file: &str, adapter: Adapter) -> String {
     match adapter {
         Adapter::Command => format!("{} printed no stories", source_name(source_file, true)),
         _ => format!("{source_file} has no stories"),

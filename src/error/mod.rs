@@ -114,6 +114,13 @@ impl Error {
         }
     }
 
+    /// Names in the hint the verb that was typed, if it begins a loop as well as `start`.
+    pub(crate) fn begin_by(&mut self, typed: &'static str) {
+        if let Self::Source(SourceError::NoStories { verb, .. } | SourceError::NoLists { verb, .. }) = self {
+            *verb = typed;
+        }
+    }
+
     /// Returns what to type next.
     pub fn hint(&self) -> Option<String> {
         self.advice().hint

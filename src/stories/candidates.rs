@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::markdown::Plan;
-use super::{Grouping, file};
+use super::{Grouping, file, prd};
 
 use crate::fs::seen_in;
 
@@ -15,26 +15,27 @@ const NAMES: &[&str] = &[
     ".ralph/fix_plan.md",
     "@fix_plan.md",
     "fix_plan.md",
+    "docs/TODO.md",
+    "docs/todo.md",
 ];
 
-/// Returns the checklist that is probably meant: `TODO.md` or `fix_plan.md`, else the only Markdown file with an open box
-/// at the top of the repository.
+/// Returns the list that is probably meant: `TODO.md` or `fix_plan.md`, else a `prd.json` that names no change, else the only
+/// Markdown file with an open box at the top of the repository.
 pub(super) fn checklist(top: &Path) -> Option<String> {
-    let has_open_box = |name: &&str| {
+    let has_open_box = |name: &str| {
         let bytes = file::read(&top.join(name), name);
         bytes.is_ok_and(|bytes| {
             let plan = Plan::parse(&bytes, Grouping::Auto);
             plan.stories.iter().any(|story| !story.done)
         })
     };
-    if let Some(name) = NAMES.iter().find(|name| has_open_box(name)) {
-        return Some((*name).to_owned());
+    let named = NAMES.iter().copied().find(|name| has_open_box(name));
+    if let Some(name) = named.or_else(|| prd::nameless(top)) {
+        return Some(name.to_owned());
     }
     let names = seen_in(top).filter_map(|entry| entry.file_name().into_string().ok());
     let is_markdown = |name: &String| Path::new(name).extension().is_some_and(|end| end == "md");
-    let mut found = names
-        .filter(is_markdown)
-        .filter(|name| has_open_box(&name.as_str()));
+    let mut found = names.filter(is_markdown).filter(|name| has_open_box(name));
     let only = found.next()?;
     found.next().is_none().then_some(only)
 }

@@ -64,8 +64,10 @@ pub enum SourceError {
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
         checklist: Option<String>,
+        /// The verb that begins a loop with it.
+        verb: &'static str,
     }
-        => |change, changes, checklist| {
+        => |change, changes, checklist, verb| {
             let known = if changes.is_empty() {
                 String::new()
             } else {
@@ -73,7 +75,7 @@ pub enum SourceError {
                 format!("; changes found: {found}")
             };
             let otherwise = match checklist {
-                Some(list) => start_with(change, list),
+                Some(list) => start_with(verb, change, list),
                 None => "name a list: --stories <path>".to_owned(),
             };
             hint(match (closest(change, changes), checklist) {
@@ -94,10 +96,12 @@ pub enum SourceError {
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
         checklist: Option<String>,
+        /// The verb that begins a loop with it.
+        verb: &'static str,
     }
-        => |checklist| hint(match checklist {
-            Some(list) => start_with(&named_after(list), list),
-            None => "write one, or name one: git ralph start <change> --stories <path>".to_owned(),
+        => |checklist, verb| hint(match checklist {
+            Some(list) => start_with(verb, &named_after(list), list),
+            None => format!("write one, or name one: git ralph {verb} <change> --stories <path>"),
         });
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]
@@ -183,8 +187,8 @@ fn searched(places: &[String], passed_over: &[String]) -> String {
 }
 
 /// Returns the command that begins a loop with this list.
-fn start_with(change: &str, list: &str) -> String {
-    format!("git ralph start {} --stories {}", typed(change), typed(list))
+fn start_with(verb: &str, change: &str, list: &str) -> String {
+    format!("git ralph {verb} {} --stories {}", typed(change), typed(list))
 }
 
 fn known_adapters() -> String {

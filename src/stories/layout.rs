@@ -92,6 +92,7 @@ pub fn none_found(top: &Path) -> SourceError {
         looked_for: looked_for.chain(others).collect(),
         passed_over: passed_over(top),
         checklist: candidates::checklist(top),
+        verb: "start",
     }
 }
 
@@ -264,6 +265,7 @@ fn detect(
                     .chain(markdown.then(|| dated::place_of_plan(change)))
                     .collect(),
                 checklist: candidates::checklist(top),
+                verb: "start",
                 changes: known_changes(top, &layouts, &files),
                 passed_over: files
                     .iter()

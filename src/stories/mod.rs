@@ -137,7 +137,8 @@ impl Adapter {
         }
     }
 
-    fn named(name: &str) -> Result<Self, SourceError> {
+    /// Returns the adapter that a setting names.
+    pub fn named(name: &str) -> Result<Self, SourceError> {
         name.parse().map_err(|_| SourceError::UnknownAdapter {
             name: name.to_owned(),
         })

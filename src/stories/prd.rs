@@ -46,13 +46,25 @@ impl Found {
         let path = self.path;
         match &self.branch {
             Err(cause) => Some(format!("{path} cannot be read ({cause})")),
-            Ok(None) => Some(format!("{path} names no branch: --stories {path}")),
+            Ok(None) => Some(format!("{path} has no branchName ralph/<change>")),
             Ok(Some(branch)) if self.change().is_none() => {
-                Some(format!("{path} is for the branch {branch}: --stories {path}"))
+                Some(format!("{path} has the branchName {branch}, not ralph/<change>"))
             }
             Ok(Some(_)) => None,
         }
     }
+}
+
+/// Returns the first of these files that has stories to do but belongs to no change.
+pub(super) fn nameless(top: &Path) -> Option<&'static str> {
+    let has_open_story = |found: &&Found| {
+        let bytes = file::read(&top.join(found.path), found.path);
+        let records = bytes.and_then(|bytes| parse(&bytes, found.path));
+        records.is_ok_and(|records| records.stories().iter().any(|story| !story.done))
+    };
+    let found = found(top);
+    let mut nameless = found.iter().filter(|found| found.change().is_none());
+    nameless.find(has_open_story).map(|found| found.path)
 }
 
 /// Returns the places of the file of a change, in words.

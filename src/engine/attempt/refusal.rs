@@ -20,7 +20,9 @@ refusals! {
 pub enum AttemptRefusal {
     #[error("no agent is configured")]
     NoAgent(String)
-        => "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor", (command);
+        => |(command)| hint(format!(
+            "git ralph {command} -- <agent command>, or: git config ralph.agent <name>; known agents: git ralph doctor"
+        ));
     #[error("cannot find the agent '{name}'")]
     AgentMissing {
         name: String,

@@ -189,11 +189,7 @@ async fn stories_to_do(
     let settings = &options.settings;
     let (source, listing) = list_of_new_loop(context, change, settings, options.restart).await?;
     if listing.stories.is_empty() {
-        return Err(StoryRefusal::NoStories {
-            source_file: source.path,
-            adapter: source.adapter,
-        }
-        .into());
+        return Err(StoryRefusal::of_none(source).into());
     }
     if settings.mark == Mark::Auto && !source.is_by_command() {
         source.target(&context.repo.top)?;

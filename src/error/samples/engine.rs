@@ -53,6 +53,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             finished: words(&["add-login"]),
             changes: words(&["add-login", "tidy-up"]),
         },
+        OpenRefusal::NoOpenStories(words(&["add-login", "tidy-up"])),
         OpenRefusal::SeveralChanges(words(&["add-login", "tidy-up"])),
         OpenRefusal::SeveralLoops(words(&["add-login", "tidy-up"])),
         OpenRefusal::OtherWorkTree {

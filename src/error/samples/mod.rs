@@ -246,6 +246,7 @@ fn source() -> Vec<SourceError> {
             changes: words(&["add-login"]),
             passed_over: Vec::new(),
             checklist: None,
+            verb: "start",
         },
         SourceError::NoStories {
             change: "todo".to_owned(),
@@ -253,11 +254,13 @@ fn source() -> Vec<SourceError> {
             changes: Vec::new(),
             passed_over: words(&["prd.json cannot be read (expected value at line 3 column 1)"]),
             checklist: Some("to do.md".to_owned()),
+            verb: "start",
         },
         SourceError::NoLists {
             looked_for: words(&["openspec/changes/<change>/tasks.md"]),
             passed_over: Vec::new(),
             checklist: Some("TODO.md".to_owned()),
+            verb: "run",
         },
         SourceError::Ambiguous {
             change: change(),

@@ -456,3 +456,12 @@ fn a_log_in_the_work_tree_is_left_alone() {
         "{said}"
     );
 }
+
+#[test]
+fn run_without_an_agent_names_itself_as_the_command_to_type() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .ralph(&["run"])
+        .exits(1)
+        .says("hint: git ralph run add-login -- <agent command>, or: ");
+}

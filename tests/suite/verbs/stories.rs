@@ -1,5 +1,7 @@
 //! `git ralph stories`: the list as git-ralph sees it.
 
+use std::fs;
+
 use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
@@ -214,9 +216,13 @@ fn error_without_a_list_names_every_place_and_a_command() {
     sandbox
         .ralph(&["run", "x"])
         .exits(1)
-        .says("hint: git ralph start x --stories TODO.md\n");
+        .says("hint: git ralph run x --stories TODO.md\n");
     sandbox
         .ralph(&["run"])
+        .exits(1)
+        .says("hint: git ralph run todo --stories TODO.md\n");
+    sandbox
+        .ralph(&["start"])
         .exits(1)
         .says("hint: git ralph start todo --stories TODO.md\n");
     sandbox
@@ -229,6 +235,69 @@ fn error_without_a_list_names_every_place_and_a_command() {
     sandbox.configure("ralph.stories", "TODO.md");
     sandbox.ralph(&["run", "--", "false"]).says("change: todo\n");
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/todo");
+}
+
+#[test]
+fn error_without_a_list_names_a_list_that_belongs_to_no_change() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-rq", "openspec"]);
+    sandbox.write("docs/TODO.md", "- [ ] one\n");
+    sandbox
+        .ralph(&["run"])
+        .exits(1)
+        .says("hint: git ralph run todo --stories docs/TODO.md\n");
+    fs::remove_file(sandbox.top.join("docs/TODO.md")).unwrap();
+    let stories = "\"userStories\":[{\"id\":\"1\",\"title\":\"a\",\"passes\":false}]";
+    sandbox.write("prd.json", &format!("{{\"branchName\":\"feature/x\",{stories}}}"));
+    sandbox
+        .ralph(&["run"])
+        .exits(1)
+        .says("\n  prd.json has the branchName feature/x, not ralph/<change>\n")
+        .says("hint: git ralph run prd --stories prd.json\n");
+    sandbox
+        .ralph(&["stories", "prd", "--stories", "prd.json"])
+        .exits(0);
+    sandbox.write("prd.json", &format!("{{{stories}}}"));
+    sandbox
+        .ralph(&["start", "x"])
+        .exits(1)
+        .says("\n  prd.json has no branchName ralph/<change>\n")
+        .says("hint: git ralph start x --stories prd.json\n");
+}
+
+#[test]
+fn error_without_a_name_is_that_of_the_only_list() {
+    let sandbox = Sandbox::new();
+    let verbs = ["run", "start", "stories", "prompt"];
+    let refuses = |code: i32, says: &str| {
+        for verb in verbs
+            .iter()
+            .filter(|verb| code == 1 || !["stories", "prompt"].contains(*verb))
+        {
+            let agent: &[&str] = if *verb == "run" { &["--", "true"] } else { &[] };
+            let output = sandbox.ralph(&[&[*verb], agent].concat()).exits(code).says(says);
+            assert!(!output.stderr.contains("no loop"), "{verb}: {}", output.stderr);
+        }
+    };
+    sandbox.write(TASKS, "- [x] one\n");
+    refuses(5, "nothing left to do: 1 of 1 story is complete");
+    sandbox.write(TASKS, "# A heading\n");
+    let refused = sandbox.ralph(&["start", CHANGE]).exits(1).stderr;
+    sandbox.ralph(&["start"]).exits(1).says(&refused);
+    sandbox.configure("ralph.adapter", "foo");
+    refuses(1, "unknown adapter 'foo'");
+    fs::remove_file(sandbox.top.join(TASKS)).unwrap();
+    refuses(1, "unknown adapter 'foo'");
+    sandbox.configure("ralph.adapter", "prd");
+    refuses(1, "no story list found");
+    sandbox.git(&["config", "--unset", "ralph.adapter"]);
+    for change in ["a", "b"] {
+        sandbox.write(&format!("openspec/changes/{change}/tasks.md"), "- [x] one\n");
+    }
+    refuses(
+        5,
+        "no change has an open story: a, b\nhint: git ralph stories <change>\n",
+    );
 }
 
 #[test]
