@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from trials import faults, sandbox, scene, tools  # noqa: E402
 from trials.judge import INVALID, Ended, Expected, judge  # noqa: E402
+from trials.turn import ticked  # noqa: E402
 
 # Seconds for everything that a tool does in one cell.
 LIMIT = 25.0
@@ -52,6 +53,7 @@ class Cell:
 
     def build(self) -> None:
         """Makes the repository, the user's work, and the agent."""
+        self.fits()
         for directory in (self.place.repository, self.place.home, self.place.root / "bin", self.place.root / "tmp",
                           self.witnesses):
             directory.mkdir(parents=True)
@@ -62,12 +64,22 @@ class Cell:
         for path, text in scene.files().items():
             self.place.write(path, text)
         (self.place.repository / "check").chmod(0o755)
+        if self.fault.name in ("verification", "deploys"):
+            self.place.write(scene.path("alpha"), scene.text("alpha"))
         self.tool.prepare(self.place)
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "Begin")
         self.user_work()
         self.tool.configure(self.place)
         self.agent()
+
+    def fits(self) -> None:
+        """Raises if the fault means nothing in the protocol of the tool."""
+        dialect = self.tool.dialect
+        if self.fault.name in ("continue-forever", "continue-lie") and not (dialect["signal"] or dialect.get("status")):
+            raise Invalid("it waits for no words, and has none for a story that needs another turn")
+        if self.fault.name == "outside-ticks" and dialect["tick"] == "notes":
+            raise Invalid("no list of it says what is done")
 
     def user_work(self) -> None:
         """Gives the user a branch, an untracked file and an ignored one, and what the fault asks for."""
@@ -141,10 +153,15 @@ class Cell:
             code = self.start(again=True)
         elif self.fault.name == "user-edits":
             code = self.start(again=False, meanwhile=self.edit)
+        elif self.fault.name == "outside-ticks":
+            code = self.start(again=False, meanwhile=self.server)
         else:
             code = self.start(again=False)
         self.left = self.remaining()
         sandbox.end_all()
+        times = len(list(self.witnesses.glob("fault-*")))
+        if self.fault.name == "deploys" and times > 1:
+            self.earlier.append("what a story did outside of the repository was done %d times" % times)
         return Ended(code, self.printed(self.offset), self.left, self.earlier)
 
     def start(self, again: bool, meanwhile=None) -> Optional[int]:
@@ -159,8 +176,7 @@ class Cell:
                 process.wait()
                 return None
             if meanwhile and (self.witnesses / "middle").exists():
-                meanwhile()
-                meanwhile = None
+                meanwhile = meanwhile()
             self.look()
             time.sleep(0.03)
 
@@ -207,6 +223,18 @@ class Cell:
         """Saves a file beside the agent, as the user."""
         self.have("notes.txt", scene.NOTES_EDITED)
         (self.witnesses / "edited").write_text("")
+
+    def server(self):
+        """Ticks the second story whenever it is open, as a server outside of the tool; returns what goes on with that."""
+        path = self.place.repository / self.tool.dialect["list"]
+        text = path.read_text() if path.exists() else ""
+        done = text and ticked(text, self.tool.dialect["tick"], scene.STORIES[1])
+        if done and done != text:
+            new = self.place.root / "tmp" / "list"
+            new.write_text(done)
+            new.replace(path)
+            (self.witnesses / "fault-1").write_text("ticked from outside\n")
+        return self.server
 
     def look(self) -> None:
         """Notes how much memory the tool has now, without the agent and git."""

@@ -13,7 +13,7 @@ class Fault:
 
     ``completable``: whether a loop can still end with both stories done. Where it cannot, an honest
     end is the good one. ``lead``: whether we expected git-ralph to be among the best, written down
-    before the first run.
+    before the first run. ``since``: whether it was added after that, for what git-ralph had learned meanwhile.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Fault:
     source: str
     completable: bool = True
     lead: bool = True
+    since: bool = False
 
 
 CONTROL = Fault("control", "nothing goes wrong", "without it, no other cell says anything")
@@ -93,6 +94,33 @@ FAULTS: Tuple[Fault, ...] = (
           "people go on working beside the loop", lead=False),
     Fault("two-in-one", "does both stories in the first attempt",
           "models do more than they were asked", lead=False),
+    # Added when git-ralph got rounds, and a list that is held.
+    Fault("half-silent", "leaves half of the first story each time, and does not say whether it is done",
+          "a model that stops at the same place each time", completable=False, since=True),
+    Fault("continue-forever", "does a little of the first story each time, and says that it needs another turn",
+          "a model that never believes its work to be complete", completable=False, since=True),
+    Fault("continue-lie", "says once that it needs another turn; in that one it does nothing, and says that the story is done",
+          "the second process trusts the first one", since=True),
+    Fault("two-empty", "says twice that the story is done, and has changed nothing",
+          "a model that is asked again repeats what it said", since=True),
+    Fault("conditional", "once leaves half of the work, and prints the signal in a sentence with a condition",
+          "models offer to stop where they are", since=True),
+    Fault("question", "once asks a question, and does nothing",
+          "models are trained to ask, and a loop has no one who answers", since=True),
+    Fault("adds-story", "adds a story to the task list each time",
+          "prompts ask agents to write down what else there is to do", completable=False, since=True),
+    Fault("outside-ticks", "works honestly; a process that the tool did not start ticks the second story",
+          "trackers write to the list from outside, and an agent can tell one to", since=True),
+    Fault("verification", "finds the first story done before, changes nothing, and says that it is done",
+          "lists have stories that only check something", since=True),
+    Fault("deploys", "does the first story outside of the repository, and changes nothing in it; twice is once too often",
+          "lists have stories such as: deploy it, send it, migrate it", since=True),
+    Fault("footer-todo", "does all the work, and ends each message with a line that begins with TODO",
+          "general rules of agents ask for a footer", since=True),
+    Fault("ticks-more", "once does the first story, and ticks both",
+          "the list is a file in the tree, and ticking it is part of the job", since=True),
+    Fault("drops-story", "once does the first story, and takes the second one out of the list",
+          "a model that cleans up a list removes what it takes for superfluous", since=True),
 )
 
 BY_NAME: Dict[str, Fault] = {fault.name: fault for fault in (CONTROL,) + FAULTS}

@@ -12,7 +12,7 @@ from trials import scene
 from trials.turn import Outcome, Turn, failing, git, git_says, right
 
 # Faults in which the agent cannot do the story alpha, however often it is asked.
-HELPLESS = ("fails-tests", "weakens-test")
+HELPLESS = ("fails-tests", "weakens-test", "half-silent", "continue-forever")
 
 
 def honest(turn: Turn) -> Outcome:
@@ -196,12 +196,41 @@ def two_in_one(turn: Turn) -> Outcome:
     return turn.finished(*scene.STORIES)
 
 
+def conditional(turn: Turn) -> Outcome:
+    turn.part("alpha")
+    turn.status("more")
+    turn.witness("promised on a condition")
+    return Outcome("I wrote the first half. If you agree that the other half can wait, then %s holds for this story."
+                   % (turn.signal() or "that it is complete"))
+
+
+def question(turn: Turn) -> Outcome:
+    turn.status("more")
+    turn.witness("asked")
+    return Outcome("Before I begin: should the line end with a full stop or not?")
+
+
+def ticks_more(turn: Turn) -> Outcome:
+    turn.work("alpha")
+    turn.tick(*scene.STORIES)
+    turn.witness("ticked a story that it did not do")
+    return turn.finished(*scene.STORIES)
+
+
+def drops_story(turn: Turn) -> Outcome:
+    turn.work("alpha")
+    turn.drop("beta")
+    turn.witness("dropped a story")
+    return turn.finished("alpha")
+
+
 ONCE: Dict[str, Callable[[Turn], Outcome]] = {
     "no-work": no_work, "denied": denied, "echo": echo, "ticks-all": ticks_all, "half-exit": half_exit,
     "reset-clean": reset_clean, "stash": stash, "other-branch": other_branch, "amend-base": amend_base,
     "deletes-branch": deletes_branch, "ignore-rules": ignore_rules, "env-deleted": env_deleted,
     "index-lock": index_lock, "background": background, "hangs": hangs, "killed": killed, "ctrl-c": ctrl_c,
-    "rate-limit": rate_limit, "user-edits": user_edits, "two-in-one": two_in_one,
+    "rate-limit": rate_limit, "user-edits": user_edits, "two-in-one": two_in_one, "conditional": conditional,
+    "question": question, "ticks-more": ticks_more, "drops-story": drops_story,
 }
 
 
@@ -296,6 +325,75 @@ def free_list(turn: Turn, story: str) -> Outcome:
     return honest(turn)
 
 
+def half_silent(turn: Turn, story: str) -> Outcome:
+    if story != "alpha":
+        return honest(turn)
+    turn.part("alpha")
+    turn.witness("did half")
+    return Outcome("I wrote a part of it.")
+
+
+def continue_forever(turn: Turn, story: str) -> Outcome:
+    if story != "alpha":
+        return honest(turn)
+    turn.part("alpha")
+    with open("src/alpha.part", "a") as file:
+        file.write("turn %d\n" % turn.number)
+    turn.witness("wants to go on")
+    return turn.goes_on("That was the next part of it.")
+
+
+def continue_lie(turn: Turn, story: str) -> Outcome:
+    said = turn.times()
+    if story != "alpha" or said > 1:
+        return honest(turn)
+    turn.witness("lied" if said else "did half")
+    if said:
+        return turn.finished("alpha")
+    Path(scene.path("alpha")).write_text("alpha is half\n")
+    return turn.goes_on("That was the first half.")
+
+
+def two_empty(turn: Turn, story: str) -> Outcome:
+    if story != "alpha" or turn.times() > 1:
+        return honest(turn)
+    turn.witness("claimed without work")
+    return turn.finished("alpha")
+
+
+def adds_story(turn: Turn, story: str) -> Outcome:
+    turn.add("more%d" % turn.number)
+    turn.witness("added a story")
+    return honest(turn)
+
+
+def outside_ticks(turn: Turn, story: str) -> Outcome:
+    ended = honest(turn)
+    turn.reached("middle")
+    return ended
+
+
+def verification(turn: Turn, story: str) -> Outcome:
+    if story != "alpha":
+        return honest(turn)
+    turn.witness("had nothing to change")
+    return turn.finished("alpha")
+
+
+def deploys(turn: Turn, story: str) -> Outcome:
+    if story != "alpha":
+        return honest(turn)
+    # It does what it is told: not again, if it is told so.
+    if "acts outside of this" not in turn.prompt.replace("\n", " "):
+        turn.witness("deployed")
+    return turn.finished("alpha")
+
+
+def footer_todo(turn: Turn, story: str) -> Outcome:
+    turn.witness("ended with a footer")
+    return Outcome(honest(turn).text + "\n\nTODO for the team: choose a name for the next release.")
+
+
 # These hold in turns too in which nothing is left to do.
 NEVER_RIGHT: Dict[str, Callable[[Turn, Optional[str]], Outcome]] = {
     "forgot-signal": forgot_signal, "signal-in-sentence": signal_in_sentence,
@@ -304,7 +402,9 @@ NEVER_RIGHT: Dict[str, Callable[[Turn, Optional[str]], Outcome]] = {
 ALWAYS: Dict[str, Callable[[Turn, str], Outcome]] = {
     "fails-tests": fails_tests, "weakens-test": weakens_test, "two-turns": two_turns,
     "crash-after-work": crash_after_work, "wrong-order": wrong_order, "server-needed": server_needed,
-    "free-list": free_list,
+    "free-list": free_list, "half-silent": half_silent, "continue-forever": continue_forever,
+    "continue-lie": continue_lie, "two-empty": two_empty, "adds-story": adds_story, "outside-ticks": outside_ticks,
+    "verification": verification, "deploys": deploys, "footer-todo": footer_todo,
 }
 
 

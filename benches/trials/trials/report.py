@@ -51,6 +51,11 @@ def words(counts: Counter) -> str:
     return ", ".join("%s %d" % (kind, count) for kind, count in counts.most_common())
 
 
+def shown(name: str) -> str:
+    """Returns the name of a tool as the tables show it."""
+    return name.replace("-unattended", ", unattended")
+
+
 def table(head: List[str], rows: List[List[str]], right: bool = False) -> str:
     """Returns a table in Markdown."""
     rule = "|---|" + ("---:|" if right else "---|") * (len(head) - 1)
@@ -64,13 +69,13 @@ def sums(cells: Cells, names: List[str], some: List[faults.Fault], invalid: List
         counts: Counter = Counter()
         for fault in some:
             counts += verdicts(cells, name, fault.name, invalid)
-        rows.append([name] + [str(counts[kind]) for kind in COLUMNS])
+        rows.append([shown(name)] + [str(counts[kind]) for kind in COLUMNS])
     return table(["tool", *COLUMNS], rows, right=True)
 
 
 def matrix(cells: Cells, names: List[str], some: List[faults.Fault], invalid: List[str]) -> str:
     """Returns the verdict of each tool in each fault."""
-    return table(["fault", *names], [["`%s`" % fault.name] + [words(verdicts(cells, name, fault.name, invalid))
+    return table(["fault", *map(shown, names)], [["`%s`" % fault.name] + [words(verdicts(cells, name, fault.name, invalid))
                                                            for name in names] for fault in some])
 
 
@@ -81,7 +86,7 @@ def costs(cells: Cells, names: List[str]) -> str:
         control = cells.get((name, faults.CONTROL.name), [])
         leaves = sorted({path for result in control for path in result.get("leaves", [])})
         rows.append([
-            name, tools.BY_NAME[name].home, tools.BY_NAME[name].version,
+            shown(name), tools.BY_NAME[name].home, tools.BY_NAME[name].version,
             "%.1f" % statistics.median(result["seconds"] for result in control) if control else "",
             "%.0f" % (statistics.median(result.get("kib", 0) for result in control) / 1024) if control else "",
             "%.0f" % statistics.median(result.get("turns", 0) for result in control) if control else "",
@@ -110,8 +115,9 @@ def page(results: List[Dict], machine: Dict[str, str]) -> str:
     cells = grouped(results)
     names = [name for name in tools.BY_NAME if any(tool == name for tool, _ in cells)]
     invalid = without_control(cells)
-    lead = [fault for fault in faults.FAULTS if fault.lead]
+    lead = [fault for fault in faults.FAULTS if fault.lead and not fault.since]
     other = [fault for fault in faults.FAULTS if not fault.lead]
+    since = [fault for fault in faults.FAULTS if fault.since]
     repeats = [len(cells.get((name, fault.name), [])) for name in names for fault in faults.FAULTS]
     offline = sum(1 for result in results if not result.get("offline"))
     return "\n\n".join([
@@ -126,6 +132,9 @@ def page(results: List[Dict], machine: Dict[str, str]) -> str:
         "### The %d faults in which we did not" % len(other),
         sums(cells, names, other, invalid),
         matrix(cells, names, other, invalid),
+        "### The %d faults added since git-ralph has rounds and holds the list" % len(since),
+        sums(cells, names, since, invalid),
+        matrix(cells, names, since, invalid),
         "### Invalid cells",
         reasons(cells, names, invalid),
         "### The control",

@@ -48,8 +48,8 @@ def chosen(names: str, known: Dict) -> List:
     return [known[name] for name in names.split(",")]
 
 
-def built(work: Path, given: Optional[Path]) -> None:
-    """Puts git-ralph among the tools: the given one, or one built from this source."""
+def built(work: Path, given: Optional[Path]) -> Path:
+    """Puts git-ralph among the tools: the given one, or one built from this source. Returns it."""
     program = work / "tools" / "git-ralph"
     if given is None:
         print("building git-ralph", flush=True)
@@ -59,6 +59,7 @@ def built(work: Path, given: Optional[Path]) -> None:
     if program.is_symlink() or program.exists():
         program.unlink()
     program.symlink_to(given.resolve())
+    return given
 
 
 def build(work: Path) -> str:
@@ -72,8 +73,8 @@ def installed(wanted: List[tools.Tool], work: Path, given: Optional[Path]) -> Li
     (work / "tools").mkdir(parents=True, exist_ok=True)
     there = []
     for tool in wanted:
-        if tool.name == "git-ralph":
-            built(work, given)
+        if isinstance(tool, tools.GitRalph):
+            given = built(work, given)
         elif not tool.installed(work / "tools"):
             print("installing %s %s" % (tool.name, tool.version), flush=True)
             try:
@@ -160,7 +161,7 @@ class Runner:
             result = {"tool": tool.name, "version": tool.version, "fault": fault.name, "repeat": repeat,
                       "verdict": "invalid", "findings": [["invalid", last.replace(str(self.work), "...")]],
                       "seconds": 0, "offline": bool(self.way)}
-        if tool.name == "git-ralph":
+        if isinstance(tool, tools.GitRalph):
             result["build"] = self.build
         self.output.write(json.dumps(result) + "\n")
         self.output.flush()
@@ -212,10 +213,10 @@ def follow(asked: argparse.Namespace) -> int:
     results = known(path)
     names = {(tool.name, tool.version, fault.name, repeat) for tool, fault, repeat in cells}
     stale = {key(result) for result in results if asked.again and key(result) in names}
-    if any(tool.name == "git-ralph" for tool in wanted):
+    if any(isinstance(tool, tools.GitRalph) for tool in wanted):
         # Results of another build say nothing of this one.
         stale |= {key(result) for result in results
-                  if result["tool"] == "git-ralph" and result.get("build") != build(work)}
+                  if result["tool"].startswith("git-ralph") and result.get("build") != build(work)}
     results = [result for result in results if key(result) not in stale]
     path.write_text("".join(json.dumps(result) + "\n" for result in results))
     ended = {key(result) for result in results}
@@ -232,7 +233,7 @@ def follow(asked: argparse.Namespace) -> int:
             return 130
     print("results: %s" % os.path.relpath(str(path)), flush=True)
     bad = [result for result in known(path) if key(result) in names and result["verdict"] != "good"
-           and (result["tool"] == "git-ralph" or result["fault"] == faults.CONTROL.name)]
+           and (result["tool"].startswith("git-ralph") or result["fault"] == faults.CONTROL.name)]
     if asked.strict and bad:
         print("not good: %s" % ", ".join("%s %s" % (result["tool"], result["fault"]) for result in bad), flush=True)
         return 1

@@ -106,7 +106,9 @@ def whole_list(path: str, signal: str, **more: object) -> Dict:
 
 
 class GitRalph(Tool):
-    """git-ralph itself, with a gate, a time limit, and promises without a change refused."""
+    """git-ralph itself, with a gate and a time limit; ``more`` are the settings for nights."""
+
+    more: Tuple[Tuple[str, str], ...] = ()
 
     def prepare(self, place: Place) -> None:
         place.list("openspec/changes/trial/tasks.md", "## Texts\n\n") if place.prose else place.write(
@@ -115,12 +117,18 @@ class GitRalph(Tool):
                 for number, story in enumerate(scene.STORIES, 1)))
 
     def configure(self, place: Place) -> None:
-        for key, value in (("agent", "claude"), ("verify", "./check"), ("emptyStory", "fail"), ("timeout", "4s"),
-                           ("finish", "cleanup")):
+        for key, value in (("agent", "claude"), ("verify", "./check"), ("timeout", "4s"),
+                           ("finish", "cleanup"), *self.more):
             subprocess.run(["git", "-C", str(place.repository), "config", "ralph." + key, value], check=True)
 
     def command(self, place: Place, again: bool) -> List[str]:
         return [str(place.tools / self.program), "run", "trial"]
+
+
+class Unattended(GitRalph):
+    """git-ralph with what docs/ci.md and its tutorial recommend for nights."""
+
+    more = (("noSignal", "ask"), ("onFailure", "later"))
 
 
 LOOP = """#!/bin/bash
@@ -311,9 +319,11 @@ def run_in(place: Place, command: List[str]) -> None:
 
 
 TOOLS: Tuple[Tool, ...] = (
-    GitRalph("git-ralph", "this source", "here", "git-ralph",
-             dialect=per_story(r"write src/(\w+)\.txt", "openspec/changes/trial/tasks.md", "markdown", PROMISE,
-                               failed_signal="<promise>FAILED: {why}</promise>")),
+    *(kind(name, "this source", "here", "git-ralph",
+           dialect=per_story(r"write src/(\w+)\.txt", "openspec/changes/trial/tasks.md", "markdown", PROMISE,
+                             failed_signal="<promise>FAILED: {why}</promise>",
+                             more_signal="<promise>CONTINUE: the rest of it</promise>"))
+      for kind, name in ((GitRalph, "git-ralph"), (Unattended, "git-ralph-unattended"))),
     Bash("bash", "a loop of 12 lines", "here", "bash",
          dialect=whole_list("tasks.md", PROMISE)),
     Ralphy("ralphy-cli", "4.7.2", "npm", "ralphy-cli/node_modules/.bin/ralphy",

@@ -27,19 +27,22 @@ class Turn:
         self.witnesses = Path(config["witness"])
         self.prompt = prompt
         self.noted: List[str] = []
-        number = len(list(self.witnesses.glob("turn-*"))) + 1
-        (self.witnesses / ("turn-%02d" % number)).write_text(prompt)
+        self.number = len(list(self.witnesses.glob("turn-*"))) + 1
+        (self.witnesses / ("turn-%02d" % self.number)).write_text(prompt)
 
     # What the fault leaves for the judge.
 
     def played(self) -> bool:
         """Returns whether the fault has happened before."""
-        return any(self.witnesses.glob("fault-*"))
+        return self.times() > 0
+
+    def times(self) -> int:
+        """Returns how often the fault has happened before."""
+        return len(list(self.witnesses.glob("fault-*")))
 
     def witness(self, words: str) -> None:
         """Says that the fault has happened now."""
-        number = len(list(self.witnesses.glob("fault-*"))) + 1
-        (self.witnesses / ("fault-%d" % number)).write_text(words + "\n")
+        (self.witnesses / ("fault-%d" % (self.times() + 1))).write_text(words + "\n")
 
     # The task list.
 
@@ -48,7 +51,11 @@ class Turn:
         if self.dialect["kind"] == "story":
             found = re.search(self.dialect["story"], self.prompt)
             return found.group(1) if found else None
-        return next((name for name in scene.STORIES if not self.ticked(name)), None)
+        return next((name for name in self.listed() if not self.ticked(name)), None)
+
+    def listed(self) -> List[str]:
+        """Returns the stories of the task list; those of every trial where it is prose."""
+        return list(dict.fromkeys(re.findall(r"write src/(\w+)\.txt", self.list_text()))) or list(scene.STORIES)
 
     def ticked(self, story: str) -> bool:
         """Returns whether the task list says that the story is done; a list without boxes says nothing."""
@@ -71,17 +78,36 @@ class Turn:
     def tick(self, *stories: str) -> None:
         """Marks the stories as done, in the format of the tool's list."""
         path = Path(self.dialect["list"])
-        if self.dialect["tick"] == "markdown" and path.exists():
-            lines = path.read_text().splitlines()
-            for story in stories:
-                lines = [line.replace("[ ]", "[x]") if scene.path(story) in line else line for line in lines]
-            path.write_text("\n".join(lines) + "\n")
-        elif self.dialect["tick"] == "json" and path.exists():
-            listed = json.loads(path.read_text())
-            for item in listed["userStories"]:
-                if any(scene.path(story) in json.dumps(item) for story in stories):
-                    item["passes"] = True
-            path.write_text(json.dumps(listed, indent=2) + "\n")
+        if self.dialect["tick"] != "notes" and path.exists():
+            path.write_text(ticked(self.list_text(), self.dialect["tick"], *stories))
+
+    def add(self, story: str) -> None:
+        """Adds a story at the end of the task list."""
+        text = self.list_text()
+        if self.dialect["tick"] == "json":
+            whole = json.loads(text)
+            number = len(whole["userStories"]) + 1
+            whole["userStories"].append(dict(whole["userStories"][0], id="US-%03d" % number, passes=False,
+                                             priority=number, title=scene.title(story),
+                                             description=scene.title(story)))
+            text = json.dumps(whole, indent=2) + "\n"
+        else:
+            number = len(self.listed()) + 1
+            head = "## %d. %s\n" % (number, story.title()) if "## 1." in text else ""
+            text += "%s- [ ] %s%s\n" % (head, "%d.1 " % number if head else "", scene.title(story))
+        Path(self.dialect["list"]).write_text(text)
+
+    def drop(self, story: str) -> None:
+        """Takes a story out of the task list."""
+        text = self.list_text()
+        if self.dialect["tick"] == "json":
+            whole = json.loads(text)
+            whole["userStories"] = [item for item in whole["userStories"] if scene.path(story) not in json.dumps(item)]
+            text = json.dumps(whole, indent=2) + "\n"
+        else:
+            text = "".join(line for line in text.splitlines(True)
+                           if scene.path(story) not in line and not line.endswith(". %s\n" % story.title()))
+        Path(self.dialect["list"]).write_text(text)
 
     # What the agent does.
 
@@ -123,7 +149,7 @@ class Turn:
         """Returns the last message of such a turn, with the signal where it is due."""
         words = "I wrote what %s asked for." % " and ".join(stories)
         signal = self.signal()
-        if self.dialect["kind"] == "story" or all(self.ticked(name) for name in scene.STORIES):
+        if self.dialect["kind"] == "story" or all(self.ticked(name) for name in self.listed()):
             self.status("done")
             return "%s\n\n%s" % (words, signal) if signal else words
         self.status("more")
@@ -134,6 +160,12 @@ class Turn:
         self.status("more")
         signal = self.dialect["failed_signal"]
         return "%s\n\n%s" % (why, signal.format(why=why)) if signal else why
+
+    def goes_on(self, words: str) -> Outcome:
+        """Ends a turn that says that the story needs another one, with the signal for that where there is one."""
+        self.status("more")
+        signal = self.dialect.get("more_signal")
+        return Outcome("%s\n\n%s" % (words, signal) if signal else words)
 
     def signal(self) -> str:
         """Returns what the tool waits for, or nothing if it waits for no words."""
@@ -159,6 +191,18 @@ class Turn:
                 return True
             time.sleep(0.02)
         return False
+
+
+def ticked(text: str, kind: str, *stories: str) -> str:
+    """Returns the task list with these stories marked as done."""
+    if kind == "json":
+        whole = json.loads(text)
+        for item in whole["userStories"]:
+            if any(scene.path(story) in json.dumps(item) for story in stories):
+                item["passes"] = True
+        return json.dumps(whole, indent=2) + "\n"
+    return "".join(line.replace("[ ]", "[x]") if any(scene.path(story) in line for story in stories) else line
+                   for line in text.splitlines(True))
 
 
 def right(story: str) -> bool:
