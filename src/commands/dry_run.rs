@@ -48,7 +48,7 @@ pub(super) async fn of_loop(
 ) -> Result<Exit, Error> {
     let (context, state) = look(context, change).await?;
     if !state.is_live() {
-        return Err(StepRefusal::LoopFinished(change.to_string()).into());
+        return Err(StepRefusal::of_end(&state).into());
     }
     let mut settings = state.settings_in(&context.configuration);
     Options::from(typed).apply(&mut settings);

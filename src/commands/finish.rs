@@ -65,7 +65,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         if let Some(refusal) = other_way {
             return Err(refusal.into());
         }
-        return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
+        return Err(StepRefusal::of_end(&open.state).into());
     }
     if choice.is_none() && !screen.can_ask() {
         return Err(FinishRefusal::NoChoice(open.change().to_string()).into());

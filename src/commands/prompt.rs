@@ -61,7 +61,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     ui::set_subject(&change);
     let mut open = engine::open(context, &change).await?;
     if !open.state.is_live() {
-        return Err(StepRefusal::LoopFinished(open.change().to_string()).into());
+        return Err(StepRefusal::of_end(&open.state).into());
     }
     let listing = listing_of(&open.state, &open.context.repo.top).await?;
     let story = match &args.story {

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read};
 
 use super::setup::{context, resolve};
 use crate::cli::complete::loops;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::refuse_word_of_attempt;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
@@ -36,9 +37,14 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let change = resolve(&context, named.map(|name| &**name))?;
     refuse_word_of_attempt(&context)?;
     let store = Store::new(&context.repo.common_dir, &change);
-    let Some(state) = store.load()?.filter(State::is_live) else {
-        return Err(StepRefusal::LoopFinished(change.to_string()).into());
-    };
+    let state = store.load()?.ok_or_else(|| OpenRefusal::UnknownLoop {
+        name: change.to_string(),
+        known: Vec::new(),
+        changes: Vec::new(),
+    })?;
+    if !state.is_live() {
+        return Err(StepRefusal::of_end(&state).into());
+    }
     let said = words
         .get(usize::from(named.is_some())..)
         .unwrap_or_default()

@@ -182,7 +182,7 @@ impl<'o> Loop<'o> {
         if self.state.is_live() {
             Ok(())
         } else {
-            Err(StepRefusal::LoopFinished(self.change().to_string()).into())
+            Err(StepRefusal::of_end(&self.state).into())
         }
     }
 
@@ -392,7 +392,7 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
         .into(),
         Refusal::RetriesSpent => StepRefusal::RetriesSpent { change, story: id }.into(),
         Refusal::NothingFailed => StepRefusal::NothingFailed(change).into(),
-        Refusal::Finished => StepRefusal::LoopFinished(change).into(),
+        Refusal::Finished => StepRefusal::of_end(state).into(),
         Refusal::NoStory => {
             let (skipped, put_off) = progress.left_out();
             StoryRefusal::NothingLeft {

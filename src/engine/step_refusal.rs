@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::error::advice::hint;
 use crate::error::refusals::refusals;
 use crate::names::counted;
+use crate::state::State;
 
 refusals! {
 /// The reason why a step may not follow now.
@@ -22,9 +24,20 @@ pub enum StepRefusal {
     #[error("no story has failed")]
     NothingFailed(String)
         => "git ralph next {change}", (change);
-    #[error("loop '{0}' is already finished")]
-    LoopFinished(String)
-        => "to begin a new loop: git ralph start {change}", (change);
+    #[error("loop '{change}' is over: {end}")]
+    LoopFinished {
+        change: String,
+        /// How it was closed, in words.
+        end: String,
+        /// The command that shows its commits.
+        commits: String,
+        /// The command that begins it again, if a story is open.
+        again: Option<String>,
+    }
+        => |commits, again| {
+            let again = again.iter().map(|again| format!("; to begin again: {again}"));
+            hint(format!("its commits: {commits}{}", again.collect::<String>()))
+        };
     /// Another command has continued the loop while the user was asked how to finish it.
     #[error("loop '{0}' has changed while the question was asked: nothing was done")]
     AnsweredElsewhere(String)
@@ -48,4 +61,16 @@ pub enum StepRefusal {
     WrongPhase(String)
         => "git ralph status {change}", (change);
 }
+}
+
+impl StepRefusal {
+    /// Refuses a step of a loop that is over.
+    pub fn of_end(state: &State) -> Self {
+        Self::LoopFinished {
+            change: state.change.to_string(),
+            end: state.end_in_words(),
+            commits: state.show_commits(),
+            again: state.begin_again(None),
+        }
+    }
 }

@@ -103,10 +103,16 @@ impl Status {
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
             Phase::Finished => {
-                let list = self.list_to_name.iter();
-                let list: String = list.map(|list| format!(" --stories {}", typed(list))).collect();
-                let restart = if self.is_text { " --restart" } else { "" };
-                vec![does(&format!("start{restart} {change}{list}"), "to begin again")]
+                let step = |command: &String, purpose, only_shows| NextStep {
+                    command: command.clone(),
+                    purpose,
+                    only_shows,
+                };
+                let over = self.over.as_ref();
+                let commits = over.map(|over| step(&over.commits, "to see its commits", true));
+                let again = over.and_then(|over| over.again.as_ref());
+                let again = again.map(|again| step(again, "to begin again", false));
+                commits.into_iter().chain(again).collect()
             }
         }
     }

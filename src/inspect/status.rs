@@ -95,12 +95,9 @@ pub struct Status {
     /// The ids of the stories that are open in the list; empty if it was not read.
     #[serde(skip)]
     open: Vec<String>,
-    /// The list that `start` does not find by the name of the change; none while the loop is open.
+    /// The end of a loop that is over.
     #[serde(skip)]
-    pub list_to_name: Option<String>,
-    /// True if the whole text of the list is one story.
-    #[serde(skip)]
-    pub is_text: bool,
+    pub over: Option<Over>,
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
@@ -113,6 +110,17 @@ pub struct Status {
     /// The loop's work tree, if it is another one of the user's.
     #[serde(skip)]
     pub work_tree: Option<PathBuf>,
+}
+
+/// The end of a loop that is over.
+#[derive(Clone, Debug)]
+pub struct Over {
+    /// How it was closed, and how far it was.
+    pub words: String,
+    /// The command that shows its commits.
+    pub commits: String,
+    /// The command that begins it again, if a story is open.
+    pub again: Option<String>,
 }
 
 /// The current story in a status.
@@ -208,7 +216,12 @@ impl Status {
         self.messages += Store::new(&repo.common_dir, &state.change).untaken();
         if !state.is_live() {
             self.closed = closed(repo, state);
-            self.list_to_name = state.source().to_name(&repo.top, state.change.as_str());
+            let list = state.source().to_name(&repo.top, state.change.as_str());
+            self.over = Some(Over {
+                words: state.end_in_words(),
+                commits: state.show_commits(),
+                again: state.begin_again(list.as_deref()),
+            });
         }
         (self.running, self.waiting) = (running, waiting);
         self.gate = GateAtWork::of(repo, state);
@@ -402,8 +415,7 @@ impl Status {
                 Phase::Finished => "start",
             },
             problem,
-            list_to_name: None,
-            is_text: state.source().is_whole(),
+            over: None,
             way_back: None,
             is_closing: false,
             work_tree_is_gone: false,

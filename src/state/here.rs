@@ -34,6 +34,8 @@ pub struct Here {
     pub waits_for: RefCell<Option<String>>,
     /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
     pub closed: Option<Ending>,
+    /// The time at which it did.
+    pub closed_at: Option<Timestamp>,
     /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
     /// its story is the reason.
     pub stopped: Option<String>,
@@ -68,6 +70,7 @@ impl Here {
             waits_until: Cell::default(),
             waits_for: RefCell::default(),
             closed: None,
+            closed_at: None,
             stopped: None,
             awaiting_choice: None,
             noted: None,

@@ -3,6 +3,7 @@
 
 mod agent_session;
 mod awaiting_choice;
+mod closed;
 mod common;
 mod error;
 mod flat;

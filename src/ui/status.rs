@@ -34,11 +34,10 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         (None, Phase::Complete) => {
             let _ = writeln!(text, "{}", summary::no_open_story(status));
         }
-        (None, Phase::Finished) => text.push_str(match status.closed.as_deref() {
-            Some("abort") => "aborted: its work is on no branch\n",
-            Some("aside") => "set aside: it continues from the remote\n",
-            _ => "finished\n",
-        }),
+        (None, Phase::Finished) => {
+            let end = status.over.as_ref().map_or("closed", |over| &over.words);
+            let _ = writeln!(text, "{}", hang(end, 2, columns));
+        }
         // The problem is printed above.
         (None, _) => {}
     }
@@ -50,7 +49,9 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
 /// Formats where the loop is.
 fn place(status: &Status) -> String {
     let from = status.original_branch.as_deref().unwrap_or("a detached HEAD");
+    let is_over = status.phase == Phase::Finished && status.closed.as_deref() != Some("keep");
     let place = match status.strategy {
+        _ if is_over => format!("began on {from}"),
         Strategy::Branch => format!("on {}, from {from}", status.branch),
         Strategy::Stash => format!("on {from}, which stays as it is (strategy stash)"),
     };

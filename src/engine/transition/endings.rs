@@ -3,6 +3,8 @@
 use super::files::Files;
 use super::index::Index;
 use super::phases::Transition;
+use jiff::Timestamp;
+
 use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::engine::work_tree_removal::{TRASH, emptied_into};
@@ -124,6 +126,7 @@ pub(super) async fn close(
     }
     messages::take_last(open)?;
     open.state.here.closed = Some(how);
+    open.state.here.closed_at = Some(Timestamp::now());
     open.advance(Progress::close)?;
     Ok(What::Finished {
         how: how.to_string(),

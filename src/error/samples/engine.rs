@@ -228,7 +228,12 @@ pub(super) fn step() -> Vec<StepRefusal> {
             story: story(),
         },
         StepRefusal::NothingFailed(change()),
-        StepRefusal::LoopFinished(change()),
+        StepRefusal::LoopFinished {
+            change: change(),
+            end: "closed by git ralph abort 3m ago; 1 of 2 stories were complete".to_owned(),
+            commits: "git log refs/ralph/add-login/finished".to_owned(),
+            again: Some("git ralph start add-login".to_owned()),
+        },
         StepRefusal::WrongPhase(change()),
         StepRefusal::LoopLive(change()),
         StepRefusal::AnsweredElsewhere(change()),

@@ -325,12 +325,12 @@ fn finish_and_abort_can_be_repeated_after_a_kill() {
         sandbox.ralph(args).exits(0).says("is completed now");
         assert_eq!(sandbox.status()["phase"], "finished");
         // Only what was cut off is done by that.
-        sandbox.ralph(args).exits(1).says("is already finished");
+        sandbox.ralph(args).exits(1).says("is over: closed");
     }
     let sandbox = done();
     cut_off(&sandbox, &["abort"]);
     let finish = sandbox.ralph(&["finish", "--keep"]).exits(1);
-    finish.says("abort is completed now").says("is already finished");
+    finish.says("abort is completed now").says("is over: closed");
 }
 
 #[test]

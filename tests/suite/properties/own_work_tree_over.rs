@@ -15,7 +15,7 @@ fn a_loop_that_is_over_is_called_finished() {
             sandbox
                 .ralph(then)
                 .exits(1)
-                .says("loop 'add-login' is already finished");
+                .says("loop 'add-login' is over: closed");
             assert_eq!(sandbox.print(), print);
         }
     }
@@ -51,7 +51,7 @@ fn the_removal_of_a_work_tree_can_be_repeated_after_a_kill() {
             ("built\n".into(), "built again\n".into())
         );
         // Only what was cut off is done by that.
-        sandbox.ralph(args).exits(1).says("is already finished");
+        sandbox.ralph(args).exits(1).says("is over: closed");
         // Another loop names its own alone.
         begin(&sandbox);
         fs::create_dir(own.join("target")).unwrap();
@@ -71,7 +71,7 @@ fn a_kept_work_tree_does_not_count_as_the_one_where_a_command_is_typed() {
     sandbox
         .ralph(&["abort", CHANGE])
         .exits(1)
-        .says("loop 'add-login' is already finished");
+        .says("loop 'add-login' is over: closed");
     let hint = format!("git -C {} checkout --detach", own.display());
     sandbox
         .ralph(&["start", CHANGE, "--worktree"])

@@ -62,7 +62,7 @@ fn cleanup_brings_everything_back_uncommitted() {
         sandbox
             .ralph(args)
             .exits(1)
-            .says("loop 'add-login' is already finished");
+            .says("loop 'add-login' is over: closed");
     }
 }
 
@@ -81,7 +81,7 @@ fn keep_moves_nothing() {
         sandbox.git(&["rev-parse", "HEAD"]),
         sandbox.git(&["rev-parse", "refs/ralph/add-login/finished"])
     );
-    sandbox.step("next", "true").exits(1).says("is already finished");
+    sandbox.step("next", "true").exits(1).says("is over: closed");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn prompt_prints_nothing_if_no_story_is_left() {
     }
     sandbox.ralph(&["prompt"]).exits(5).answers_nothing();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
-    sandbox.ralph(&["prompt"]).exits(1).says("is already finished");
+    sandbox.ralph(&["prompt"]).exits(1).says("is over: closed");
 }
 
 #[test]

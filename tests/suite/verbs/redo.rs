@@ -163,7 +163,7 @@ fn redo_refuses_and_changes_nothing() {
     sandbox
         .ralph(&["redo", CHANGE, "2"])
         .exits(1)
-        .says("already finished");
+        .says("is over: closed by git ralph finish --keep");
 }
 
 #[test]

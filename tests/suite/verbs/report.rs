@@ -345,7 +345,7 @@ fn report_claims_no_story_that_is_reopened_undone_or_gone() {
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(report()["closed"]["how"], "abort");
     let status = sandbox.ralph(&["status", CHANGE]).exits(0).stdout;
-    assert!(status.contains("aborted: its work is on no branch"), "{status}");
+    assert!(status.contains("; its work is on no branch\n"), "{status}");
     let text = sandbox.ralph(&["report", CHANGE, "--markdown"]).exits(0).stdout;
     assert!(
         text.contains("aborted: the work is on no branch, and kept as refs/ralph/add-login/finished"),

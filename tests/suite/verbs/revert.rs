@@ -68,5 +68,5 @@ fn revert_returns_to_the_branch_of_the_loop() {
     sandbox.ralph(&["revert", "add-login"]).exits(0);
     sandbox.is_at_checkpoint();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
-    sandbox.ralph(&["revert"]).exits(1).says("is already finished");
+    sandbox.ralph(&["revert"]).exits(1).says("is over: closed");
 }

@@ -41,8 +41,35 @@ fn status_follows_a_loop() {
     is(
         "finished",
         "start",
-        "finished\n  (use \"git ralph start add-login\" to begin again)",
+        "closed by git ralph finish --keep just now; 3 of 3 stories were complete\n  \
+         (use \"git log refs/ralph/add-login/finished\" to see its commits)\n",
     );
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(!words.contains("git ralph start"), "{words}");
+    let refused = sandbox.step("next", "true").exits(1).stderr;
+    assert!(!refused.contains("git ralph start"), "{refused}");
+}
+
+#[test]
+fn status_of_a_loop_that_is_over_says_what_is_open() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.ralph(&["skip", "3"]).exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let end = "closed by git ralph finish --cleanup just now; \
+               1 of 3 stories were complete, 1 skipped (3), story 2 is open";
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.starts_with("add-login began on main\n"), "{words}");
+    let steps = "  (use \"git log refs/ralph/add-login/finished\" to see its commits)\n  \
+                 (use \"git ralph start add-login\" to begin again)\n";
+    assert!(words.ends_with(&format!("\n{end}\n{steps}")), "{words}");
+    for verb in ["next", "retry", "complete", "revert", "skip", "abort"] {
+        sandbox.ralph(&[verb]).exits(1).says(&format!(
+            "error: loop 'add-login' is over: {end}\n\
+             hint: its commits: git log refs/ralph/add-login/finished; to begin again: git ralph start add-login\n"
+        ));
+    }
+    sandbox.git(&["rev-parse", "--verify", "-q", "refs/ralph/add-login/finished"]);
 }
 
 #[test]

@@ -61,10 +61,7 @@ fn tell_is_refused_without_a_live_loop() {
     sandbox.start();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     for args in [&["tell", CHANGE, "use tabs"][..], &["tell", "use tabs"]] {
-        sandbox
-            .ralph(args)
-            .exits(1)
-            .says("'add-login' is already finished");
+        sandbox.ralph(args).exits(1).says("'add-login' is over");
     }
     assert_eq!(files(&sandbox), 0);
 }

@@ -1,0 +1,85 @@
+//! Says how a loop that is over was closed.
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Ending, Listed, State};
+use crate::names::{counted, typed};
+
+impl State {
+    /// Says how and when the loop was closed, and which stories were complete then.
+    pub fn end_in_words(&self) -> String {
+        let by = self.here.closed.map_or("", Ending::command);
+        let mut words = match by {
+            "" => "closed".to_owned(),
+            command => format!("closed by {command}"),
+        };
+        if let Some(at) = self.here.closed_at {
+            words = format!("{words} {}", ago(at));
+        }
+        if let Some(Listed { done, total, next }) = self.listed() {
+            let stories = counted(*total, "story was", "stories were");
+            words = format!("{words}; {done} of {stories} complete");
+            let (skipped, put_off) = self.progress().left_out();
+            for (ids, left_out) in [(skipped, "skipped"), (put_off, "put off")] {
+                if !ids.is_empty() {
+                    words = format!("{words}, {} {left_out} ({})", ids.len(), ids.join(", "));
+                }
+            }
+            if let Some(next) = next {
+                words = format!("{words}, story {next} is open");
+            }
+        }
+        match self.here.closed {
+            Some(Ending::Abort) => words + "; its work is on no branch",
+            Some(Ending::Aside) => words + "; it continues from the remote",
+            _ => words,
+        }
+    }
+
+    /// Returns the command that shows the commits of a loop that is over.
+    pub fn show_commits(&self) -> String {
+        format!("git log {}", typed(self.change.ralph_ref("finished")))
+    }
+
+    /// Returns the command that begins the change again, if a story of a loop that is over is open; `list` is what
+    /// `--stories` has to name.
+    pub fn begin_again(&self, list: Option<&str>) -> Option<String> {
+        let is_text = self.source().is_whole();
+        // No mark says that a text is done, and abort takes the marks back.
+        let may_be_done = !is_text && self.here.closed != Some(Ending::Abort);
+        if may_be_done && self.listed().is_some_and(|listed| listed.done >= listed.total) {
+            return None;
+        }
+        let list = list.map(|list| format!(" --stories {}", typed(list)));
+        let restart = if is_text { " --restart" } else { "" };
+        let change = typed(&self.change);
+        Some(format!(
+            "git ralph start{restart} {change}{}",
+            list.unwrap_or_default()
+        ))
+    }
+}
+
+/// Says when that was.
+fn ago(at: Timestamp) -> String {
+    let seconds = Timestamp::now().duration_since(at).as_secs();
+    match seconds {
+        ..60 => "just now".to_owned(),
+        60..86_400 => format!("{:#} ago", SignedDuration::from_secs(seconds - seconds % 60)),
+        _ => format!("on {}", at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_an_end_is_short() {
+        let before = |seconds| ago(Timestamp::now() - SignedDuration::from_secs(seconds));
+        let words = [0, 59, 185, 7_265].map(before);
+        assert_eq!(words, ["just now", "just now", "3m ago", "2h 1m ago"]);
+        assert!(before(90_000).starts_with("on 20"));
+    }
+}
