@@ -293,7 +293,7 @@ pub async fn run(cli: Cli) -> Exit {
     };
     let exit = result.unwrap_or_else(|mut error| {
         if is_run {
-            error.begin_by("run");
+            error.say_run();
         }
         let about = match &error {
             Error::Open(OpenRefusal::UnknownLoop { name, .. }) => Some(name.clone()),

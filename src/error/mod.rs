@@ -114,10 +114,12 @@ impl Error {
         }
     }
 
-    /// Names in the hint the verb that was typed, if it begins a loop as well as `start`.
-    pub(crate) fn begin_by(&mut self, typed: &'static str) {
-        if let Self::Source(SourceError::NoStories { verb, .. } | SourceError::NoLists { verb, .. }) = self {
-            *verb = typed;
+    /// Names `run` in a hint that would name `start`: the user has typed it.
+    pub(crate) fn say_run(&mut self) {
+        if let Self::Source(SourceError::NoStories { by_run, .. } | SourceError::NoLists { by_run, .. }) =
+            self
+        {
+            *by_run = true;
         }
     }
 

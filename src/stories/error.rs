@@ -63,11 +63,11 @@ pub enum SourceError {
         /// Files that may be meant but name no change, each with the reason.
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
-        checklist: Option<String>,
-        /// The verb that begins a loop with it.
-        verb: &'static str,
+        checklist: Option<Box<str>>,
+        /// True for `run`, which begins a loop as `start` does.
+        by_run: bool,
     }
-        => |change, changes, checklist, verb| {
+        => |change, changes, checklist, by_run| {
             let known = if changes.is_empty() {
                 String::new()
             } else {
@@ -75,7 +75,7 @@ pub enum SourceError {
                 format!("; changes found: {found}")
             };
             let otherwise = match checklist {
-                Some(list) => start_with(verb, change, list),
+                Some(list) => start_with(*by_run, change, list),
                 None => "name a list: --stories <path>".to_owned(),
             };
             hint(match (closest(change, changes), checklist) {
@@ -95,13 +95,13 @@ pub enum SourceError {
         /// Files that may be meant but name no change, each with the reason.
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
-        checklist: Option<String>,
-        /// The verb that begins a loop with it.
-        verb: &'static str,
+        checklist: Option<Box<str>>,
+        /// True for `run`, which begins a loop as `start` does.
+        by_run: bool,
     }
-        => |checklist, verb| hint(match checklist {
-            Some(list) => start_with(verb, &named_after(list), list),
-            None => format!("write one, or name one: git ralph {verb} <change> --stories <path>"),
+        => |checklist, by_run| hint(match checklist {
+            Some(list) => start_with(*by_run, &named_after(list), list),
+            None => format!("write one, or name one: git ralph {} <change> --stories <path>", verb(*by_run)),
         });
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]
@@ -187,8 +187,18 @@ fn searched(places: &[String], passed_over: &[String]) -> String {
 }
 
 /// Returns the command that begins a loop with this list.
-fn start_with(verb: &str, change: &str, list: &str) -> String {
-    format!("git ralph {verb} {} --stories {}", typed(change), typed(list))
+fn start_with(by_run: bool, change: &str, list: &str) -> String {
+    format!(
+        "git ralph {} {} --stories {}",
+        verb(by_run),
+        typed(change),
+        typed(list)
+    )
+}
+
+/// Returns the verb that begins a loop.
+fn verb(by_run: bool) -> &'static str {
+    if by_run { "run" } else { "start" }
 }
 
 fn known_adapters() -> String {

@@ -91,8 +91,8 @@ pub fn none_found(top: &Path) -> SourceError {
     SourceError::NoLists {
         looked_for: looked_for.chain(others).collect(),
         passed_over: passed_over(top),
-        checklist: candidates::checklist(top),
-        verb: "start",
+        checklist: candidates::checklist(top).map(Into::into),
+        by_run: false,
     }
 }
 
@@ -264,8 +264,8 @@ fn detect(
                     .chain(prds)
                     .chain(markdown.then(|| dated::place_of_plan(change)))
                     .collect(),
-                checklist: candidates::checklist(top),
-                verb: "start",
+                checklist: candidates::checklist(top).map(Into::into),
+                by_run: false,
                 changes: known_changes(top, &layouts, &files),
                 passed_over: files
                     .iter()

@@ -140,8 +140,8 @@ fn error_lists_the_searched_and_the_skipped_places() {
     for part in [
         "no stories found for change 'c'\n  looked for, in this order:\n    openspec/changes/c/tasks.md\n    specs/c/tasks.md\n    .kiro/specs/c/tasks.md\n",
         "prd.json cannot be read (it is not valid JSON at line 2, column 15: expected value)",
-        ".ralph/prd.json is for the branch test/x",
-        "scripts/ralph/prd.json names no branch",
+        ".ralph/prd.json has the branchName test/x, not ralph/<change>",
+        "scripts/ralph/prd.json has no branchName ralph/<change>",
     ] {
         assert!(words.contains(part), "{part:?} is missing from {words}");
     }
