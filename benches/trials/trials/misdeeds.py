@@ -23,6 +23,10 @@ def honest(turn: Turn) -> Outcome:
     if turn.fault not in HELPLESS:
         for broken in failing():
             turn.work(broken)
+    if story is None and turn.has_prose():
+        for name in scene.STORIES:
+            turn.work(name)
+        return turn.finished(*scene.STORIES)
     if story is None:
         turn.status("done")
         return Outcome("There is nothing left to do.\n\n%s" % turn.signal())
@@ -320,7 +324,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def free_list(turn: Turn, story: str) -> Outcome:
+def free_list(turn: Turn, story: Optional[str]) -> Outcome:
     turn.witness("read prose")
     return honest(turn)
 
@@ -418,7 +422,7 @@ def play(turn: Turn) -> Outcome:
         return once(turn)
     if turn.fault in NEVER_RIGHT:
         return NEVER_RIGHT[turn.fault](turn, story)
-    if always and story:
+    if always and (story or turn.has_prose()):
         return always(turn, story)
     return honest(turn)
 

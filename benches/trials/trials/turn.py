@@ -53,6 +53,10 @@ class Turn:
             return found.group(1) if found else None
         return next((name for name in self.listed() if not self.ticked(name)), None)
 
+    def has_prose(self) -> bool:
+        """Returns whether the prompt asks for both stories, in prose: the whole of it is one story then."""
+        return self.dialect["kind"] == "story" and scene.PROSE.strip() in self.prompt
+
     def listed(self) -> List[str]:
         """Returns the stories of the task list; those of every trial where it is prose."""
         return list(dict.fromkeys(re.findall(r"write src/(\w+)\.txt", self.list_text()))) or list(scene.STORIES)
