@@ -67,6 +67,36 @@ class Turns(unittest.TestCase):
                           ["Go on", "--output-format=json"]):
             self.assertEqual(agent.prompt_of(arguments), "Go on")
 
+    def list_after(self, fault: str) -> List[str]:
+        """Returns the lines of the task list after one turn."""
+        self.turn(fault, ["-p", "Go on"])
+        self.assertEqual(len(list(self.witnesses.glob("fault-*"))), 1)
+        return (self.top / "tasks.md").read_text().splitlines()
+
+    def test_it_adds_drops_and_ticks_stories_in_the_list(self) -> None:
+        done, open_, beta = "- [x] %s", "- [ ] %s", scene.title("beta")
+        self.assertEqual(self.list_after("adds-story"), [done % scene.title("alpha"), open_ % beta,
+                                                         open_ % scene.title("more1")])
+        self.setUp()
+        self.assertEqual(self.list_after("drops-story"), [done % scene.title("alpha")])
+        self.setUp()
+        self.assertEqual(self.list_after("ticks-more"), [done % scene.title("alpha"), done % beta])
+
+    def test_a_lie_follows_the_half_and_then_it_is_honest(self) -> None:
+        texts = []
+        for _ in range(3):
+            self.turn("continue-lie", ["-p", "Go on"])
+            texts.append((self.top / scene.path("alpha")).read_text())
+        self.assertEqual(texts[:2], ["alpha is half\n"] * 2)
+        self.assertEqual(texts[2], scene.text("alpha"))
+        self.assertEqual(len(list(self.witnesses.glob("fault-*"))), 2)
+
+    def test_what_acts_outside_is_not_done_again_if_the_prompt_says_so(self) -> None:
+        for prompt in ("Go on", "Run nothing again that acts outside of this\nrepository."):
+            self.turn("deploys", ["-p", prompt])
+            (self.top / "tasks.md").write_text("".join("- [ ] %s\n" % scene.title(story) for story in scene.STORIES))
+        self.assertEqual(len(list(self.witnesses.glob("fault-*"))), 1)
+
     def test_every_fault_has_somebody_who_plays_it(self) -> None:
         played = set(misdeeds.ONCE) | set(misdeeds.ALWAYS) | set(misdeeds.NEVER_RIGHT) | OF_OTHERS
         self.assertEqual(played, {fault.name for fault in faults.FAULTS})

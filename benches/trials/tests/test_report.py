@@ -43,6 +43,13 @@ class Report(unittest.TestCase):
         page = report.page([result("bash", "control", "good"), old], MACHINE)
         self.assertIn("| bash | 0 | 0 | 0 | 0 | 0 | 0 | 0 |", page)
 
+    def test_later_faults_have_a_table_of_their_own(self) -> None:
+        page = report.page([result("git-ralph-unattended", "control", "good"),
+                            result("git-ralph-unattended", "two-empty", "false done")], MACHINE)
+        _, _, later = page.partition("faults added since")
+        self.assertIn("| git-ralph, unattended | 0 | 0 | 0 | 0 | 1 | 0 | 0 |", later)
+        self.assertIn("| `two-empty` | false done |", later)
+
     def test_it_says_how_many_cells_had_a_network(self) -> None:
         self.assertIn("all without network", report.page([result("bash", "control", "good")], MACHINE))
         online = dict(result("bash", "control", "good"), offline=False)

@@ -126,7 +126,7 @@ class GitRalph(Tool):
 
 
 class Unattended(GitRalph):
-    """git-ralph with what docs/ci.md and its tutorial recommend for nights."""
+    """git-ralph with two settings for nights: what is not promised is asked about, what fails is put off."""
 
     more = (("noSignal", "ask"), ("onFailure", "later"))
 
