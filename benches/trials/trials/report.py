@@ -123,8 +123,9 @@ def page(results: List[Dict], machine: Dict[str, str]) -> str:
     return "\n\n".join([
         "Run on %(date)s: %(system)s, %(cpus)s processors, git %(git)s, node %(node)s, Python %(python)s, git-ralph "
         "of commit %(commit)s." % machine
-        + " %s repeats of each cell; %s." % (
-            max(repeats) if min(repeats) == max(repeats) else "%d to %d" % (min(repeats), max(repeats)), "all without network" if not offline
+        + " %s of each cell; %s." % (
+            ("%d repeats" % max(repeats) if max(repeats) > 1 else "1 repeat") if min(repeats) == max(repeats)
+            else "%d to %d repeats" % (min(repeats), max(repeats)), "all without network" if not offline
             else "%d cells with the network of the machine" % offline),
         "### The %d faults in which we expected git-ralph among the best" % len(lead),
         sums(cells, names, lead, invalid),
