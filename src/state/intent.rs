@@ -106,6 +106,9 @@ pub struct CheckpointPlan {
     pub commit: Oid,
     /// Its tree.
     pub tree: Oid,
+    /// The checkpoint before it; absent in plans of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Oid>,
     /// The former tip of the branch; absent if the branch was gone.
     pub tip: Option<Oid>,
     /// The story that it completes; absent for edits made by the user.

@@ -88,6 +88,7 @@ pub(super) async fn commit(
     let plan = CheckpointPlan {
         commit: repo.commit_tree(&tree, &[&new.parent], &message).await?,
         tree,
+        before: Some(open.state.checkpoint().clone()),
         tip: position.tip.clone(),
         story: new.story,
         attempt: new.attempt,

@@ -58,7 +58,7 @@ fn begin(open: &Loop<'_>) {
 
 /// Notes a new checkpoint, and the story that it completes.
 async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashList>) -> Result<What, Error> {
-    let from = std::mem::replace(&mut open.state.common.checkpoint, plan.commit.clone());
+    open.state.common.checkpoint = plan.commit.clone();
     open.state.common.checkpoint_tree = plan.tree;
     open.state.here.noted = None;
     if let Some(story) = &plan.story {
@@ -81,7 +81,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         open.state.end_running();
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         let done = open.state.common.progress.completed.last_mut();
-        if let (Some(done), Some(attempt)) = (done, plan.attempt) {
+        if let (Some(done), Some(attempt), Some(from)) = (done, plan.attempt, plan.before) {
             let to = plan.commit.clone();
             done.work = Some(Accepted { attempt, from, to });
         }

@@ -389,3 +389,23 @@ fn archived_list_is_back() {
     run(&sandbox);
     assert_eq!(sandbox.status()["phase"], "complete");
 }
+
+#[test]
+fn checkpoint_that_a_kill_cut_off_is_undone() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "list",
+        "{\"id\":\"1\",\"title\":\"One\"}\n{\"id\":\"2\",\"title\":\"Two\"}\n",
+    );
+    sandbox.configure("ralph.adapter", "command");
+    sandbox.configure("ralph.storiesCommand", "cat list");
+    let notes = sandbox.notes.display();
+    let kills = format!("[ -e '{notes}/killed' ] || {{ touch '{notes}/killed'; kill -9 $PPID; }}");
+    sandbox.configure("ralph.closedCommand", &kills);
+    sandbox.ralph(&["start", CHANGE]).exits(0);
+    let agent = sandbox.agent(WORK);
+    sandbox.direct(&["next", "--", &agent]).run().exits(137);
+    sandbox.ralph(&["redo", "1"]).exits(0);
+    assert!(!sandbox.top.join("story-1").exists());
+    assert_eq!(sandbox.subjects("HEAD")[0], "initial state");
+}
