@@ -181,6 +181,26 @@ impl Repo {
         Ok(!found.is_empty())
     }
 
+    /// Writes the tree `base` with the files that match these pathspecs as the tree `other` has them.
+    pub async fn tree_with_those_of(
+        &self,
+        scratch: &Path,
+        [base, other]: [&Oid; 2],
+        pathspecs: &[String],
+    ) -> Result<Oid, GitError> {
+        let (mut entries, mut gone) = (Vec::new(), Vec::new());
+        for change in self.git.changes_among(base, other, pathspecs).await? {
+            match change.is {
+                Some(entry) => entries.push(entry),
+                None => gone.push(change.path),
+            }
+        }
+        if entries.is_empty() && gone.is_empty() {
+            return Ok(base.clone());
+        }
+        self.tree_with(scratch, base, &entries, &gone).await
+    }
+
     /// Writes the tree `base` with these entries in it, and without the paths `gone`. An entry takes the place of what is
     /// in its way. `scratch` is a private index to work with.
     pub async fn tree_with(

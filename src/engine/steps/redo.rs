@@ -10,13 +10,11 @@ use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, refuse_inside_attempt};
 use crate::error::Error;
 use crate::fs::entries_of;
+use crate::git::oid_of;
 use crate::names::Oid;
 use crate::paths::{first_few, shown};
 use crate::refs::KeptRef;
 use crate::state::{Accepted, Completed, Intent, RedoPlan, Redone, State, Stood, Undone, Verdict};
-
-/// Mode of a submodule in a tree.
-const SUBMODULE: &str = "160000";
 
 /// A completed story with its checkpoint.
 type Made<'s> = (&'s Completed, &'s Accepted);
@@ -71,6 +69,8 @@ pub async fn redo(
         }],
         from,
     };
+    let attempts = open.change().ralph_ref("attempts");
+    let there = open.context.repo.git.refs(&[&attempts]).await?;
     for (done, work) in &made {
         let kept = keep(open, &done.id, work, &next).await?;
         plan.undone.push(Undone {
@@ -79,12 +79,9 @@ pub async fn redo(
             oid: work.to.clone(),
             kept: kept.name.clone(),
         });
-        let there = open.context.repo.git.refs(&[&kept.name]).await?;
-        let others = there
-            .iter()
-            .filter(|found| found.name == kept.name && found.oid != kept.oid);
+        let other = oid_of(&there, &kept.name).filter(|oid| *oid != kept.oid);
         plan.kept
-            .extend(others.map(|found| KeptRef::beside(&kept.name, &found.oid)));
+            .extend(other.map(|oid| KeptRef::beside(&kept.name, &oid)));
         plan.attempts.push(kept);
     }
     open.state = next;
@@ -135,10 +132,7 @@ async fn refuse_moved_submodule(open: &Loop<'_>, story: &str, target: &Oid) -> R
     let changes = git
         .changes_among(&target, open.state.checkpoint_tree(), &[])
         .await?;
-    let moved = changes.iter().find(|change| {
-        let mut sides = [&change.was, &change.is].into_iter().flatten();
-        sides.any(|entry| entry.mode == SUBMODULE)
-    });
+    let moved = changes.iter().find(|change| change.is_of_submodule());
     match moved {
         Some(change) => Err(RepositoryRefusal::SubmoduleMoved {
             story: story.to_owned(),
@@ -153,19 +147,14 @@ async fn refuse_moved_submodule(open: &Loop<'_>, story: &str, target: &Oid) -> R
 async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Result<KeptRef, Error> {
     let repo = &open.context.repo;
     // It may have been archived since.
-    let lists = [open.state.source(), next.source()].map(|source| source.path.as_bytes());
-    let changes = repo.git.changes_among(&work.to, &work.from, &[]).await?;
-    let (mut entries, mut gone) = (Vec::new(), Vec::new());
-    for change in changes {
-        if lists.contains(&change.path.as_slice()) {
-            gone.extend(change.is.is_none().then_some(change.path));
-            entries.extend(change.is);
-        }
-    }
-    let tree = repo.git.tree_of(&work.to).await?;
+    let lists = [open.state.source(), next.source()];
+    let lists = lists.map(|source| format!(":(top,literal){}", source.path));
     let scratch = open.site().file("redo.index");
-    let tree = repo.tree_with(&scratch, &tree, &entries, &gone).await?;
-    repo.discard_index(&scratch)?;
+    let (tree, from) = (
+        repo.git.tree_of(&work.to).await?,
+        repo.git.tree_of(&work.from).await?,
+    );
+    let tree = repo.tree_with_those_of(&scratch, [&tree, &from], &lists).await?;
     let message = format!("attempt {} at {story}: {}", work.attempt, Verdict::Redone);
     Ok(KeptRef {
         name: open.change().attempt_ref(story, work.attempt),

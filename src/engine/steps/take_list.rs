@@ -27,21 +27,21 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
     let base = repo.git.tree_of_name(&from).await?;
     let left = repo.git.tree_of_name(&left).await?;
     let list = &open.state.source().path;
-    let changes = repo.git.changes_among(&base, &left, &[]).await?;
-    let of_list = changes.into_iter().find(|change| change.path == list.as_bytes());
-    let not_taken = |paths: bool| StoryRefusal::ListNotTaken {
+    let not_taken = |is_conflict| StoryRefusal::ListNotTaken {
         change: change.to_string(),
         attempt: word.clone(),
         source_file: list.clone(),
-        is_conflict: paths,
+        is_conflict,
     };
-    let entry = of_list
-        .and_then(|change| change.is)
-        .ok_or_else(|| not_taken(false))?;
+    let (scratch, pathspec) = (open.site().file("list.index"), format!(":(top,literal){list}"));
+    let theirs = repo
+        .tree_with_those_of(&scratch, [&base, &left], &[pathspec])
+        .await?;
+    // The user needs the list that an attempt has deleted.
+    if theirs == base || repo.git.file_of(&theirs, list).await?.is_none() {
+        return Err(not_taken(false).into());
+    }
     let now = open.read_work_tree().await?.tree;
-    let scratch = open.site().file("list.index");
-    let theirs = repo.tree_with(&scratch, &base, &[entry], &[]).await?;
-    repo.discard_index(&scratch)?;
     let merged = repo.merge_trees([&base, &now, &theirs]).await?;
     let tree = merged.map_err(|_| not_taken(true))?;
     if tree == now {

@@ -366,6 +366,16 @@ fn take_that_cannot_be_merged_changes_nothing() {
         .ralph(&["list", "--take", "2@1"])
         .exits(7)
         .says("git has no other version of openspec/changes/add-login/tasks.md from 2@1");
+    let deletes = sandbox.completing(&format!("rm {TASKS}; echo y >y"));
+    sandbox
+        .step("retry", &deletes)
+        .exits(0)
+        .says("put back: the list");
+    sandbox
+        .ralph(&["list", "--take", "2@2"])
+        .exits(7)
+        .says("git has no other version of openspec/changes/add-login/tasks.md from 2@2");
+    assert!(sandbox.top.join(TASKS).exists());
 }
 
 #[test]

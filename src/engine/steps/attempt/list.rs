@@ -7,7 +7,6 @@ use crate::engine::attempt::facts::{Facts, LeftList};
 use crate::engine::stories::{follow_source, list_bytes_before_attempt};
 use crate::error::Error;
 use crate::events::{ListPutBack, What};
-use crate::git::StagedEntry;
 use crate::names::{Oid, typed, typed_path};
 use crate::protect::StoryList;
 use crate::refs::{KeptRef, Update, free_names};
@@ -174,22 +173,10 @@ pub(crate) async fn with_left_list(
         return Ok((now.clone(), None));
     };
     let repo = &open.context.repo;
-    let path = &open.state.source().path;
+    let list = [format!(":(top,literal){}", open.state.source().path)];
     let left = repo.git.tree_of(&commit).await?;
-    let list = [format!(":(top,literal){path}")];
-    let changes = repo.git.changes_among(now, &left, &list).await?;
-    let entries: Vec<StagedEntry> = changes.iter().filter_map(|change| change.is.clone()).collect();
-    let gone: Vec<Vec<u8>> = changes
-        .into_iter()
-        .filter(|change| change.is.is_none())
-        .map(|change| change.path)
-        .collect();
-    let delete = Update::Delete { name, old: commit };
-    if entries.is_empty() && gone.is_empty() {
-        return Ok((now.clone(), Some(delete)));
-    }
     let scratch = open.site().file("list.index");
-    let tree = repo.tree_with(&scratch, now, &entries, &gone).await?;
-    repo.discard_index(&scratch)?;
+    let tree = repo.tree_with_those_of(&scratch, [now, &left], &list).await?;
+    let delete = Update::Delete { name, old: commit };
     Ok((tree, Some(delete)))
 }
