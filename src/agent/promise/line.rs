@@ -35,6 +35,10 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     if !is_made_of(before, |byte| matches!(byte, b'+' | b'<')) {
         return false;
     }
+    let is_arrow = matches!(before.trim_ascii_end(), b"->" | b"-->");
+    if !output && is_arrow && before.last().is_some_and(is_blank) {
+        return false;
+    }
     match before.first() {
         Some(mark @ (b'+' | b'-')) => {
             before.get(1).is_none_or(|next| !is_blank(next)) || output && *mark == b'+'
@@ -95,6 +99,15 @@ fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     text
 }
 
+/// Returns the text without the decoration at its beginning.
+pub(super) fn from_decoration(text: &[u8]) -> &[u8] {
+    let mut text = text;
+    while let length @ 1.. = decoration(first_char(text)) {
+        text = &text[length..];
+    }
+    text
+}
+
 fn first_char(text: &[u8]) -> Option<char> {
     let begin = &text[..text.len().min(4)];
     begin.utf8_chunks().next()?.valid().chars().next()
@@ -144,10 +157,7 @@ impl PromptLines {
     /// quoted prompt is still the prompt. A tag alone keeps its decoration: a list of tags in the prompt must not
     /// silence the agent's own tag.
     fn key(tag: Tag, line: &[u8]) -> &[u8] {
-        let mut bare = until_decoration(line, |byte| byte == b'>');
-        while let length @ 1.. = decoration(first_char(bare)) {
-            bare = &bare[length..];
-        }
+        let mut bare = from_decoration(until_decoration(line, |byte| byte == b'>'));
         if bare.is_empty() {
             bare = line;
         }
@@ -183,6 +193,7 @@ mod tests {
             (format!("{tag} <!-- -->"), true),
             (format!("\u{2014} {tag}"), true),
             (format!("{tag}{tag}"), true),
+            (format!("{tag} {tag}"), true),
             // A letter or a digit, in any script.
             (format!("1. {tag}"), false),
             (format!("| Status | {tag} |"), false),

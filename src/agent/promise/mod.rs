@@ -38,7 +38,9 @@ pub use tag::{Nonce, Promise, Tag};
 pub use unchanged::says_unchanged;
 
 use learned::LearningFilter;
-use line::{PromptLines, begins_line, cut_char, is_in_json, is_made_of, is_repeated, is_sign_behind};
+use line::{
+    PromptLines, begins_line, cut_char, from_decoration, is_in_json, is_made_of, is_repeated, is_sign_behind,
+};
 use memchr::{memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
@@ -340,7 +342,7 @@ impl Message {
         let mut behind = &self.text[after..self.line.end];
         // The same tag may stand there twice.
         let same = &self.text[close - (window.len() - open)..after];
-        while let Some(rest) = behind.strip_prefix(same) {
+        while let Some(rest) = from_decoration(behind).strip_prefix(same) {
             behind = rest;
         }
         let alone = !repeated

@@ -54,7 +54,7 @@ fn plainly(text: &str) -> Option<Promise> {
     let is_alone = |line: &str| {
         let line = line.trim_matches(marks);
         // The same tag may stand there twice.
-        !line.is_empty() && line.replace(MORE, "").is_empty()
+        !line.is_empty() && line.replace(MORE, "").trim_matches(marks).is_empty()
     };
     let is_left = text.lines().any(is_alone) || text.trim_end_matches(marks).ends_with(MORE);
     match plainly_without_more(text) {
@@ -69,7 +69,7 @@ fn plainly_without_more(text: &str) -> Option<Promise> {
     let own = |line: &str| {
         let line = line.trim_matches(marks);
         // The same tag may stand there twice.
-        let is_only = |tag: &str| !line.is_empty() && line.replace(tag, "").is_empty();
+        let is_only = |tag: &str| !line.is_empty() && line.replace(tag, "").trim_matches(marks).is_empty();
         if is_only("<promise>COMPLETE</promise>") {
             Some(Promise::Complete)
         } else {
