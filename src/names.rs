@@ -236,6 +236,13 @@ pub(crate) fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     (slips(&nearest) <= most && nearest != name).then_some(nearest)
 }
 
+/// Returns the parts of all stories, each that is not empty with its number and ids: `, 1 skipped (3)`.
+pub(crate) fn parts_of_stories(parts: &[(&[String], &str)]) -> String {
+    let parts = parts.iter().filter(|(ids, _)| !ids.is_empty());
+    let words = parts.map(|(ids, what)| format!(", {} {what} ({})", ids.len(), ids.join(", ")));
+    words.collect()
+}
+
 /// Returns a number with its noun: `1 retry`, `2 retries`.
 pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
     number: N,

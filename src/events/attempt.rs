@@ -89,6 +89,12 @@ impl Attempt {
         !self.rests_on.is_empty() && self.rests_on.iter().all(is_word)
     }
 
+    /// Returns whether it changed no file, and the agent alone says that its story is done: gates had passed before.
+    pub fn is_by_word(&self) -> bool {
+        let is_word = |basis: &Basis| matches!(basis, Basis::Confirmed | Basis::UnchangedSaid);
+        self.rests_on.iter().any(is_word) && !self.rests_on.contains(&Basis::Review)
+    }
+
     /// Returns whether it was accepted without a promise, by gates or a reviewer (`ralph.noSignal`).
     pub fn is_unpromised(&self) -> bool {
         let is_word = |basis: &Basis| matches!(basis, Basis::Promise | Basis::Person);

@@ -4,12 +4,22 @@ use crate::events::log::LogEntry;
 use crate::state::{State, Verdict};
 use crate::stories::Listing;
 
-/// Counts the complete stories that rest on an agent's promise alone, and those that were accepted without a promise, by
-/// gates or a reviewer; returns `None` if that is not known of all of them. The state says which are complete, because an
-/// attempt whose checkpoint was cut off is done again, but those that are `open` in the list again; the attempts say what each
-/// rests on, and some may be missing (a full disk, an earlier version).
-pub(super) fn bases(state: &State, open: &[String], attempts: &[LogEntry]) -> Option<(usize, usize)> {
-    let (mut promise_alone, mut without_promise) = (0, 0);
+/// What the complete stories of a loop rest on.
+#[derive(Default)]
+pub(super) struct Bases {
+    /// The number of those that rest on an agent's promise alone.
+    pub promise_alone: usize,
+    /// The number of those that were accepted without a promise, by gates or a reviewer.
+    pub without_promise: usize,
+    /// The ids of those for which no file changed, and that the agent alone says are done.
+    pub by_word: Vec<String>,
+}
+
+/// Returns what the complete stories rest on; returns `None` if that is not known of all of them. The state says which
+/// are complete, because an attempt whose checkpoint was cut off is done again, but those that are `open` in the list again;
+/// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
+pub(super) fn bases(state: &State, open: &[String], attempts: &[LogEntry]) -> Option<Bases> {
+    let mut bases = Bases::default();
     let completed = &state.progress().completed;
     for (at, story) in completed.iter().enumerate() {
         let is_again = completed[..at].iter().any(|earlier| earlier.id == story.id);
@@ -22,10 +32,13 @@ pub(super) fn bases(state: &State, open: &[String], attempts: &[LogEntry]) -> Op
         if attempt.rests_on.is_empty() {
             return None;
         }
-        promise_alone += usize::from(attempt.is_by_promise_alone());
-        without_promise += usize::from(attempt.is_unpromised());
+        bases.promise_alone += usize::from(attempt.is_by_promise_alone());
+        bases.without_promise += usize::from(attempt.is_unpromised());
+        if attempt.is_by_word() {
+            bases.by_word.push(story.id.clone());
+        }
     }
-    Some((promise_alone, without_promise))
+    Some(bases)
 }
 
 /// Returns the ids of the open stories of a list.

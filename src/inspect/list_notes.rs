@@ -30,18 +30,9 @@ impl ListNotes {
         self.list_put_back = names.collect();
     }
 
-    /// Returns it in words, one line each.
-    pub fn in_words(&self) -> Vec<String> {
-        let line =
-            |what: &str, names: &[String]| (!names.is_empty()).then(|| format!("{what}{}", names.join(", ")));
-        let by_list = line(
-            "done or gone by the list alone, without an attempt: ",
-            &self.by_list,
-        );
-        let put_back = line(
-            "something of the story list was put back after: ",
-            &self.list_put_back,
-        );
-        by_list.into_iter().chain(put_back).collect()
+    /// Returns the words about what was put back, if there is any.
+    pub fn put_back_in_words(&self) -> Option<String> {
+        let names = self.list_put_back.join(", ");
+        (!names.is_empty()).then(|| format!("something of the story list was put back after: {names}"))
     }
 }

@@ -16,7 +16,7 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::log::attempts;
+use crate::events::log::{LogEntry, attempts};
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
@@ -56,6 +56,9 @@ pub struct Status {
     pub by_promise_alone: Option<usize>,
     /// Number of complete stories without a promise (`ralph.noSignal`); null if the events do not tell.
     pub without_promise: Option<usize>,
+    /// The ids of complete stories for which no file changed, and that the agent alone says are done; null if the events do
+    /// not tell.
+    pub by_word: Option<Vec<String>>,
     /// Notes on the list.
     #[serde(flatten)]
     pub list: ListNotes,
@@ -189,8 +192,7 @@ impl Status {
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
         if let Ok(attempts) = attempts(&store.file("events.jsonl")) {
-            status.list.add_attempts(&attempts);
-            (status.by_promise_alone, status.without_promise) = bases(state, &status.open, &attempts).unzip();
+            status.add_attempts(state, &attempts);
         }
         Ok(status.with(running, waiting, repo, state))
     }
@@ -200,6 +202,16 @@ impl Status {
         let running = RunningAttempt::of(repo, state);
         let waiting = Waiting::of(repo, state);
         Self::remembered(state).with(running, waiting, repo, state)
+    }
+
+    /// Adds what the attempts of the loop tell.
+    pub(super) fn add_attempts(&mut self, state: &State, attempts: &[LogEntry]) {
+        self.list.add_attempts(attempts);
+        if let Some(bases) = bases(state, &self.open, attempts) {
+            self.by_promise_alone = Some(bases.promise_alone);
+            self.without_promise = Some(bases.without_promise);
+            self.by_word = Some(bases.by_word);
+        }
     }
 
     /// Adds what runs now, and how the loop was closed.
@@ -394,6 +406,7 @@ impl Status {
             list: ListNotes::of(state),
             by_promise_alone: None,
             without_promise: None,
+            by_word: None,
             session: SessionStatus::of(state),
             closed: None,
             running: None,

@@ -33,7 +33,7 @@ impl Summary {
     pub async fn of(open: &Loop<'_>, driver: Driver) -> Result<Self, Error> {
         let mut status = Status::remembered(&open.state);
         let attempts = attempts(&open.file("events.jsonl"))?;
-        status.list.add_attempts(&attempts);
+        status.add_attempts(&open.state, &attempts);
         let costs: Vec<f64> = attempts
             .iter()
             .filter_map(|entry| entry.attempt.whole_cost())

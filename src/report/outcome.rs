@@ -1,5 +1,7 @@
 //! Says in one line how a loop stands: what came of it, or why it stopped. Pure.
 
+use std::fmt::Write;
+
 use serde::Serialize;
 
 use super::{StoryReport, StoryState, Totals};
@@ -60,10 +62,13 @@ impl Outcome {
             .iter()
             .filter(|story| story.state == StoryState::Skipped)
             .count();
-        let without = match skipped {
-            0 => String::new(),
-            _ => format!(", {skipped} skipped"),
-        };
+        let by_list = status.list.by_list.len();
+        let mut without = String::new();
+        for (number, what) in [(skipped, "skipped"), (by_list, "done or gone without an attempt")] {
+            if number > 0 {
+                let _ = write!(without, ", {number} {what}");
+            }
+        }
         let far = format!("{complete}{without}");
         let is_done = totals.stories > 0 && totals.complete + skipped >= totals.stories;
         let session = status.session.as_ref();

@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Ending, Listed, State};
-use crate::names::{counted, typed};
+use crate::names::{counted, parts_of_stories, typed};
 
 impl State {
     /// Says how and when the loop was closed, and which stories were complete then.
@@ -19,13 +19,19 @@ impl State {
         }
         if let Some(Listed { done, total, next }) = self.listed() {
             let stories = counted(*total, "story was", "stories were");
-            words = format!("{words}; {done} of {stories} complete");
             let (skipped, put_off) = self.progress().left_out();
-            for (ids, left_out) in [(skipped, "skipped"), (put_off, "put off")] {
-                if !ids.is_empty() {
-                    words = format!("{words}, {} {left_out} ({})", ids.len(), ids.join(", "));
-                }
-            }
+            let by_list = self.common.list.by_list_alone(self.progress());
+            let complete = if by_list.is_empty() {
+                "complete"
+            } else {
+                "done in the list"
+            };
+            let parts = parts_of_stories(&[
+                (&by_list, "done or gone without an attempt"),
+                (&skipped, "skipped"),
+                (&put_off, "put off"),
+            ]);
+            words = format!("{words}; {done} of {stories} {complete}{parts}");
             if let Some(next) = next {
                 words = format!("{words}, story {next} is open");
             }

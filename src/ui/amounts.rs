@@ -1,11 +1,11 @@
 //! Numbers in words, for people: costs, times, how far a loop is.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Zoned};
 
-use crate::names::{counted, dollars};
+use crate::inspect::status::Status;
+use crate::names::{counted, dollars, parts_of_stories};
 
 /// Returns the sum of the costs of attempts, and the number of those without a reported cost, if there are any.
 pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
@@ -61,15 +61,29 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// Says how many stories are complete, and which are skipped or put off.
-pub fn far(done: usize, total: usize, skipped: &[String], put_off: &[String]) -> String {
-    let mut words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
-    for (ids, left_out) in [(skipped, "skipped"), (put_off, "put off")] {
-        if !ids.is_empty() {
-            let _ = write!(words, ", {} {left_out} ({})", ids.len(), ids.join(", "));
-        }
+/// Says how many stories are complete, and which are skipped.
+pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
+    let words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
+    words + &parts_of_stories(&[(skipped, "skipped")])
+}
+
+/// Says how far a loop is, and for which of its stories that rests on the list, or on the agent's word, alone.
+pub(super) fn far_of(status: &Status) -> Option<String> {
+    let (done, total) = (status.stories_done?, status.stories_total?);
+    let (by_list, by_word) = (
+        &status.list.by_list,
+        status.by_word.as_deref().unwrap_or_default(),
+    );
+    let left_out = parts_of_stories(&[(&status.skipped, "skipped"), (&status.put_off, "put off")]);
+    if by_list.is_empty() && by_word.is_empty() {
+        return Some(far(done, total, &[]) + &left_out);
     }
-    words
+    let unseen = parts_of_stories(&[
+        (by_list, "done or gone without an attempt"),
+        (by_word, "without a changed file, on the agent's word"),
+    ]);
+    let all = counted(total, "story is", "stories are");
+    Some(format!("{done} of {all} done in the list{unseen}{left_out}"))
 }
 
 #[cfg(test)]

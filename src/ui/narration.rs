@@ -91,7 +91,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let when = waiting_time(*seconds, &until.to_zoned(TimeZone::system()));
             format!("an agent's service cannot answer now; trying again {when}")
         }
-        What::StoryProgress { done, total, skipped } => far(*done, *total, skipped, &[]),
+        What::StoryProgress { done, total, skipped } => far(*done, *total, skipped),
         What::MaxRetriesExceeded {
             story,
             deferred: true,

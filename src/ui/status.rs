@@ -66,8 +66,7 @@ fn place(status: &Status) -> String {
 /// Formats how far the loop is, and what was found in it.
 fn progress(status: &Status) -> String {
     let mut text = String::new();
-    if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        let far = amounts::far(done, total, &status.skipped, &status.put_off);
+    if let Some(far) = amounts::far_of(status) {
         let alone = match status.by_promise_alone {
             None | Some(0) => String::new(),
             Some(alone) => format!("; {alone} accepted on the agent's promise alone"),
@@ -78,7 +77,7 @@ fn progress(status: &Status) -> String {
         };
         let _ = writeln!(text, "{far}{alone}{unpromised}");
     }
-    for line in status.list.in_words() {
+    if let Some(line) = status.list.put_back_in_words() {
         let _ = writeln!(text, "{}", red(&line));
     }
     if status.commits_by_hand > 0 {

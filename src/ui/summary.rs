@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::amounts::{far, spent, time};
+use super::amounts::{far_of, spent, time};
 use super::style::{bold, green, red};
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
@@ -15,10 +15,7 @@ use crate::state::Phase;
 pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let status = &summary.status;
     let mut text = String::from("\n");
-    let mut parts = Vec::new();
-    if let (Some(done), Some(total)) = (status.stories_done, status.stories_total) {
-        parts.push(far(done, total, &status.skipped, &status.put_off));
-    }
+    let mut parts: Vec<String> = far_of(status).into_iter().collect();
     if summary.attempts > 0 {
         let mut words = counted(summary.attempts, "attempt", "attempts");
         let _ = write!(words, ", {}", time(summary.seconds));
@@ -37,7 +34,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         ));
     }
     let _ = writeln!(text, "{}: {}", bold(status.change.as_str()), parts.join("; "));
-    for line in status.list.in_words() {
+    if let Some(line) = status.list.put_back_in_words() {
         let _ = writeln!(text, "{}", red(&line));
     }
     if let Some(stopped) = stopped {
@@ -73,14 +70,16 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     text + &next(&summary.next)
 }
 
-/// Returns the line about a loop that has no open story: green only if it skipped none.
+/// Returns the line about a loop that has no open story: green only if an attempt completed each.
 pub(super) fn no_open_story(status: &Status) -> String {
     if !status.put_off.is_empty() {
         "no story but those that failed is left".to_owned()
-    } else if status.skipped.is_empty() {
-        green("nothing is left to do")
-    } else {
+    } else if !status.skipped.is_empty() {
         "no story but the skipped ones is left".to_owned()
+    } else if !status.list.by_list.is_empty() || status.by_word.as_ref().is_some_and(|ids| !ids.is_empty()) {
+        "no open story is left".to_owned()
+    } else {
+        green("nothing is left to do")
     }
 }
 

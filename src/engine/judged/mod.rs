@@ -101,13 +101,16 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
         now.changes = None;
         changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
     }
-    let written = of_kind(&changes, b"M");
+    let mut written = of_kind(&changes, b"M");
+    // The list is held, and what became of it is reported with that.
+    let list = open.state.source().path.as_bytes();
+    written.retain(|(_, path)| path != list);
     if !written.is_empty() {
         let names = first_few(written.iter().map(|(_, path)| path)).join(", ");
         let kept = keep_commits(open, std::slice::from_ref(&record.commit)).await?;
         let kept = kept.first().map_or("", |kept| kept.name.as_str());
         open.tell(format!(
-            "the gates changed files, which goes into the checkpoint: {names}; the files before that: git diff HEAD {}",
+            "files changed while gates ran, which goes into the checkpoint: {names}; the files before that: git diff HEAD {}",
             typed(kept)
         ));
     }

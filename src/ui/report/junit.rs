@@ -86,6 +86,11 @@ fn case_of(story: &StoryReport) -> TestCase {
         .filter(|attempt| !attempt.is_complete())
         .collect();
     let status = match (story.state, failed.split_last()) {
+        (StoryState::Complete, _) if story.attempts.is_empty() => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("done in the list, without an attempt");
+            status
+        }
         (StoryState::Complete, _) => {
             let mut status = TestCaseStatus::success();
             status.add_reruns(failed.into_iter().map(rerun));

@@ -254,7 +254,7 @@ impl Model {
                 self.progress = Some((*done, *total));
                 self.notice = format!("all {total} stories are complete");
                 if done < total {
-                    self.notice = amounts::far(*done, *total, &[], &[]);
+                    self.notice = amounts::far(*done, *total, &[]);
                 }
             }
             _ => {}

@@ -156,7 +156,7 @@ fn checkpoint_includes_and_reports_changes_of_gates() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("the gates changed files, which goes into the checkpoint: x");
+        .says("files changed while gates ran, which goes into the checkpoint: x");
     assert_eq!(sandbox.git(&["show", "HEAD:x"]), "formatted");
 }
 

@@ -266,7 +266,7 @@ fn stories_that_the_list_alone_finishes_are_named() {
     let run = sandbox
         .ralph(&["run", "work", "--", &sandbox.completing(&tick)])
         .exits(0);
-    run.says("done or gone by the list alone, without an attempt: 2");
+    run.says("done in the list, 1 done or gone without an attempt (2)");
     let log = sandbox.ralph(&["log", "work", "--json"]).exits(0).json();
     assert_eq!(log["attempts"].as_array().unwrap().len(), 2);
     assert_eq!(
@@ -282,7 +282,7 @@ fn stories_that_the_list_alone_finishes_are_named() {
     sandbox.start();
     let agent = sandbox.completing("echo x >>work.txt");
     let run = sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
-    run.says("done or gone by the list alone, without an attempt: 2");
+    run.says("done in the list, 1 done or gone without an attempt (2)");
     // Between two commands the user has written it.
     let sandbox = Sandbox::started();
     next(&sandbox, "true").exits(0);

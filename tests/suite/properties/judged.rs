@@ -192,7 +192,7 @@ fn new_files_of_gates_stay_out_of_checkpoints() {
 fn a_formatting_gate_changes_the_checkpoint_and_the_work_before_it_is_kept() {
     let sandbox = gated("echo formatted >>new");
     let output = sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
-    output.says("the gates changed files, which goes into the checkpoint: new");
+    output.says("files changed while gates ran, which goes into the checkpoint: new");
     assert_eq!(sandbox.git(&["show", "HEAD:new"]), "x\nformatted");
     let kept = sandbox.git(&[
         "for-each-ref",

@@ -115,6 +115,10 @@ fn a_promise_without_a_changed_file_is_asked_about_once() {
         last(&sandbox)["rests_on"],
         serde_json::json!(["promise", "confirmed"])
     );
+    assert_eq!(sandbox.status()["by_word"], serde_json::json!(["1"]));
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    let words = "1 of 3 stories are done in the list, 1 without a changed file, on the agent's word (1)";
+    assert!(status.contains(words), "{status}");
     let message = sandbox.git(&["log", "-1", "--format=%B"]);
     assert!(
         message.ends_with("Ralph-Rests-On: promise, confirmed"),

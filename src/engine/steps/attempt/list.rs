@@ -63,7 +63,7 @@ pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun, then: Then) -
 }
 
 impl Settled {
-    /// Puts back what others than the attempt have made of the list since; `who` are they.
+    /// Puts back what became of the list while other processes than the agent ran; `who` are they.
     pub async fn again(&self, open: &Loop<'_>, begun: &mut Begun, who: &str) -> Result<(), Error> {
         let (Some(wanted), Some(before)) = (&self.0, &begun.facts.list) else {
             return Ok(());
@@ -72,7 +72,7 @@ impl Settled {
         if now.as_ref() == Ok(wanted) {
             return Ok(());
         }
-        let what = format!("what {who} made of it");
+        let what = format!("changes made while {who} ran");
         put_back(
             open,
             before,
