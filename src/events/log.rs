@@ -19,7 +19,7 @@ pub struct Log {
     /// The attempts, oldest first.
     pub attempts: Vec<LogEntry>,
     /// The messages of the user that git-ralph has read, oldest first.
-    pub messages: Vec<ToldEntry>,
+    pub messages: Vec<MessageEntry>,
 }
 
 impl Log {
@@ -29,14 +29,14 @@ impl Log {
         Ok(Self {
             change,
             attempts: entries_of(&events),
-            messages: told_in(&events),
+            messages: messages_in(&events),
         })
     }
 }
 
 /// A message of the user for the prompts (`git ralph tell`).
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToldEntry {
+pub struct MessageEntry {
     /// Time at which it was read.
     pub t: Timestamp,
     /// Its words.
@@ -136,8 +136,8 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
 }
 
 /// Returns the messages since the loop was last started.
-fn told_in(events: &[Event]) -> Vec<ToldEntry> {
-    let mut messages: Vec<ToldEntry> = Vec::new();
+fn messages_in(events: &[Event]) -> Vec<MessageEntry> {
+    let mut messages: Vec<MessageEntry> = Vec::new();
     for event in events {
         let (story, attempt) = match &event.what {
             What::Started { .. } => {
@@ -145,7 +145,7 @@ fn told_in(events: &[Event]) -> Vec<ToldEntry> {
                 continue;
             }
             What::Message { text, during } => {
-                messages.push(ToldEntry {
+                messages.push(MessageEntry {
                     t: event.t,
                     text: text.clone(),
                     during: during.clone(),
@@ -158,7 +158,7 @@ fn told_in(events: &[Event]) -> Vec<ToldEntry> {
             What::RoundStarted { story, attempt, .. } => (story, *attempt),
             _ => continue,
         };
-        for unshown in messages.iter_mut().filter(|messages| messages.story.is_none()) {
+        for unshown in messages.iter_mut().filter(|message| message.story.is_none()) {
             (unshown.story, unshown.attempt) = (Some(story.clone()), Some(attempt));
         }
     }

@@ -18,7 +18,7 @@ pub const MESSAGES: &str = "messages";
 /// Maximum length of a message, in bytes.
 pub const LONGEST: usize = 16 * 1024;
 
-/// The most messages that a prompt has; more wait.
+/// The most messages that are taken of those that came while an attempt ran: it can have written them.
 const MOST: usize = 100;
 
 /// A message that has been read.
@@ -135,7 +135,12 @@ impl State {
         let known = self.here.messages.len();
         for (file, text) in messages {
             let is_known = self.here.messages.iter().any(|message| message.file == file);
-            if !is_known && self.here.messages.len() < MOST {
+            let of_attempts = self
+                .here
+                .messages
+                .iter()
+                .filter(|message| message.during.is_some());
+            if !is_known && (during.is_none() || of_attempts.count() < MOST) {
                 self.here.messages.push(Message {
                     file,
                     text,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::amounts::{spent, time};
 use super::style::{bold, verdict};
 use super::width::{hang, wrap};
-use crate::events::log::{Log, LogEntry, ToldEntry};
+use crate::events::log::{Log, LogEntry, MessageEntry};
 use crate::events::{Attempt, Basis, said};
 use crate::names::{OUTPUT, counted, dollars, heading, typed};
 use crate::state::Verdict;
@@ -16,7 +16,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     let mut shown = None;
     for entry in &log.attempts {
         let attempt = &entry.attempt;
-        let of_entry = |message: &&ToldEntry| {
+        let of_entry = |message: &&MessageEntry| {
             message.story.as_ref() == Some(&attempt.story) && message.attempt == Some(attempt.attempt)
         };
         if shown != Some(&attempt.story) {
@@ -86,7 +86,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
 }
 
 /// Formats a message of the user.
-fn words_of(message: &ToldEntry, columns: Option<usize>) -> String {
+fn words_of(message: &MessageEntry, columns: Option<usize>) -> String {
     let words = said(&message.text, message.during.as_deref());
     let lines = words
         .lines()

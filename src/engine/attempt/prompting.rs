@@ -66,7 +66,7 @@ pub fn prompt_text(
 pub(crate) fn with_messages<'t>(prompt: String, messages: impl IntoIterator<Item = &'t Message>) -> String {
     let words = messages
         .into_iter()
-        .map(|messages| (messages.text.as_str(), messages.during.as_deref()));
+        .map(|message| (message.text.as_str(), message.during.as_deref()));
     from_user(prompt, words)
 }
 
