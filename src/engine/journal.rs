@@ -9,9 +9,10 @@ use crate::state::Intent;
 /// Records the plan of a step in the state.
 pub(super) fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
     // Any other step means that the work tree is no longer as it was restored.
-    open.state.here.restored = match &intent {
-        Intent::Restore(plan) => plan.attempt.clone(),
-        _ => None,
+    let here = &mut open.state.here;
+    (here.restored, here.is_unreviewed) = match &intent {
+        Intent::Restore(plan) => (plan.attempt.clone(), plan.is_unreviewed),
+        _ => (None, false),
     };
     open.state.intent = Some(intent);
     open.save()

@@ -74,12 +74,21 @@ impl Status {
                 _ => vec![back, keep],
             };
         }
-        if self.restored.is_some() && self.is_at_rest() {
-            let accept = "to accept the restored work as the story";
-            return vec![
+        if (self.restored.is_some() || self.unreviewed.is_some()) && self.is_at_rest() {
+            let accept = "to accept the work in the work tree as the story";
+            let by_hand = [
                 does(&format!("complete {change}"), accept),
                 does(&format!("revert {change}"), "to undo it"),
             ];
+            let again = self.unreviewed.is_some().then(|| {
+                let step = if self.phase == Phase::Failed {
+                    "retry"
+                } else {
+                    "next"
+                };
+                does(&self.step(step, driver), "to have it judged again")
+            });
+            return again.into_iter().chain(by_hand).collect();
         }
         if self.gate.is_some() {
             return Vec::new();

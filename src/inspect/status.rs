@@ -70,6 +70,8 @@ pub struct Status {
     pub messages: usize,
     /// The attempt whose work `git ralph restore` restored, as story@number; null if there is none.
     pub restored: Option<String>,
+    /// The attempt whose work stays in the work tree until a reviewer judges it, as story@number; null if there is none.
+    pub unreviewed: Option<String>,
     /// The story being worked on, or the next one.
     pub current: Option<CurrentStory>,
     /// Retries after the first attempt, for each story.
@@ -400,7 +402,8 @@ impl Status {
             skipped,
             put_off,
             messages: state.unshown(),
-            restored: state.here.restored.clone(),
+            restored: state.here.restored.clone().filter(|_| !state.here.is_unreviewed),
+            unreviewed: state.unreviewed().map(str::to_owned),
             current,
             max_retries: progress.max_retries,
             list: ListNotes::of(state),
@@ -419,7 +422,9 @@ impl Status {
                 .clone()
                 .filter(|_| matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)),
             next: match progress.phase {
-                Phase::Ready | Phase::Failed | Phase::Exhausted if state.here.restored.is_some() => {
+                Phase::Ready | Phase::Failed | Phase::Exhausted
+                    if state.here.restored.is_some() && !state.here.is_unreviewed =>
+                {
                     "complete"
                 }
                 Phase::Ready | Phase::Running => "next",

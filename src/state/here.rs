@@ -52,8 +52,11 @@ pub struct Here {
     /// The messages of the user for the prompts, oldest first (`git ralph tell`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// The attempt whose work the user has restored since the last step, as `<story>@<number>`.
+    /// The attempt whose work was restored since the last step, as `<story>@<number>`.
     pub restored: Option<String>,
+    /// True if it is there until a reviewer judges it: its agent promised COMPLETE, and its gates passed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_unreviewed: bool,
 }
 
 impl Here {
@@ -78,6 +81,7 @@ impl Here {
             gate_files: RefCell::default(),
             messages: Vec::new(),
             restored: None,
+            is_unreviewed: false,
         }
     }
 }

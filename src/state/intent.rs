@@ -188,6 +188,9 @@ pub struct RestorePlan {
     pub trash: String,
     /// The attempt, as `<story>@<number>`.
     pub attempt: Option<String>,
+    /// True if its agent promised COMPLETE, its gates passed, and no reviewer has judged it yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unreviewed: bool,
 }
 
 /// Plan of `redo`: branch, HEAD, index and files go to the checkpoint that the state names.

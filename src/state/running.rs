@@ -89,6 +89,12 @@ impl State {
         self.current().filter(|current| current.id == id)
     }
 
+    /// Returns the attempt whose work stays in the work tree until a reviewer judges it, as `<story>@<number>`.
+    pub fn unreviewed(&self) -> Option<&str> {
+        let attempt = self.here.restored.as_deref();
+        attempt.filter(|_| self.here.is_unreviewed)
+    }
+
     /// Returns the phase of the loop as programs and people read it.
     pub fn shown_phase(&self) -> Phase {
         self.progress().shown(self.phase())

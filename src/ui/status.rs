@@ -84,6 +84,12 @@ fn progress(status: &Status) -> String {
         let commits = counted(status.commits_by_hand, "commit", "commits");
         let _ = writeln!(text, "{commits} by hand since then");
     }
+    if let Some(attempt) = &status.unreviewed {
+        let _ = writeln!(
+            text,
+            "the work of {attempt} is in the work tree; no reviewer has judged it"
+        );
+    }
     if let Some(attempt) = &status.restored {
         let _ = writeln!(text, "the work of {attempt} is restored in the work tree");
     }

@@ -52,6 +52,12 @@ impl Outcome {
         self.report.is_some()
     }
 
+    /// Returns whether a review of the work had begun, and had no end.
+    pub fn is_unreviewed(&self) -> bool {
+        let judgement = &self.judgement;
+        self.review.is_some() && (judgement.unjudged.is_some() || judgement.signal.is_some())
+    }
+
     /// Returns the reason with which an agent promised that it failed.
     pub fn said_failure(&self) -> Option<&str> {
         match &self.report.as_ref()?.heard {

@@ -116,7 +116,7 @@ pub enum AttemptRefusal {
         why: String,
         log: PathBuf,
     }
-        => "fix the cause (its output: {log}), then run the same command again; the work is kept, and to take it as it is: git ralph restore {change} {attempt}, then git ralph complete {change}", log, change, attempt;
+        => Person, "fix the cause (its output: {log}), then run the same command again; the work: git ralph diff {change} {attempt}; other ways: git ralph status {change}", log, change, attempt;
     /// A reviewer that the user asked gave no verdict.
     #[error("the reviewer {reviewer} gave no verdict: {}", first_line(reason))]
     NoOpinion {

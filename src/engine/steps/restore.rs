@@ -19,6 +19,21 @@ use crate::state::{Intent, RestorePlan};
 /// If there is no such attempt, its story is skipped or put off, the work tree is not at the checkpoint, a file is in the way,
 /// or a file of the attempt has changed in a checkpoint since; nothing is changed then.
 pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<u32, Error> {
+    put_into_work_tree(open, story, attempt, false).await
+}
+
+/// Puts the work of an attempt back that no reviewer has judged: it stays in the work tree until one does.
+pub(crate) async fn restore_unreviewed(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
+    put_into_work_tree(open, story, Some(attempt), true).await?;
+    Ok(())
+}
+
+async fn put_into_work_tree(
+    open: &mut Loop<'_>,
+    story: &str,
+    attempt: Option<u32>,
+    is_unreviewed: bool,
+) -> Result<u32, Error> {
     open.require_live()?;
     let position = open.position().await?;
     position.require_on_branch(&open.state)?;
@@ -56,6 +71,7 @@ pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> 
         tree,
         trash: format!("{}.{attempt}", ref_component(story)),
         attempt: Some(format!("{story}@{attempt}")),
+        is_unreviewed,
     };
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
     Ok(attempt)

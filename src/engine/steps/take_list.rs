@@ -50,7 +50,8 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
     let plan = RestorePlan {
         tree,
         trash: String::new(),
-        attempt: None,
+        attempt: open.state.here.restored.clone(),
+        is_unreviewed: open.state.here.is_unreviewed,
     };
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
     read_list(open).await?;

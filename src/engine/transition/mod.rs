@@ -60,7 +60,7 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
     let (why, stash) = (transition.why.clone(), known.stash.take());
     let mut left = Box::pin(transition.reach(open, &position, known)).await?;
     if let Some(refused) = left.refused.take() {
-        open.state.here.restored = None;
+        (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
         journal::end(open)?;
         return Err(refused.into());
     }

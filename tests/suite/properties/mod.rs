@@ -70,5 +70,6 @@ mod trace;
 mod trackers;
 mod undone;
 mod unpromised;
+mod unreviewed;
 mod unstorable;
 mod waiting;

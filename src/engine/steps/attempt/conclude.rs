@@ -1,7 +1,7 @@
 //! Concludes an attempt after the agent's verdict: a checkpoint, or back to the last one.
 
 use super::accept::{Base, decide};
-use super::{limits, list, message, refused_complete};
+use super::{limits, list, message, refused_complete, unreviewed};
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::held;
@@ -65,6 +65,10 @@ pub(crate) async fn conclude(
     mut begun: Begun,
 ) -> Result<Concluded, Error> {
     unpromised::judge(open, &mut outcome, &begun.settings).await?;
+    let is_promised = outcome.is_of_agent()
+        && outcome.judgement.verdict == Verdict::Complete
+        && !outcome.judgement.unpromised
+        && outcome.judgement.also.is_none();
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     let decided = decide(open, &mut outcome, &mut begun, is_persons_word);
     let (accepted, left) = Box::pin(decided).await?;
@@ -119,6 +123,9 @@ pub(crate) async fn conclude(
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
+    if is_promised && outcome.is_unreviewed() {
+        unreviewed::keep(open, &begun).await;
+    }
     let stops = begun.settings.on_failure == OnFailure::Stop && open.state.phase() == Phase::Failed;
     if stops && !asked_for.is_empty() {
         return Err(AttemptRefusal::AsksForTests {

@@ -7,6 +7,7 @@
 //! - `accept` leads from a promise to a checkpoint, or back; `message` is about what the checkpoint rests on.
 //! - `neighbours` undoes what other loops did to the branch meanwhile, and `list` what was done to the story list.
 //! - `lost_work` finds out that the attempt discarded what was uncommitted.
+//! - `unreviewed` keeps work whose review had no end, and takes it up again.
 //! - `conclude` makes the checkpoint or goes back; `refused_complete` ends a `complete` that was refused.
 //! - `limits` decides whether there is another attempt; `stopped` notes why there is none.
 
@@ -23,6 +24,7 @@ mod put_right;
 mod refused_complete;
 mod run_rounds;
 mod stopped;
+mod unreviewed;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -183,6 +185,9 @@ async fn attempt_once(
     let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
     // No command of the list has run yet that could write for the user.
     messages::take(open, None)?;
+    if let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, step, settings)).await? {
+        return conclude(open, outcome, begun).await;
+    }
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));

@@ -1,0 +1,92 @@
+//! Work whose review had no end: it stays in the work tree, and is judged again without another process of an agent.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use super::review::{asked, attempt, review_by, reviewed_by};
+use crate::support::{CHANGE, Sandbox, wait_for};
+
+#[test]
+fn work_that_was_not_reviewed_can_be_taken_as_it_is() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    for words in [
+        "the work of 1@1 is in the work tree; no reviewer has judged it",
+        "git ralph next add-login\" to have it judged again",
+        "git ralph complete add-login",
+        "git ralph revert add-login",
+    ] {
+        assert!(status.contains(words), "{words}: {status}");
+    }
+    sandbox.ralph(&["complete", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("new"), "x\n");
+    assert_eq!(asked(&sandbox), 2);
+    assert_eq!(sandbox.status()["unreviewed"], serde_json::Value::Null);
+}
+
+#[test]
+fn work_that_was_not_reviewed_is_judged_again_without_an_agent() {
+    for (answer, step, code) in [("accept", "next", 0), ("accept", "run", 0), ("reject", "next", 3)] {
+        let sandbox = reviewed_by("exit 3");
+        sandbox.configure("ralph.verify", "echo gate >>\"$HOME/gates\"");
+        attempt(&sandbox, "next").exits(7);
+        fs::remove_file(sandbox.notes.join("prompt")).unwrap();
+        // The user adds to it.
+        sandbox.write("more", "mine\n");
+        review_by(&sandbox, answer);
+        let limit = if step == "run" {
+            &["--max-attempts", "1"][..]
+        } else {
+            &[]
+        };
+        let agent = sandbox.completing("touch \"$notes/prompt\"");
+        let line = [&[step, CHANGE][..], limit, &["--", &agent]].concat();
+        let code = if step == "run" { 6 } else { code };
+        sandbox
+            .ralph(&line)
+            .exits(code)
+            .says("no reviewer has judged 1@1: its work is judged again");
+        assert_eq!(sandbox.noted("review").matches("more").count(), 1);
+        let gates = fs::read_to_string(sandbox.outside("home/gates")).unwrap();
+        assert!(gates.lines().count() >= 2, "{gates}");
+        if answer == "accept" {
+            assert_eq!(sandbox.git(&["show", "HEAD:more"]), "mine");
+            let rests_on = &sandbox.attempts()[1]["rests_on"];
+            assert_eq!(*rests_on, serde_json::json!(["promise", "gates", "review"]));
+        } else {
+            assert_eq!(sandbox.verdict(), "review_rejected");
+            sandbox.is_at_checkpoint();
+            assert_eq!(sandbox.status()["next"], "retry");
+            let diff = sandbox.ralph(&["diff", "1@2"]).exits(0).stdout;
+            assert!(diff.contains("+mine"), "{diff}");
+        }
+        if step != "run" {
+            assert!(!sandbox.notes.join("prompt").exists(), "an agent ran");
+        }
+    }
+}
+
+#[test]
+fn review_without_an_end_leaves_its_work_in_each_place() {
+    for place in ["--strategy=stash", "--worktree"] {
+        let sandbox = Sandbox::new();
+        review_by(&sandbox, ". \"$HOME/answer\"");
+        let answer = |script: &str| fs::write(sandbox.outside("home/answer"), script).unwrap();
+        answer("exit 3");
+        sandbox.ralph(&["start", CHANGE, place]).exits(0);
+        attempt(&sandbox, "next").exits(7);
+        assert_eq!(sandbox.status()["unreviewed"], "1@1", "{place}");
+        // A kill in the middle of another review changes nothing.
+        answer("touch \"$notes/begun\"; exec sleep 1000");
+        let running = sandbox.direct(&["next", CHANGE, "--", "false"]).start();
+        wait_for(&sandbox.notes.join("begun"));
+        running.signal(Signal::SIGKILL);
+        running.wait_for_its_end();
+        answer("accept");
+        let judged = sandbox.ralph(&["next", CHANGE, "--", "false"]);
+        judged.exits(0).says("its work is judged again");
+        assert_eq!(sandbox.status()["stories_done"], 1, "{place}");
+    }
+}
