@@ -109,7 +109,7 @@ sweeps! {
     abort restart resume finish_keep prune pull
     stash_start stash_complete stash_failed stash_retry stash_finish stash_abort
     own_start own_finish own_abort
-    held_tests gated reviewed
+    held_tests gated reviewed unreviewed judged_again
 }
 
 #[test]

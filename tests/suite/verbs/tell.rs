@@ -409,7 +409,7 @@ fn attempt_that_writes_more_than_a_prompt_has_speaks_for_no_user() {
         .exits(0)
         .says("101 messages were written during 1@1, more than a prompt has");
     sandbox.step("next", &sandbox.completing("echo y >y")).exits(0);
-    sandbox.step("next", &sandbox.failing(&forges)).exits(3);
+    sandbox.step("next", &sandbox.failing(forges)).exits(3);
     sandbox.ralph(&["tell", "Use tabs."]).exits(0);
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
     assert!(

@@ -442,6 +442,11 @@ fn stands(status: &Output) -> serde_json::Value {
     // Its message names the attempt and its time.
     if let Some(status) = status.as_object_mut() {
         status.remove("checkpoint");
+        // It names the attempt; and a kill before the reason was noted is a reason of its own, which nothing notes.
+        if status["unreviewed"].is_string() {
+            status.insert("unreviewed".to_owned(), true.into());
+            status.remove("stopped");
+        }
     }
     status
 }

@@ -372,6 +372,32 @@ pub const STEPS: &[Step] = &[
         has_middle: false,
         done: Status(|status| status["stories_done"] == 1),
     },
+    Step {
+        name: "unreviewed",
+        prepare: |sandbox| {
+            sandbox.configure("ralph.review", &sandbox.agent("exit 3"));
+            start(sandbox);
+        },
+        args: &["next"],
+        agent: Some("complete"),
+        has_middle: true,
+        done: Status(|status| status["unreviewed"].is_string()),
+    },
+    Step {
+        name: "judged_again",
+        prepare: |sandbox| {
+            let reviewer = format!("[ -e \"$HOME/open\" ] || exit 3; {REVIEWER}");
+            sandbox.configure("ralph.review", &sandbox.agent(&reviewer));
+            start(sandbox);
+            let agent = sandbox.agent(&format!("{WORK}complete"));
+            sandbox.step("next", &agent).exits(7);
+            std::fs::write(sandbox.outside("home/open"), "").unwrap();
+        },
+        args: &["next"],
+        agent: Some("failed red"),
+        has_middle: false,
+        done: Status(|status| status["stories_done"] == 1),
+    },
 ];
 
 /// The step of a name.
