@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal, Read};
 
 use super::setup::{context, resolve};
 use crate::cli::complete::loops;
-use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::refuse_word_of_attempt;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
@@ -37,11 +36,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let change = resolve(&context, named.map(|name| &**name))?;
     refuse_word_of_attempt(&context)?;
     let store = Store::new(&context.repo.common_dir, &change);
-    let state = store.load()?.ok_or_else(|| OpenRefusal::UnknownLoop {
-        name: change.to_string(),
-        known: Vec::new(),
-        changes: Vec::new(),
-    })?;
+    let state = store.load()?;
+    let state = state.ok_or_else(|| context.unknown_loop(change.as_str(), &[]))?;
     if !state.is_live() {
         return Err(StepRefusal::of_end(&state).into());
     }

@@ -177,7 +177,7 @@ impl<'o> Context<'o> {
     }
 
     /// Returns the error about a loop that is not among the known ones.
-    pub(super) fn unknown_loop(&self, name: &str, known: &[Change]) -> Error {
+    pub fn unknown_loop(&self, name: &str, known: &[Change]) -> Error {
         OpenRefusal::UnknownLoop {
             name: name.to_owned(),
             known: known.iter().map(ToString::to_string).collect(),

@@ -27,7 +27,7 @@ pub enum StepRefusal {
     #[error("loop '{change}' is over: {end}")]
     LoopFinished {
         change: String,
-        /// How it was closed, in words.
+        /// The words about how it was closed.
         end: String,
         /// The command that shows its commits.
         commits: String,

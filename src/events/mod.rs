@@ -24,7 +24,7 @@ pub trait Notices {
     fn tell(&self, message: String);
 }
 
-/// Where nothing is repaired, and nobody waits for a notice, it goes to the trace.
+/// A notice of a command that only reads goes to the trace.
 impl Notices for () {
     fn tell(&self, message: String) {
         tracing::warn!("{message}");

@@ -120,7 +120,7 @@ pub struct Status {
 /// The end of a loop that is over.
 #[derive(Clone, Debug)]
 pub struct Over {
-    /// How it was closed, and how far it was.
+    /// The words about how it was closed, and how far it was.
     pub words: String,
     /// The command that shows its commits.
     pub commits: String,

@@ -42,7 +42,7 @@ pub struct TestRules {
     /// What becomes of new ones.
     #[serde(rename = "new_tests")]
     pub new: NewTests,
-    /// What becomes of the scripts of gates.
+    /// The rule for the scripts of gates.
     pub gate_scripts: GateScripts,
     /// True if the scripts of gates may change too; for one command.
     #[serde(skip)]

@@ -198,7 +198,7 @@ pub struct RestorePlan {
 pub struct RedoPlan {
     /// The checkpoint before it, whose tree the work tree has.
     pub from: Oid,
-    /// What it undoes, oldest first.
+    /// The checkpoints that it undoes, oldest first.
     pub undone: Vec<Undone>,
     /// The refs that keep that, one for each.
     pub attempts: Vec<KeptRef>,

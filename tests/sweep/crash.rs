@@ -6,6 +6,7 @@
 //! and strace kills at the n-th call of each kind that changes a file.
 
 mod bench;
+mod grounds;
 mod steps;
 
 use std::collections::BTreeMap;

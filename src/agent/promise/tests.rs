@@ -22,7 +22,7 @@ pub(super) fn hear_in_pieces(text: &[u8], size: usize) -> Heard {
     scanner.finish()
 }
 
-fn complete() -> Heard {
+pub(super) fn complete() -> Heard {
     Heard::Promise(Promise::Complete)
 }
 
@@ -186,30 +186,6 @@ fn a_tag_in_json_does_not_count() {
     ] {
         assert_eq!(hear(text), Heard::InJson, "{text:?}");
     }
-}
-
-#[test]
-fn cut_off_blank_character_is_no_blank() {
-    for end in ["\u{2020}", "\u{2009}", "\u{b0}", "\u{1f389}"] {
-        let text = format!("Done: <promise>COMPLETE</promise>{end}");
-        for size in 1..6 {
-            assert_eq!(hear_in_pieces(text.as_bytes(), size), complete(), "{text} {size}");
-        }
-    }
-    for end in [
-        &b"\xc2"[..],
-        b"\xe2",
-        b"\xe2\x80",
-        b"\xe2\x80\n",
-        b"\xe2\xe2\x80\x8b",
-    ] {
-        let text = [b"<promise>COMPLETE</promise>", end].concat();
-        assert_eq!(hear(&text), Heard::InSentence, "{end:?}");
-        let text = [b"<promise>COMPLETE</promise>", end, b"\nBye."].concat();
-        assert_eq!(hear(&text), Heard::InSentence, "{end:?}");
-    }
-    let reason = "<promise>FAILED: a\u{2019}s \u{2020}\u{e9} \u{a0}b</promise>";
-    assert_eq!(hear(reason), failed("a\u{2019}s \u{2020}\u{e9}  b"));
 }
 
 #[test]

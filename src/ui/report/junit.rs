@@ -144,7 +144,10 @@ fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
 fn said(attempt: &AttemptReport) -> (String, String) {
     let reason = attempt.entry.attempt.reason.as_deref().unwrap_or_default();
     let text: String = plain(reason).chars().take(LONGEST).collect();
-    let line = format!("{}: {}", attempt.name(), first_line(&text));
+    let line = match first_line(&text) {
+        "" => format!("{} {}", attempt.name(), attempt.entry.attempt.verdict.words()),
+        first => format!("{}: {first}", attempt.name()),
+    };
     (plain(&line).into_owned(), text)
 }
 

@@ -258,14 +258,12 @@ pub fn gate_then(sandbox: &Sandbox, line: &str) {
     sandbox.configure("ralph.verify", &gate);
 }
 
-#[test]
-fn retries_and_limits_of_gates_apply_to_the_second_run() {
-    let sandbox = project(2);
-    sandbox.configure("ralph.verifyRetries", "1");
+/// Attempts a story whose gate fails once in the second run, and then passes; returns the agent.
+pub fn gate_fails_once(sandbox: &Sandbox) -> String {
     let once = sandbox.notes.join("once");
     let once = once.display();
     gate_then(
-        &sandbox,
+        sandbox,
         &format!("[ -e '{once}' ] || {{ touch '{once}'; exit 1; }}"),
     );
     sandbox.start();
@@ -276,6 +274,14 @@ fn retries_and_limits_of_gates_apply_to_the_second_run() {
         message.contains("s, at run 2 with the tests as they were)"),
         "{message}"
     );
+    agent
+}
+
+#[test]
+fn retries_and_limits_of_gates_apply_to_the_second_run() {
+    let sandbox = project(2);
+    sandbox.configure("ralph.verifyRetries", "1");
+    let agent = gate_fails_once(&sandbox);
     sandbox.configure("ralph.verifyTimeout", "10s");
     gate_then(&sandbox, "sleep 1000");
     sandbox

@@ -12,6 +12,7 @@ mod conversions;
 mod cost;
 mod crash;
 mod damaged;
+mod doubts;
 mod driver;
 mod earlier_version;
 mod events;

@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use crate::support::{Sandbox, wait_until};
 
 /// Returns an agent that runs one of these scripts in each round, the last one again and again.
-fn rounds(sandbox: &Sandbox, scripts: &[&str]) -> String {
+pub(super) fn rounds(sandbox: &Sandbox, scripts: &[&str]) -> String {
     let mut script =
         "n=$(cat \"$notes/n\" 2>/dev/null || echo 1); echo $((n + 1)) >\"$notes/n\"; ".to_owned();
     script += "cat >\"$notes/prompt.$n\"; case $n in ";
@@ -20,9 +20,9 @@ fn rounds(sandbox: &Sandbox, scripts: &[&str]) -> String {
     sandbox.agent(&(script + "esac"))
 }
 
-const DONE: &str = "echo '<promise>COMPLETE</promise>'";
+pub(super) const DONE: &str = "echo '<promise>COMPLETE</promise>'";
 
-fn last(sandbox: &Sandbox) -> serde_json::Value {
+pub(super) fn last(sandbox: &Sandbox) -> serde_json::Value {
     sandbox.attempts().pop().unwrap()
 }
 
@@ -99,7 +99,7 @@ fn rounds_that_change_nothing_or_never_end_fail_the_attempt() {
 }
 
 /// A loop with the default of `ralph.emptyStory`.
-fn confirming() -> Sandbox {
+pub(super) fn confirming() -> Sandbox {
     let sandbox = Sandbox::started();
     sandbox.git(&["config", "--global", "--unset", "ralph.emptyStory"]);
     sandbox
@@ -433,103 +433,4 @@ fn status_says_that_a_later_round_waits() {
     running.signal(Signal::SIGINT);
     running.end().exits(130);
     sandbox.is_at_checkpoint();
-}
-
-#[test]
-fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_once() {
-    let list = "openspec/changes/add-login/tasks.md";
-    for (first, doubt) in [
-        (
-            "echo 'Die Geschichte ist noch nicht fertig.'",
-            "> Die Geschichte ist noch nicht fertig.",
-        ),
-        ("echo '- [ ] the second box'", "> - [ ] the second box"),
-        (
-            &*format!("sed -i '0,/- \\[ \\]/s//- [x]/' {list}"),
-            "> it ticked 1 of the boxes of the story, and left 2 open",
-        ),
-        (
-            "echo 'Rejects tokens that are not complete.'; echo",
-            "> Rejects tokens that are not complete.",
-        ),
-        (
-            "echo 'I cannot say that this is done:'",
-            "> words around the promise can be read as its opposite",
-        ),
-    ] {
-        let sandbox = confirming();
-        let text = sandbox
-            .read(list)
-            .replacen("- [ ] 1.1", "- [ ] 1.0 First\n- [ ] 1.1", 1);
-        sandbox.write(list, &text);
-        let agent = rounds(
-            &sandbox,
-            &[
-                &format!("echo x >made; {first}; {DONE}"),
-                &format!("echo y >>made; {DONE}"),
-            ],
-        );
-        sandbox
-            .step("next", &agent)
-            .exits(0)
-            .says("round 2: the agent promised, and this speaks against it; another process is asked: ");
-        let prompt = sandbox.noted("prompt.2");
-        assert!(
-            prompt.contains(doubt) && prompt.contains("- made (+1 -0)"),
-            "{prompt}"
-        );
-        let last = last(&sandbox);
-        assert_eq!(
-            (&last["rounds"], &last["rests_on"]),
-            (&2.into(), &serde_json::json!(["promise"]))
-        );
-        assert_eq!(sandbox.read("made"), "x\ny\n");
-    }
-    // An agent that says no more than that it is done is not asked.
-    let sandbox = confirming();
-    sandbox
-        .step(
-            "next",
-            &rounds(
-                &sandbox,
-                &[&format!("echo x >made; echo 'All tests pass.'; {DONE}")],
-            ),
-        )
-        .exits(0);
-    assert!(last(&sandbox).get("rounds").is_none());
-}
-
-#[test]
-fn gates_judge_no_silence_after_a_round_that_said_something() {
-    let list = "openspec/changes/add-login/tasks.md";
-    for first in [
-        "echo x >made; echo '<promise>CONTINUE: validation</promise>'",
-        "echo x >made; echo '- [ ] validation'; echo '<promise>COMPLETE</promise>'",
-        DONE,
-        &format!("echo x >made; sed -i '0,/- \\[ \\]/s//- [x]/' {list}"),
-    ] {
-        let sandbox = confirming();
-        let text = sandbox.read(list);
-        sandbox.write(list, &text.replacen("- [ ] 1.1", "- [ ] 1.0 First\n- [ ] 1.1", 1));
-        sandbox.configure("ralph.noSignal", "gates");
-        sandbox.configure("ralph.verify", "true");
-        let agent = rounds(&sandbox, &[first, "echo y >made; echo Bye."]);
-        sandbox.step("next", &agent).exits(3);
-        assert_eq!(sandbox.verdict(), "no_signal", "{first}");
-    }
-}
-
-#[test]
-fn a_round_that_takes_the_work_back_completes_nothing() {
-    let doubtful = format!("echo x >made; echo '- [ ] tests'; {DONE}");
-    for (setting, first) in [("retry", &*doubtful), ("ask", "echo x >made")] {
-        let sandbox = confirming();
-        sandbox.configure("ralph.noSignal", setting);
-        let agent = rounds(&sandbox, &[first, &format!("rm made; {DONE}")]);
-        sandbox
-            .step("next", &agent)
-            .exits(3)
-            .says("the agent promised, but git sees no change outside the story list");
-        assert_eq!(last(&sandbox)["verdict"], "failed");
-    }
 }

@@ -1,6 +1,6 @@
 //! The ways in which a user lets stories change what judges them, and what asks for it.
 
-use super::held_tests::{gate_then, project};
+use super::held_tests::{gate_fails_once, project};
 use crate::support::{CHANGE, TASKS};
 
 /// Changes a test in each story, and in the second one with the work that it no longer looks at.
@@ -48,21 +48,7 @@ fn leave_of_a_run_can_hold_for_all_stories_and_stays_with_a_story_that_failed() 
 
 #[test]
 fn gate_that_fails_once_with_the_held_tests_accuses_no_attempt() {
-    let sandbox = project(1);
-    let once = sandbox.notes.join("once");
-    let once = once.display();
-    gate_then(
-        &sandbox,
-        &format!("[ -e '{once}' ] || {{ touch '{once}'; exit 1; }}"),
-    );
-    sandbox.start();
-    let agent = sandbox.completing("echo '# more' >>tests/value.sh");
-    sandbox.step("next", &agent).exits(0).says("passed only at run 2");
-    let message = sandbox.git(&["log", "-1", "--format=%B"]);
-    assert!(
-        message.contains("s, at run 2 with the tests as they were)"),
-        "{message}"
-    );
+    gate_fails_once(&project(1));
 }
 
 #[test]

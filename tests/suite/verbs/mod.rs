@@ -38,6 +38,7 @@ mod skip;
 mod start;
 mod start_refuses;
 mod status;
+mod status_short;
 mod stop;
 mod stories;
 mod tell;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::steps::{Done, Step, dated};
+use super::grounds::dated;
+use super::steps::{Done, Step};
 use super::{counted, timed};
 use crate::support::copy::Copy;
 use crate::support::sandbox::PROGRAM;

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use self::Done::{Looks, Status};
+use super::grounds::{WORK, dated, edit, fail, failed_in_place, pushed, start, worked, worked_in_own};
 use crate::support::sandbox::PROGRAM;
-use crate::support::{CHANGE, Cmd, Sandbox, TASKS};
+use crate::support::{CHANGE, Sandbox};
 
 /// One step.
 pub struct Step {
@@ -31,12 +32,6 @@ pub enum Done {
     Looks(i32),
 }
 
-/// What the agents do: edits, new files, deletions, modes, links; no git.
-const WORK: &str =
-    "echo more >>README.md; rm src/lib.txt; mkdir -p new/er; echo new >new/er/file; chmod -x tool; \
-     rm link; ln -s tool link; echo hid >>.gitignore; echo h >hid; rm -rf src/deep; echo now a file >src/deep
-     echo more >>key; chmod 644 key; echo more >>tracked.nb; rmdir empty\n";
-
 /// What a reviewer does that shall only look: edits, a commit, a branch, and a verdict.
 const REVIEWER: &str = "said=$(grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'); echo spoilt >README.md; rm -rf new; echo spoilt >tool; chmod 600 src/deep
      echo x >by-reviewer; \"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null add -A
@@ -47,12 +42,6 @@ const REVIEWER: &str = "said=$(grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'); e
 const UNKEPT: &str = r"git config filter.strip.clean 'sed /^output/d'; echo '*.nb filter=strip' >.gitattributes
      printf 'code\noutput 8 hours\n' >tracked.nb; echo key >key; chmod 600 key; mkdir empty; chmod 700 empty
      git add tracked.nb";
-
-/// Date and time of all commits, so that their ids can be compared.
-pub fn dated(cmd: Cmd) -> Cmd {
-    cmd.env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
-        .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z")
-}
 
 /// Every step.
 pub const STEPS: &[Step] = &[
@@ -454,67 +443,4 @@ impl Step {
         self.agent
             .map(|promise| format!("cat >/dev/null\n{WORK}{promise}"))
     }
-}
-
-fn start(sandbox: &Sandbox) {
-    dated(sandbox.direct(&["start", CHANGE])).run().exits(0);
-}
-
-fn fail(sandbox: &Sandbox) {
-    let agent = sandbox.agent(&format!("{WORK}failed first"));
-    dated(sandbox.direct(&["next", "--", &agent])).run().exits(3);
-}
-
-fn edit(sandbox: &Sandbox) {
-    sandbox.write("src/lib.txt", "by hand\n");
-    sandbox.write("by hand/new.txt", "new\n");
-    std::fs::remove_file(sandbox.top.join("tool")).unwrap();
-}
-
-/// One story done, and one that failed.
-fn failed_in_place(sandbox: &Sandbox) {
-    start(sandbox);
-    let agent = sandbox.agent("echo more >>README.md; complete");
-    dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
-    fail(sandbox);
-}
-
-/// A loop on a remote with a story that failed; here, only commits.
-fn pushed(sandbox: &Sandbox) {
-    sandbox.git(&["add", "-A"]);
-    dated(sandbox.git_cmd(&["commit", "-q", "-m", "all"]))
-        .run()
-        .exits(0);
-    let (bare, other) = (sandbox.outside("remote.git"), sandbox.outside("other"));
-    sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
-    sandbox.git(&["clone", "-q", bare.to_str().unwrap(), other.to_str().unwrap()]);
-    sandbox.configure("ralph.remote", bare.to_str().unwrap());
-    let there = |args: &[&str]| dated(sandbox.direct(args)).dir(&other).run();
-    there(&["start", CHANGE]).exits(0);
-    let agent = sandbox.agent(&format!("{WORK}failed first"));
-    there(&["next", "--", &agent]).exits(3);
-    there(&["push", "--remote", "origin"]).exits(0);
-}
-
-/// One story done, and edits after it.
-fn worked(sandbox: &Sandbox) {
-    start(sandbox);
-    let agent =
-        sandbox.agent("echo more >>README.md; mkdir new; echo new >new/file; chmod -x tool; complete");
-    dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
-    sandbox.write("src/lib.txt", "by hand\n");
-    sandbox.write("last.txt", "last\n");
-    assert!(sandbox.top.join(TASKS).exists());
-}
-
-/// In a work tree of the loop's own: one story done, and edits after it.
-fn worked_in_own(sandbox: &Sandbox) {
-    let start = ["start", CHANGE, "--worktree"];
-    dated(sandbox.direct(&start)).run().exits(0);
-    let agent = sandbox.agent("echo more >>README.md; mkdir new; echo new >new/file; rm old.txt; complete");
-    dated(sandbox.direct(&["next", CHANGE, "--", &agent]))
-        .run()
-        .exits(0);
-    sandbox.write("target/trees/add-login/last.txt", "last\n");
-    sandbox.write("target/trees/add-login/target/built", "built\n");
 }
