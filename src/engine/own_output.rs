@@ -1,32 +1,86 @@
-//! Finds files in the work tree that git-ralph's own output goes to, such as `nohup.out` or `ralph.log`.
+//! Finds files in the work tree that git-ralph's own output goes to, such as `nohup.out`, or `ralph.log` behind `| tee ralph.log`.
 
-use std::fs::File;
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::fs::{link_of, target_of};
+use crate::fs::{entries_of, link_of, seen_itself, target_of};
 use crate::git::Repo;
 use crate::git::worktree::Reading;
 
-/// Returns the paths below `top` of the regular files that standard output and standard error go to. Where the system has no
-/// `/proc`, there is none.
+/// The most programs of a pipeline that are followed.
+const LONGEST_PIPELINE: usize = 8;
+
+/// Returns the paths below `top` of the regular files that standard output and standard error go to, by themselves or through
+/// the programs of a pipeline. Where the system has no `/proc`, there is none.
 pub(super) fn files_below(top: &Path) -> Vec<Vec<u8>> {
+    let (stdout, stderr) = (io::stdout(), io::stderr());
     let streams = [
-        (io::stdout().as_fd(), "/proc/self/fd/1"),
-        (io::stderr().as_fd(), "/proc/self/fd/2"),
-    ]
-    .map(|(stream, name)| file_of(stream, name));
-    let below = streams.into_iter().flatten().filter_map(|file| {
+        (stdout.as_fd(), Path::new("/proc/self/fd/1")),
+        (stderr.as_fd(), Path::new("/proc/self/fd/2")),
+    ];
+    let mut files: Vec<PathBuf> = streams
+        .into_iter()
+        .filter_map(|(stream, name)| file_of(stream, name))
+        .collect();
+    files.extend(files_behind_pipes(streams.map(|(_, name)| name)));
+    let below = files.into_iter().filter_map(|file| {
         let path = file.strip_prefix(top).ok()?;
         Some(path.as_os_str().as_bytes().to_vec())
     });
     let mut below: Vec<Vec<u8>> = below.collect();
+    below.sort();
     below.dedup();
     below
+}
+
+/// Returns the files that the programs write which read these streams, as far as they are pipes, and the programs that read
+/// theirs.
+fn files_behind_pipes(streams: [&Path; 2]) -> Vec<PathBuf> {
+    let (mut files, mut known) = (Vec::new(), HashSet::new());
+    let mut pipes: HashSet<PathBuf> = streams.into_iter().filter_map(pipe_of).collect();
+    for _ in 0..LONGEST_PIPELINE {
+        if pipes.is_empty() {
+            break;
+        }
+        known.extend(pipes.iter().cloned());
+        let mut next = HashSet::new();
+        for process in entries_of(Path::new("/proc")).unwrap_or_default() {
+            let streams = process.path().join("fd");
+            if !pipe_of(&streams.join("0")).is_some_and(|pipe| pipes.contains(&pipe)) {
+                continue;
+            }
+            for stream in entries_of(&streams).unwrap_or_default() {
+                let stream = stream.path();
+                match pipe_of(&stream) {
+                    Some(pipe) if !known.contains(&pipe) => drop(next.insert(pipe)),
+                    Some(_) => {}
+                    None => files.extend(written_by(&stream)),
+                }
+            }
+        }
+        pipes = next;
+    }
+    files
+}
+
+/// Returns the name of the pipe that a stream of a process is.
+fn pipe_of(stream: &Path) -> Option<PathBuf> {
+    let name = link_of(stream).ok()?;
+    name.as_os_str().as_bytes().starts_with(b"pipe:[").then_some(name)
+}
+
+/// Returns the path of the regular file that a stream of a process writes.
+fn written_by(stream: &Path) -> Option<PathBuf> {
+    // The permissions of the link are those of the stream.
+    let writes = seen_itself(stream)?.permissions().mode() & 0o200 != 0;
+    let open = target_of(stream).ok()?.filter(|open| writes && open.is_file())?;
+    is_still_there(link_of(stream).ok()?, &open)
 }
 
 /// Leaves these files out of the reading of a work tree in which a loop begins, and of the index `work`, unless the user's
@@ -45,9 +99,14 @@ pub(super) async fn leave_out(repo: &Repo, work: &Path, mut reading: Reading) ->
 }
 
 /// Returns the path of the regular file that a stream goes to.
-fn file_of(stream: BorrowedFd<'_>, name: &str) -> Option<PathBuf> {
+fn file_of(stream: BorrowedFd<'_>, name: &Path) -> Option<PathBuf> {
     let open = File::from(stream.try_clone_to_owned().ok()?).metadata().ok()?;
-    let path = link_of(Path::new(name)).ok().filter(|_| open.is_file())?;
+    let path = link_of(name).ok().filter(|_| open.is_file())?;
+    is_still_there(path, &open)
+}
+
+/// Returns a path if it leads to the open file.
+fn is_still_there(path: PathBuf, open: &Metadata) -> Option<PathBuf> {
     let there = target_of(&path).ok()??;
     ((open.dev(), open.ino()) == (there.dev(), there.ino())).then_some(path)
 }

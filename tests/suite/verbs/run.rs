@@ -424,12 +424,19 @@ fn run_warns_of_an_unknown_cost_before_the_first_attempt() {
 
 #[test]
 fn a_log_in_the_work_tree_is_left_alone() {
-    for commit in ["true", "git add -A; git commit -qm 'of the agent'"] {
+    let commit = "git add -A; git commit -qm 'of the agent'";
+    for (commit, to) in [
+        ("true", ">ralph.out 2>&1"),
+        (commit, ">ralph.out 2>&1"),
+        ("true", "2>&1 | tee ralph.out"),
+        (commit, "2>&1 | cat | cat >>ralph.out"),
+    ] {
         let sandbox = Sandbox::new();
         let agent = sandbox.agent(&format!(
             "count; echo $n >>new; {commit}; if [ $n = 1 ] || [ $n = 3 ]; then failed no; else complete; fi"
         ));
-        let script = format!("exec git ralph run {CHANGE} --keep -- {agent} >ralph.out 2>&1");
+        let run = format!("exec git ralph run {CHANGE} --keep -- {agent}");
+        let script = format!("(until [ -e ralph.out ]; do :; done; {run}) {to}");
         sandbox.cmd("sh").args(["-c", &script]).run().exits(0);
         let log = sandbox.read("ralph.out");
         assert!(
