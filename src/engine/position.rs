@@ -141,10 +141,10 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
 }
 
 /// Refuses a command while HEAD is not where the loop needs it.
-pub fn require_place(state: &State, head: &Head) -> Result<(), Error> {
+pub async fn require_place(git: &Git, state: &State, head: &Head) -> Result<(), Error> {
     let position = Position {
         head: head.clone(),
-        tip: Some(state.checkpoint().clone()),
+        tip: branch_tip(git, state, head).await?,
     };
     position.require_on_branch(state)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::open_loop::advance;
-use super::position::{Position, branch_tip};
+use super::position::require_place;
 use super::watch::{self, Who};
 use super::{Context, Loop};
 use crate::engine::story_refusal::StoryRefusal;
@@ -110,11 +110,7 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
     let listing = listing_of(state, &repo.top).await;
     if listing.is_err() {
-        let position = Position {
-            head: head.clone(),
-            tip: branch_tip(&repo.git, state, head).await?,
-        };
-        position.require_on_branch(state)?;
+        require_place(&repo.git, state, head).await?;
     }
     Ok(listing?)
 }

@@ -23,7 +23,7 @@ pub(super) async fn hold<'o>(
         return Ok(Some((context, None)));
     }
     let server = Server::new(&context.repo, settings, remote)?;
-    require_possible(&context, change, settings.strategy)?;
+    require_possible(&context, change, settings.strategy).await?;
     let own = options.own_work_tree.is_some();
     let taken = Box::pin(take(context, server, change, settings, own, watch)).await?;
     let left = Box::pin(tell_of_its_end(taken, change)).await?;
@@ -93,13 +93,13 @@ async fn tell_of_its_end<'o>(
 
 /// Refuses a loop whose checkpoints cannot travel, and one that is active here while HEAD is at another commit: the list of
 /// that commit lacks marks.
-fn require_possible(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
+async fn require_possible(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
     let strategy = live.as_ref().map_or(strategy, |state| state.common.strategy);
     require_branch(change, strategy)?;
     match live {
         Some(state) if state.work_tree() == context.repo.top && state.is_at_rest() => {
-            engine::require_place(&state, &context.head)
+            engine::require_place(&context.repo.git, &state, &context.head).await
         }
         _ => Ok(()),
     }

@@ -2,9 +2,11 @@
 //! here. Git itself checks it out, and refuses what would overwrite anything; no loop's state changes.
 
 use crate::engine::Context;
+use crate::engine::position::branch_gone;
 use crate::error::Error;
 use crate::git::Head;
 use crate::names::short_branch;
+use crate::refs::Update;
 use crate::state::{State, Store};
 
 /// Returns the place of HEAD before the first change. On the branch of a loop, which a run that was cut off has left there,
@@ -16,17 +18,31 @@ pub fn place_before(context: &Context<'_>) -> Result<Head, Error> {
     Ok(state.map_or_else(|| context.head.clone(), |state| state.original_place()))
 }
 
-/// Checks out the branch of a loop that is active here, if HEAD is detached and nothing is changed: the next job of a CI
-/// system that uses a directory again has checked out its own commit.
+/// Checks out the branch of a loop that is active here, if HEAD is detached, or where the loop began, and nothing is changed:
+/// the next job of a CI system that uses a directory again has checked out its own commit. Some of them remove all branches
+/// before that: the loop's is made again at its checkpoint.
 pub async fn return_to_loop(context: &Context<'_>, state: &State) -> Result<(), Error> {
     let (repo, head) = (&context.repo, context.repo.head().await?);
-    if !state.is_at_rest() || head.branch.is_some() || state.is_place(&head) || !state.has_branch() {
+    let is_own = head.branch.is_some() && head.branch != state.original_place().branch;
+    if !state.is_at_rest() || is_own || state.is_place(&head) || !state.has_branch() {
         return Ok(());
     }
     let args = ["--quiet", "HEAD", "--"];
     let changed = repo.git.cmd("diff-index", args).any_exit().await?;
     if changed.code != Some(0) {
         return Ok(());
+    }
+    let branch = state.change.branch_ref();
+    if repo.git.refs(&[&branch]).await?.is_empty() {
+        let again = Update::Move {
+            name: branch,
+            new: state.checkpoint().clone(),
+            old: None,
+        };
+        let why = "ralph: the branch was removed";
+        if repo.git.update_refs(&[again], why).await.is_err() {
+            return Err(branch_gone(state));
+        }
     }
     return_to_base(context, &state.loop_head()).await
 }

@@ -127,3 +127,22 @@ fn a_directory_that_the_next_job_uses_again_goes_back_to_its_loop() {
         );
     }
 }
+
+#[test]
+fn a_directory_whose_branches_a_host_removes_goes_back_to_its_loop() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a"]);
+    let agent = remote.sandbox.completing("echo x >>\"f-$RALPH_STORY\"");
+    clone.ralph(&["start", "a"]).exits(0);
+    clone.ralph(&["push", "a"]).exits(0);
+    // As actions/checkout does.
+    clone.git(&["checkout", "-q", "--detach"]);
+    clone.git(&["branch", "-q", "-D", "ralph/a", "main"]);
+    clone.git(&["checkout", "-q", "-B", "main", "origin/main"]);
+    // A command that is typed moves no HEAD, and names the way back.
+    let typed = clone.ralph(&["run", "a", "--keep", "--", &agent]).exits(7);
+    typed.says("git branch ralph/a ");
+    clone.ralph(&["run", "--any", "--keep", "--", &agent]).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+}
