@@ -262,6 +262,12 @@ pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Err
     Ok(true)
 }
 
+/// Returns whether the remote has a loop of this name, while the one here never was there.
+pub async fn has_another(context: &Context<'_>, change: &Change, server: &Server) -> Result<bool, Error> {
+    let base = Base::new(&context.repo, change, server.name());
+    Ok(base.state().is_none() && server.find(change).await?.0.is_some())
+}
+
 /// Notes that the loop here is the one on the remote.
 pub fn note(context: &Context<'_>, server: &Server, there: &There) -> Result<(), Error> {
     let mut base = Base::new(&context.repo, &there.record.change, server.name());

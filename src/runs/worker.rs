@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
 use crate::names::{Change, counted};
-use crate::remote::handover::set_aside;
+use crate::remote::handover::{has_another, set_aside};
 use crate::remote::queue::{Entry, Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
@@ -79,6 +79,7 @@ impl<C: Command> Worker<'_, C> {
         let server = Server::new(&context.repo, &settings, self.command.remote())?;
         self.pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
         let base = self.base.get_or_insert(place_before(&context)?).clone();
+        let context = self.give_way(context, &server).await?;
         let active = live_in(&context.repo.common_dir, &context.repo.top)?;
         let context = match active {
             Some(state) if self.schedule.may_take(&state.change) => {
@@ -99,6 +100,26 @@ impl<C: Command> Worker<'_, C> {
         }
         let queue = standings(&queue, &self.watch);
         Ok(self.schedule.choose(&queue, fastrand::usize(..)))
+    }
+
+    /// Aborts a loop that is active here without a complete story, if it never was on the remote, and another one of its name
+    /// is: this run was killed between its beginning and its first push.
+    async fn give_way<'o>(&self, context: Context<'o>, server: &Server) -> Result<Context<'o>, Error> {
+        let Some(state) = live_in(&context.repo.common_dir, &context.repo.top)? else {
+            return Ok(context);
+        };
+        let is_without_work = state.progress().completed.is_empty();
+        let is_ours = is_without_work && self.schedule.may_take(&state.change);
+        if !is_ours || !has_another(&context, &state.change, server).await? {
+            return Ok(context);
+        }
+        let mut open = Box::pin(engine::open(context, &state.change)).await?;
+        Box::pin(engine::abort(&mut open)).await?;
+        self.command.say(&format!(
+            "{} has begun elsewhere, and has no complete story here: it is aborted here",
+            state.change
+        ));
+        open.into_context().await
     }
 
     /// Takes the end of one change; returns the exit code of the run if it ends with it.

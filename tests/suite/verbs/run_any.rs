@@ -146,3 +146,21 @@ fn a_directory_whose_branches_a_host_removes_goes_back_to_its_loop() {
     assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
 }
+
+#[test]
+fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a"]);
+    let other = remote.clone("two", &[]);
+    // A kill cut this run off before its first push.
+    clone.ralph(&["start", "a"]).exits(0);
+    other.ralph(&["start", "a"]).exits(0);
+    other.ralph(&["push", "a"]).exits(0);
+    let agent = remote.sandbox.completing("echo x >>\"f-$RALPH_STORY\"");
+    clone
+        .ralph(&["run", "--any", "--keep", "--", &agent])
+        .exits(0)
+        .says("a has begun elsewhere, and has no complete story here: it is aborted here");
+    assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+}
