@@ -86,6 +86,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
 /// Reads the work tree after gates ran on the judged tree. Files of that tree that are gone, hidden or no files any more
 /// are put back; new content of its files stays; new files stay in the work tree and out of the reading. Reports each.
 pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
+    take_out_repositories(open, record)?;
     let mut now = open.read_work_tree().await?;
     let mut changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
@@ -119,6 +120,21 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
         .map(|(_, path)| path)
         .collect();
     leave_out_new(open, now, &new).await
+}
+
+/// Takes out repositories that gates or a reviewer made among the judged files, and reports them.
+fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+    let (site, judged) = (open.site(), savepoint(open, record));
+    let trash = site.trash().join(TRASH);
+    let found = judged.take_out_repositories(site, &trash)?;
+    if !found.is_empty() {
+        open.tell(format!(
+            "repositories were made among the files while gates or a reviewer ran; they are moved to {}: {}",
+            trash.display(),
+            first_few(&found).join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// Selects the differences by which gates took something of the judged tree away: a file is gone, is none any more, or is

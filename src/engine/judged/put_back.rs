@@ -1,6 +1,6 @@
 //! Puts the judged tree back, with HEAD and the index: gates have run with other tests in its place, or a reviewer.
 
-use super::{keep_commits, keep_present, savepoint};
+use super::{keep_commits, keep_present, savepoint, take_out_repositories};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::fs::Durability;
@@ -22,6 +22,7 @@ pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Res
     open.save()?;
     put_position_back(open, &held).await?;
     clear_operations(&open.context.repo).await?;
+    take_out_repositories(open, &held)?;
     keep_present(open, &held).await?;
     let judged = savepoint(open, &held);
     let site = open.site();

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use super::Savepoint;
-use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below};
+use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below, seen_itself};
 use crate::git::GitError;
 use crate::names::Oid;
-use crate::protect::records::Records;
+use crate::protect::records::{Paths, Records};
 use crate::protect::trash::put_away;
 use crate::protect::tree::exact_bytes::ExactBytes;
 use crate::protect::tree::file_modes::MODES;
@@ -23,6 +23,9 @@ use crate::protect::{ProtectError, Site};
 const UNTRACKED: &str = "untracked";
 /// Name of the record of empty directories.
 const EMPTY: &str = "empty-directories";
+
+/// Name of the record of the repositories in directories of tracked files.
+const REPOSITORIES: &str = "repositories";
 
 /// The copy of the index, byte for byte.
 fn real_index(site: Site<'_>) -> PathBuf {
@@ -42,6 +45,8 @@ impl Savepoint {
         records.save_modes(Moment::Judged, &found.modes)?;
         records.save_paths(&Moment::Judged.name(EMPTY), &found.empty)?;
         records.save_paths(&Moment::Judged.name(UNTRACKED), &inventory.added())?;
+        let repositories = repositories_in(site, &work)?;
+        records.save_paths(&Moment::Judged.name(REPOSITORIES), &repositories)?;
         ExactBytes::of(site, Moment::Judged).record_all(site, &work).await
     }
 
@@ -121,6 +126,22 @@ impl Savepoint {
         Ok(wanted)
     }
 
+    /// Moves repositories that were made since in directories of this state's files to the directory `trash`: git would take
+    /// such a directory for a submodule, and run what the configuration in it names. Returns their paths.
+    pub fn take_out_repositories(&self, site: Site<'_>, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (records, name) = (Records::of(site), self.moment.name(REPOSITORIES));
+        if !records.knows(&name) {
+            return Ok(Vec::new());
+        }
+        let mut new = repositories_in(site, &site.file("judged.index"))?;
+        let known = records.paths(&name)?;
+        new.retain(|path| !known.contains(path));
+        for path in &new {
+            put_away(site, &self.nested, path, trash)?;
+        }
+        Ok(new.into_iter().collect())
+    }
+
     /// Puts this state back exactly. What is in the way goes into the directory `trash`.
     pub async fn put_back_judged(&self, site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
         let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
@@ -186,9 +207,19 @@ impl Savepoint {
         site.repo.discard_index(&site.file("judged.index"))?;
         site.repo.discard_index(&real_index(site))?;
         let records = Records::of(site);
-        for name in [MODES, UNTRACKED, EMPTY] {
+        for name in [MODES, UNTRACKED, EMPTY, REPOSITORIES] {
             records.forget_paths(&Moment::Judged.name(name))?;
         }
         ExactBytes::of(site, Moment::Judged).forget()
     }
+}
+
+/// Lists the repositories in directories of the files that an index tracks. One `lstat` for each directory.
+fn repositories_in(site: Site<'_>, index: &Path) -> Result<Paths, ProtectError> {
+    let dirs = tracked_directories(site.repo, index)?;
+    let git = dirs.into_iter().filter(|dir| !dir.is_empty());
+    let git = git.map(|dir| [&dir[..], b"/.git"].concat());
+    Ok(git
+        .filter(|path| seen_itself(&path_below(&site.repo.top, path)).is_some())
+        .collect())
 }
