@@ -11,13 +11,13 @@ use ratatui::style::{Color, Modifier, Style};
 use textwrap::core::display_width;
 
 use super::chosen::Chosen;
+use super::files::Found;
 use super::keys::{Action, TABLE};
 use super::layout::{Layout, is_list, is_wide, layout};
 use super::lines::Lines;
 use super::model::Model;
 use super::window::{Window, places};
 use crate::agent::decode::Usage;
-use crate::inspect::changed_files::{Changed, Unknown};
 use crate::names::dollars;
 use crate::state::Phase;
 use crate::ui::amounts::time;
@@ -35,7 +35,7 @@ pub(super) struct Scene<'a> {
     /// What the attempt has used so far, by its output.
     pub used: &'a Usage,
     /// The files that it has changed, once they were counted.
-    pub files: Option<&'a Result<Changed, Unknown>>,
+    pub files: Option<&'a Found>,
     pub now: Timestamp,
 }
 

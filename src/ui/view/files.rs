@@ -4,6 +4,8 @@
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use crate::inspect::changed_files::{Changed, Of, Unknown, changed_files};
 use crate::state::Store;
 
@@ -12,14 +14,16 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The least time between two counts, as a multiple of the time that one takes.
 const SHARE: u32 = 50;
 
-/// The answer of a count, and the time that it took.
-type Counted = (Result<Changed, Unknown>, Duration);
+/// The files by a count, and when it began.
+pub(super) type Found = (Timestamp, Result<Changed, Unknown>);
+/// The same, and the time that it took.
+type Counted = (Found, Duration);
 
 /// The files of one attempt.
 #[derive(Default)]
 pub(super) struct Files {
     of: Option<Of>,
-    found: Option<Result<Changed, Unknown>>,
+    found: Option<Found>,
     counting: Option<(Of, JoinHandle<Counted>)>,
     /// The time before which the files of the same attempt are not counted again, and none of one that runs.
     due: Option<Instant>,
@@ -29,7 +33,7 @@ pub(super) struct Files {
 
 impl Files {
     /// Returns the files of the attempt that was looked at last, once they are known.
-    pub fn found(&self) -> Option<&Result<Changed, Unknown>> {
+    pub fn found(&self) -> Option<&Found> {
         self.found.as_ref()
     }
 
@@ -40,9 +44,11 @@ impl Files {
             (self.of, self.found) = (of, None);
         }
         if let Some((of, thread)) = self.counting.take_if(|(_, thread)| thread.is_finished()) {
-            let (found, took) = thread.join().unwrap_or((Err(Unknown::TooLong), PAUSE));
+            let (found, took) = thread
+                .join()
+                .unwrap_or(((Timestamp::now(), Err(Unknown::TooLong)), PAUSE));
             self.due = Some(Instant::now() + (took * SHARE).max(PAUSE));
-            self.is_off |= of.runs && found == Err(Unknown::TooLong);
+            self.is_off |= of.runs && found.1 == Err(Unknown::TooLong);
             if self.of.as_ref() == Some(&of) {
                 changed = true;
                 self.found = Some(found);
@@ -51,8 +57,8 @@ impl Files {
         if let Some(of) = self.of.clone().filter(|of| self.is_wanted(of)) {
             let (store, counted) = (store.clone(), of.clone());
             let count = move || {
-                let since = Instant::now();
-                (changed_files(&store, &counted), since.elapsed())
+                let (at, since) = (Timestamp::now(), Instant::now());
+                ((at, changed_files(&store, &counted)), since.elapsed())
             };
             let thread = thread::Builder::new().name("files".to_owned()).spawn(count);
             self.counting = thread.ok().map(|thread| (of, thread));
@@ -67,7 +73,7 @@ impl Files {
             && match &self.found {
                 _ if of.runs => is_due && !self.is_off,
                 None => true,
-                Some(Err(Unknown::NotNow(_))) => is_due,
+                Some((_, Err(Unknown::NotNow(_)))) => is_due,
                 Some(_) => false,
             }
     }
@@ -89,7 +95,7 @@ mod tests {
         let is_wanted = |found: Option<Result<Changed, Unknown>>, is_due: bool, is_off: bool| {
             let now = Instant::now();
             let files = Files {
-                found,
+                found: found.map(|files| (Timestamp::UNIX_EPOCH, files)),
                 due: Some(if is_due { now } else { now + PAUSE }),
                 is_off,
                 ..Files::default()

@@ -5,6 +5,7 @@ use std::io::{self, Seek, Write};
 use std::path::PathBuf;
 
 use super::chosen::Page;
+use super::files::Found;
 use super::keys::TABLE;
 use super::lines::Lines;
 use super::model::{Attempt, Story};
@@ -12,7 +13,7 @@ use crate::agent::decode::Usage;
 use crate::events::log::range_of;
 use crate::fs::{Links, read_regular_text};
 use crate::inspect::attempt_output::AttemptOutput;
-use crate::inspect::changed_files::{Changed, Unknown};
+use crate::inspect::changed_files::Unknown;
 use crate::inspect::story_text::story_text;
 use crate::state::Store;
 use crate::ui::shown::{AgentOutput, plain};
@@ -102,7 +103,7 @@ pub(super) fn page_text(
     store: &Store,
     story: Option<&Story>,
     attempt: Option<&Attempt>,
-    files: Option<&Result<Changed, Unknown>>,
+    files: Option<&Found>,
 ) -> Lines {
     let no_attempt = || "no attempt has worked on this story yet".to_owned();
     let text = match (page, story, attempt) {
@@ -124,8 +125,8 @@ pub(super) fn page_text(
     lines
 }
 
-fn files_text(files: Option<&Result<Changed, Unknown>>) -> String {
-    match files {
+fn files_text(files: Option<&Found>) -> String {
+    match files.map(|(_, files)| files) {
         None => "git has not counted them yet".to_owned(),
         Some(Err(Unknown::TooLong)) => "git takes too long to count them; d shows the difference".to_owned(),
         Some(Err(Unknown::NotNow(why))) => why.clone(),

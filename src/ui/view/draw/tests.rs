@@ -3,6 +3,7 @@ use ratatui::buffer::Cell;
 
 use super::*;
 use crate::events::What;
+use crate::inspect::changed_files::{Changed, Unknown};
 use crate::inspect::follow::News;
 use crate::state::{AwaitingChoice, Verdict};
 use crate::ui::view::chosen::Page;
@@ -36,7 +37,7 @@ fn drawn_with(
     model: &Model,
     chosen: &Chosen,
     text: &[u8],
-    files: Option<&Result<Changed, Unknown>>,
+    files: Option<&Found>,
     (width, height): (u16, u16),
 ) -> Vec<String> {
     let text = output(text);
@@ -251,7 +252,7 @@ fn gate(is_first: bool) -> Gate {
 }
 
 /// The two lines that say whose text it is.
-fn whose(model: &Model, chosen: &Chosen, files: Option<&Result<Changed, Unknown>>) -> [String; 2] {
+fn whose(model: &Model, chosen: &Chosen, files: Option<&Found>) -> [String; 2] {
     let no_list = Chosen {
         no_list: true,
         page: chosen.page,
@@ -266,7 +267,8 @@ fn whose(model: &Model, chosen: &Chosen, files: Option<&Result<Changed, Unknown>
 #[test]
 fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
     let mut model = model(events());
-    let found = Ok([("a".to_owned(), 'M'), ("b".to_owned(), 'A')].into());
+    let at = Timestamp::from_second(1_790_000_313).unwrap();
+    let found = (at, Ok([("a".to_owned(), 'M'), ("b".to_owned(), 'A')].into()));
     let shown = |story, attempt, page: Option<Page>| Chosen {
         story,
         attempt,
@@ -278,11 +280,15 @@ fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
         whose(&model, &now, Some(&found)),
         [
             "story 2, attempt 2, claude: running 1m 31s",
-            "2 files changed so far"
+            "2 files changed (counted 3s ago)"
         ]
     );
     assert_eq!(
-        whose(&model, &now, Some(&Err(Unknown::TooLong)))[1],
+        whose(&model, &now, Some(&(at, Ok(Changed::new()))))[1],
+        "0 files changed (counted 3s ago)"
+    );
+    assert_eq!(
+        whose(&model, &now, Some(&(at, Err(Unknown::TooLong))))[1],
         "files: git takes too long"
     );
     model.gate = Some(gate(false));
@@ -294,7 +300,10 @@ fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
     for (page, words) in [
         (Page::Story, "story 2: its text"),
         (Page::Prompt, "story 2, attempt 2: its prompt"),
-        (Page::Files, "story 2, attempt 2: 2 files changed so far"),
+        (
+            Page::Files,
+            "story 2, attempt 2: 2 files changed (counted 3s ago)",
+        ),
         (Page::Help, "keys"),
     ] {
         assert_eq!(

@@ -98,10 +98,15 @@ impl Scene<'_> {
             });
         }
         match (self.files, attempt.ended) {
-            (Some(Ok(files)), None) => Some(format!("{} so far", count(files.len()))),
-            (Some(Ok(files)), Some(_)) => Some(count(files.len())),
-            (Some(Err(Unknown::TooLong)), _) => Some("files: git takes too long".to_owned()),
-            (Some(Err(Unknown::NotNow(_))) | None, _) => None,
+            // More may have been changed since.
+            (Some((at, Ok(files))), None) => Some(format!(
+                "{} changed (counted {} ago)",
+                counted(files.len(), "file", "files"),
+                self.since(*at)
+            )),
+            (Some((_, Ok(files))), Some(_)) => Some(count(files.len())),
+            (Some((_, Err(Unknown::TooLong))), _) => Some("files: git takes too long".to_owned()),
+            (Some((_, Err(Unknown::NotNow(_)))) | None, _) => None,
         }
     }
 
