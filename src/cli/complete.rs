@@ -19,7 +19,7 @@ use crate::events::log;
 use crate::fs::is_seen_as_file;
 use crate::git::{Git, Head, Repo, RepoLayout, discover};
 use crate::names::Change;
-use crate::settings::Configuration;
+use crate::settings::{BOX_MODES, Choice, Configuration, Wanted};
 use crate::state::{self, Phase, State, Store};
 use crate::stories::Adapter;
 use crate::ui::plain;
@@ -126,6 +126,21 @@ pub fn agents() -> Vec<CompletionCandidate> {
         .collect();
     let own = found.iter().map(|(name, line)| candidate(name, line));
     known.into_iter().chain(own).collect()
+}
+
+/// Returns the names of a setting's values.
+pub fn names_of<C: Choice>() -> Vec<CompletionCandidate> {
+    words_of(C::WANTED)
+}
+
+/// Returns the values of `ralph.box`.
+pub fn box_modes() -> Vec<CompletionCandidate> {
+    words_of(BOX_MODES)
+}
+
+fn words_of(wanted: Wanted) -> Vec<CompletionCandidate> {
+    let words = wanted.split(", ").flat_map(|words| words.split(" or "));
+    words.map(CompletionCandidate::new).collect()
 }
 
 /// Returns the adapters.

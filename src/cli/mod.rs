@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
 
-use self::complete::{adapters, agents, loops, story_lists};
+use self::complete::{adapters, agents, box_modes, loops, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
 use crate::settings::{BoxMode, Limit, Options, PlainOptions, parse_box, parse_dollars, parse_duration};
@@ -71,7 +71,8 @@ pub struct Settings {
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
     /// Run agents and gates in a box: require (without a value), on or off (ralph.box)
-    #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box)]
+    #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box,
+        add = ArgValueCandidates::new(box_modes))]
     pub boxed: Option<BoxMode>,
 }
 

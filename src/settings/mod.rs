@@ -26,7 +26,7 @@ use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 use crate::paths::shown;
 
 pub use boxing::{BoxMode, Least};
-use choices::Wanted;
+pub use choices::Wanted;
 pub use choices::{
     Choice, Colour, EmptyStory, FinishChoice, Leave, ListEdits, Mark, NewTests, NoSignal, Notify, OnFailure,
     RetryContext, Strategy, TestChanges,
@@ -37,8 +37,8 @@ pub use options::{Limit, LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
 pub use table::{Settings, TABLE, spelled};
 pub use test_rules::{GateScripts, TestRules};
+pub use values::{BOX_MODES, is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std};
 use values::{Value, truth};
-pub use values::{is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std};
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
 const PLAIN_EXTENSIONS: &[&str] = &[

@@ -85,13 +85,16 @@ fn number(value: &str) -> Result<u32, Wanted> {
     value.parse().map_err(|_| "a whole number, 0 or more")
 }
 
+/// The names of the values of `ralph.box`, in words.
+pub const BOX_MODES: Wanted = "off, on or require";
+
 /// Parses whether an attempt runs in a box; git's words for true and false are valid too.
 pub fn parse_box(value: &str) -> Result<BoxMode, Wanted> {
     match value {
         "off" | "false" | "no" => Ok(BoxMode::Off),
         "on" | "true" | "yes" => Ok(BoxMode::On),
         "require" => Ok(BoxMode::Require),
-        _ => Err("off, on or require"),
+        _ => Err(BOX_MODES),
     }
 }
 

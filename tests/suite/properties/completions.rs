@@ -169,6 +169,14 @@ fn completing_runs_no_command_takes_no_lock_and_says_nothing() {
     let before = sandbox.noted("runs");
     let lock = fs::File::open(sandbox.top.join(".git/ralph/c.lock")).unwrap();
     lock.try_lock().unwrap();
+    assert_eq!(
+        complete(&["run", "--box="]),
+        "--box=off\n--box=on\n--box=require\n"
+    );
+    assert_eq!(
+        complete(&["run", "--allow-test-changes="]),
+        "--allow-test-changes=story\n--allow-test-changes=all\n"
+    );
     // Of stories that only a command lists, those that the loop has met.
     assert_eq!(complete(&["skip", "c", ""]), "a\tA\n");
     assert_eq!(complete(&["restore", "c", ""]), "a@1\tfailed: it is red\n");
@@ -254,6 +262,13 @@ fn check(program: &str, complete: impl Fn(&Place, &str) -> Vec<String>) {
         ["command", "markdown", "openspec", "prd"],
         "{program} --adapter"
     );
+    for (option, values) in [
+        ("run --on-failure", &["finish", "later", "skip", "stop"][..]),
+        ("run --strategy", &["branch", "stash"]),
+        ("start --strategy", &["branch", "stash"]),
+    ] {
+        assert_eq!(offered(&format!("{option} ")), values, "{program} {option}");
+    }
     assert_eq!(
         offered("start add-form --stories l"),
         ["lists dir"],
