@@ -190,7 +190,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     let last_line = code.and(report.last_line.as_ref());
     let last_line = last_line.map_or_else(String::new, |line| format!(": {line}"));
     if !report.ended && report.is_other {
-        return other_format(report, name, &format!("{exit}{last_line}"));
+        return other_format(report, name, code.is_some(), &format!("{exit}{last_line}"));
     }
     if !report.ended {
         let why = format!("the agent's output ends in the middle{exit}{last_line}");
@@ -262,14 +262,15 @@ fn timed_out(why: &str, limit: Duration, report: &Report) -> Judgement {
 }
 
 /// Judges an attempt whose agent printed nothing in the expected format.
-fn other_format(report: &Report, name: Option<&str>, exit: &str) -> Judgement {
+fn other_format(report: &Report, name: Option<&str>, has_failed: bool, exit: &str) -> Judgement {
     let format = report.format;
-    let name = name.unwrap_or("<name>");
+    let name = typed(name.unwrap_or("<name>"));
     Judgement {
-        advice: Some(format!(
-            "git config ralph.agent.{name}.format auto",
-            name = typed(name)
-        )),
+        advice: Some(if has_failed {
+            format!("check ralph.agent.{name}.args and ralph.agent.{name}.command")
+        } else {
+            format!("git config ralph.agent.{name}.format auto")
+        }),
         ..Judgement::new(
             Verdict::Interrupted,
             format!("not one line of the agent's output is of the format '{format}'{exit}"),
@@ -364,6 +365,13 @@ mod tests {
         assert_eq!(
             text.advice.as_deref(),
             Some("git config ralph.agent.codex.format auto")
+        );
+        let mut decoder = Decoder::new(Format::Codex, "");
+        decoder.push(b"sh: 1: Syntax error: Unterminated quoted string\n");
+        let unread = judge(&Ending::Exited(2), &decoder.finish(), Some("codex"));
+        assert_eq!(
+            unread.advice.as_deref(),
+            Some("check ralph.agent.codex.args and ralph.agent.codex.command")
         );
         let cut = judged("{\"type\":\"thread.started\"}\n");
         assert_eq!(
