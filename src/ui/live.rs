@@ -4,6 +4,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use textwrap::core::display_width;
+
 use super::amounts::time;
 use super::hold;
 use super::shown::{plain, shown, styled};
@@ -120,7 +122,7 @@ impl Live {
 
     fn draw_work(&mut self, now: Instant) {
         if let Some(work) = &self.work {
-            let line = work.line(now, self.begun, self.cost, &self.watching);
+            let line = work.line(now, self.begun, self.cost, &self.watching, width() - 1);
             self.draw(&line);
         }
     }
@@ -164,7 +166,7 @@ impl Live {
         let now = Instant::now();
         let line = self.work.as_mut().map(|work| {
             work.printed = now;
-            work.line(now, self.begun, self.cost, &self.watching)
+            work.line(now, self.begun, self.cost, &self.watching, width() - 1)
         });
         if !self.wanted {
             self.sticky.pass(output, 80);
@@ -210,11 +212,12 @@ fn write(bytes: &[u8]) {
 }
 
 impl Work {
-    /// Returns the line. The most important part comes first, because the end is cut off.
-    fn line(&self, now: Instant, begun: Instant, cost: f64, watching: &Watching) -> String {
+    /// Returns the line. The most important part comes first, because the end is cut off. The heading is cut before, to
+    /// half of the columns where the rest needs the other half.
+    fn line(&self, now: Instant, begun: Instant, cost: f64, watching: &Watching, columns: usize) -> String {
         let since = |then: Instant| now.saturating_duration_since(then);
         let words = |time_since: Duration| time(time_since.as_secs_f64());
-        let mut parts = vec![self.heading.clone(), words(since(self.since))];
+        let mut parts = vec![words(since(self.since))];
         let quiet = since(self.printed);
         if quiet.as_secs() >= QUIET {
             let limit = watching
@@ -233,7 +236,10 @@ impl Work {
             None if cost > 0.0 => parts.push(dollars(cost)),
             None => {}
         }
-        parts.join(", ")
+        let rest = plain(&parts.join(", ")).into_owned();
+        let room = columns.saturating_sub(display_width(&rest) + 2);
+        let heading = cut(&plain(&self.heading), room.max(columns / 2));
+        format!("{heading}, {rest}")
     }
 }
 
@@ -261,7 +267,7 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds: u64, cost, watching: &Watching| {
             let now = begun + Duration::from_secs(seconds);
-            work(begun).line(now, begun, cost, watching)
+            work(begun).line(now, begun, cost, watching, 79)
         };
         let free = Watching::default();
         assert_eq!(
@@ -276,6 +282,26 @@ mod tests {
         assert_eq!(
             at(160, 0.42, &held),
             "[2/7] 2. Check, 1m 40s, quiet 1m 00s of 30m 00s, run 2m 40s, $0.42 of $5.00"
+        );
+    }
+
+    #[test]
+    fn long_title_leaves_room_for_the_time() {
+        let begun = Instant::now();
+        let long = Work {
+            heading: "[1/1] 1. A title that is rather long, longer than eighty columns for sure".to_owned(),
+            ..work(begun)
+        };
+        let now = begun + Duration::from_secs(102);
+        let at = |columns| long.line(now, begun, 0.0, &Watching::default(), columns);
+        assert_eq!(
+            at(79),
+            "[1/1] 1. A title that is rather long, lon..., 42s, Bash: cargo test, run 1m 42s"
+        );
+        assert!(
+            at(39).starts_with("[1/1] 1. A title..., 42s, Bash: "),
+            "{}",
+            at(39)
         );
     }
 
