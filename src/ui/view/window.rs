@@ -106,9 +106,8 @@ impl Window<'_> {
     pub fn around(&self, from_end: usize, words: &str) -> usize {
         let line = self.lines.newest_first().nth(from_end).unwrap_or_default();
         let start = places(&line, words).first().map_or(0, |place| place.start);
-        let before = line.get(..start).unwrap_or_default();
-        let rows = height(&line, self.columns) - height(before, self.columns);
-        let below = self.rows_of_last(from_end) + rows;
+        let rows = starts(&line, self.columns).into_iter();
+        let below = self.rows_of_last(from_end) + rows.filter(|row| *row > start).count();
         below.saturating_sub(self.rows / 2).min(self.most())
     }
 
@@ -132,30 +131,42 @@ impl Window<'_> {
 
 /// Returns the number of rows that a line takes on so many columns.
 fn height(line: &str, columns: usize) -> usize {
-    if line.is_ascii() {
-        // No control character is in it.
-        line.len().div_ceil(columns.max(1)).max(1)
-    } else {
-        broken(line, columns).len()
+    // A character is no wider than its bytes are many.
+    if line.len() <= columns {
+        return 1;
     }
+    starts(line, columns).len()
 }
 
-/// Breaks a line into rows of so many columns.
+/// Breaks a line into rows of so many columns, between words where it can. Blanks at the end of a row may be beyond it.
 pub(super) fn broken(line: &str, columns: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
-    let mut width = 0;
-    for character in line.chars() {
+    let starts = starts(line, columns);
+    let ends = starts.iter().skip(1).copied().chain([line.len()]);
+    let rows = starts.iter().zip(ends);
+    rows.map(|(start, end)| line[*start..end].to_owned()).collect()
+}
+
+/// Returns the places in a line at which its rows begin.
+fn starts(line: &str, columns: usize) -> Vec<usize> {
+    let mut starts = vec![0];
+    // The width of the row, and the beginning of its last word with the width before it.
+    let (mut width, mut word, mut has_word) = (0, None, false);
+    for (at, character) in line.char_indices() {
         let wide = display_width(character.encode_utf8(&mut [0; 4]));
+        if character == ' ' {
+            width += 1;
+            word = has_word.then_some((at + 1, width));
+            continue;
+        }
         if width + wide > columns && width > 0 {
-            rows.push(String::new());
-            width = 0;
+            let (start, before) = word.take().unwrap_or((at, width));
+            starts.push(start);
+            width -= before;
         }
+        has_word = true;
         width += wide;
-        if let Some(row) = rows.last_mut() {
-            row.push(character);
-        }
     }
-    rows
+    starts
 }
 
 /// Returns the places of words in a line, upper and lower case being the same.
@@ -212,6 +223,17 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_broken_between_words() {
+        let rows = |line: &str| broken(line, 10);
+        assert_eq!(rows("not fit forty columns"), ["not fit ", "forty ", "columns"]);
+        assert_eq!(rows("    indented  words"), ["    indent", "ed  words"]);
+        assert_eq!(rows("  src/a/long/path"), ["  src/a/lo", "ng/path"]);
+        assert_eq!(rows("0123456789  then"), ["0123456789  ", "then"]);
+        assert_eq!(rows("                ").len(), 1);
+        assert_eq!(rows("日本 日本語の長い題"), ["日本 ", "日本語の長", "い題"]);
+    }
+
+    #[test]
     fn a_line_that_is_found_is_on_the_screen() {
         let text: String = (0..100)
             .map(|at| format!("{} {at}. {0}\n", "x".repeat(at)))
@@ -234,7 +256,7 @@ mod tests {
     proptest! {
         #[test]
         fn pages_show_every_row_in_order(
-            text in "([abö日]{0,30}\n){0,20}", columns in 1_usize..12, rows in 1_usize..8
+            text in "([ abö日]{0,30}\n){0,20}", columns in 1_usize..12, rows in 1_usize..8
         ) {
             let lines = lines(&text);
             let window = Window { lines: &lines, columns, rows };
