@@ -6,9 +6,11 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::events::log::{Log, attempts, range_of};
+use crate::exit::Exit;
 use crate::git::Git;
 use crate::names::counted;
 use crate::signal::Stop;
+use crate::state::AwaitingChoice;
 use crate::ui::choice::{Choice, ask};
 use crate::ui::view::completion::{self, Page};
 use crate::ui::{self, Screen, pager};
@@ -19,22 +21,24 @@ const QUESTION: &str = "what should happen to the work?";
 pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
 
 /// Says what closing the loop would do, and asks; an answer that only shows something is followed by the same question.
-/// With the summary of the loop, asks on the whole screen. Meanwhile other commands can go on with the loop.
+/// With the summary of the loop, asks on the whole screen. Meanwhile other commands can go on with the loop. `exit` is that
+/// of the run that asks, if the answer changes nothing.
 pub(super) async fn choose(
     screen: Screen,
     open: &mut Loop<'_>,
     possible: &[Choice],
     summary: Option<String>,
+    exit: Option<Exit>,
 ) -> Result<Answered<Choice>, Error> {
     let loud = screen.loud();
     let offers = offers(open).await?;
-    let asked = Question::with(open, possible, summary.clone().unwrap_or_default(), &offers)?;
+    let shown = Question::with(open, possible, summary.clone().unwrap_or_default(), &offers)?;
     let shown_log = log_of(open, loud)?;
     let stop = open.context.stop.clone();
     let options = possible.iter().map(|choice| choice.name().to_owned()).collect();
     let asking = |over: Over| async move {
         if summary.is_some()
-            && let Some(chosen) = asked.ask(&stop, &over).await?
+            && let Some(chosen) = shown.ask(&stop, &over).await?
         {
             return Ok(chosen);
         }
@@ -45,13 +49,14 @@ pub(super) async fn choose(
         loop {
             let is_over = over.clone();
             match ask(screen, QUESTION, possible, &stop, move || is_over.is_over()).await {
-                Choice::Diff => asked.show_diff().await?,
+                Choice::Diff => shown.show_diff().await?,
                 Choice::Log => loud.say(&shown_log),
                 chosen => return Ok(chosen),
             }
         }
     };
-    Box::pin(question::ask(open, QUESTION, options, asking)).await
+    let asked = AwaitingChoice::ours(QUESTION, options, exit.map(Exit::code));
+    Box::pin(question::ask(open, asked, asking)).await
 }
 
 /// A question for the whole screen, with all that it shows: the loop need not be held until the answer.

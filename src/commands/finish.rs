@@ -78,7 +78,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 ..Summary::of(&open, Driver::Steps).await?
             };
             screen.say(&ui::summary::of(&summary, None));
-            let answered = Box::pin(choose(screen, &mut open, &AT_THE_END, None)).await?;
+            let answered = Box::pin(choose(screen, &mut open, &AT_THE_END, None, None)).await?;
             let choice = match answered {
                 Answered::Here(choice) => choice,
                 Answered::ToStop => Choice::Quit,

@@ -126,7 +126,14 @@ impl RunEnd {
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
             _ => &AT_THE_END,
         };
-        let answered = Box::pin(choose(screen, open, possible, self.has_view.then_some(text))).await?;
+        let answered = Box::pin(choose(
+            screen,
+            open,
+            possible,
+            self.has_view.then_some(text),
+            Some(self.stopped.exit()),
+        ))
+        .await?;
         let choice = match answered {
             Answered::Here(choice) => choice,
             Answered::ToStop => Choice::Quit,

@@ -46,11 +46,10 @@ pub enum Answered<T> {
 /// Asks the user, and lets other commands have the loop meanwhile. `asking` ends early if another one has taken it.
 pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     open: &mut Loop<'_>,
-    question: &str,
-    options: Vec<String>,
+    asked: AwaitingChoice,
     asking: impl FnOnce(Over) -> A,
 ) -> Result<Answered<T>, Error> {
-    let asked = AwaitingChoice::ours(question, options.clone());
+    let options = asked.options.clone();
     open.state.here.awaiting_choice = Some(asked.clone());
     open.save()?;
     open.emit(What::AwaitingChoice { options });

@@ -17,6 +17,9 @@ pub struct AwaitingChoice {
     pub host: Option<String>,
     /// Time since which it asks.
     pub since: Timestamp,
+    /// The exit code of the run if the answer changes nothing; none if no run asks, or an earlier version.
+    #[serde(default)]
+    pub exit: Option<u8>,
     /// The question.
     pub question: String,
     /// The possible answers.
@@ -25,13 +28,14 @@ pub struct AwaitingChoice {
 
 impl AwaitingChoice {
     /// Returns a question of this process.
-    pub fn ours(question: &str, options: Vec<String>) -> Self {
+    pub fn ours(question: &str, options: Vec<String>, exit: Option<u8>) -> Self {
         let pid = ourselves();
         Self {
             pid,
             started: started_at(pid),
             host: host(),
             since: Timestamp::now(),
+            exit,
             question: question.to_owned(),
             options,
         }

@@ -161,7 +161,12 @@ impl PlainLoop {
         if news.is_gone {
             return Some(self.ended.map_or(Exit::Error, Exit::from));
         }
-        if is_at_work {
+        let asked = self.state.as_ref().and_then(|state| state.asked());
+        if let Some(exit) = asked.and_then(|asked| asked.exit) {
+            return Some(Exit::from(exit));
+        }
+        let is_asked = asked.is_some();
+        if is_at_work && !is_asked {
             self.rests_since = None;
             return None;
         }
@@ -169,7 +174,7 @@ impl PlainLoop {
         if let Some(exit) = self.ended {
             return Some(Exit::from(exit));
         }
-        if !is_first && since.elapsed() < REST {
+        if !is_first && !is_asked && since.elapsed() < REST {
             return None;
         }
         let phase = self.state.as_ref().map(|state| state.shown_phase());

@@ -126,16 +126,38 @@ fn stop_leaves_the_question_unanswered() {
 }
 
 #[test]
-fn watch_waits_for_the_answer_too() {
+fn watch_in_lines_ends_at_the_question_with_the_code_of_the_run() {
+    for code in [0, 4] {
+        let sandbox = Sandbox::new();
+        let running = match code {
+            0 => asks_at_the_end(&sandbox),
+            _ => asks_about_a_failure(&sandbox).0,
+        };
+        let lines = sandbox.ralph(&["watch", "--plain"]).exits(code).stdout;
+        let last = lines.lines().last().unwrap();
+        let asks = format!("git-ralph (process {} on ", running.pid);
+        assert!(last.starts_with(&asks), "{lines}");
+        assert!(
+            last.contains(") asks: what should happen to the work? "),
+            "{lines}"
+        );
+        assert!(sandbox.status()["awaiting_choice"].is_object());
+        running.types("q\n");
+        running.end().exits(code);
+    }
+}
+
+#[test]
+fn watch_in_lines_ends_with_the_code_of_the_last_run_while_finish_asks() {
     let sandbox = Sandbox::new();
-    let running = asks_at_the_end(&sandbox);
-    let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(100).start();
-    wait_until("the question", || {
-        watching.seen().contains("asks: what should happen to the work?")
-    });
-    sandbox.ralph(&["finish", "--keep"]).exits(0);
-    running.end().exits(0);
-    watching.end().exits(0);
+    let agent = sandbox.failing("");
+    let args = ["run", CHANGE, "--max-retries", "0", "--", &agent];
+    sandbox.ralph(&args).exits(4);
+    let asking = asks(&sandbox, &["finish"]);
+    let lines = sandbox.ralph(&["watch", "--plain"]).exits(4).stdout;
+    assert!(lines.contains(") asks: what should happen"), "{lines}");
+    asking.types("q\n");
+    asking.end();
 }
 
 #[test]

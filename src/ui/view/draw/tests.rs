@@ -402,6 +402,7 @@ fn a_question_is_shown_and_can_be_answered() {
         started: None,
         host: Some("box".to_owned()),
         since: Timestamp::UNIX_EPOCH,
+        exit: Some(4),
         question: "what now?".to_owned(),
         options: Vec::new(),
     });
