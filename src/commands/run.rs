@@ -4,7 +4,7 @@ use super::choose::by_flag;
 use super::dry_run;
 use super::job_page::summarise;
 use super::pick::change_to_run;
-use super::run_end::RunEnd;
+use super::run_end::{RunEnd, Turn, retry_once};
 use super::setup::{context, put_stories_in, step_settings, tell_fixed, tell_ignored, tell_strategy};
 use super::view;
 use crate::cli;
@@ -202,12 +202,16 @@ impl Command for Typed<'_> {
     ) -> Result<Exit, Error> {
         let (screen, args) = (self.screen, self.args);
         let given = by_flag(args.choice);
+        let mut retries = false;
         let mut has_view = (args.view || step.settings.view) && view::can_be_shown(screen, args.view);
         loop {
             let begun = Instant::now();
             let mut shown = None;
             if has_view {
                 shown = view::begin(screen, &open.context, open.change()).await;
+            }
+            if std::mem::take(&mut retries) {
+                Box::pin(retry_once(open, step)).await?;
             }
             let stopped = Box::pin(drive(open, step, tenure)).await;
             // The loop has gone on without a view that was left or has failed; so does the rest.
@@ -217,8 +221,10 @@ impl Command for Typed<'_> {
                 begun,
                 has_view,
             };
-            if let Some(exit) = end.conclude(screen, open, given, step).await? {
-                return Ok(exit);
+            match end.conclude(screen, open, given, step).await? {
+                Turn::Over(exit) => return Ok(exit),
+                Turn::Next => {}
+                Turn::Retry => retries = true,
             }
         }
     }

@@ -39,22 +39,30 @@ pub(super) struct RunEnd {
 enum Answer {
     /// The loop is closed so, or stays as it is.
     Close(Option<Finish>),
-    /// The run continues.
-    GoesOn,
-    /// Another process ended the question.
+    /// The run continues, or another process ended the question.
+    Turn(Turn),
+}
+
+/// What the run does after its loop has stopped.
+pub(super) enum Turn {
+    /// It ends.
     Over(Exit),
+    /// It continues.
+    Next,
+    /// It tries the failed story once more, and continues.
+    Retry,
 }
 
 impl RunEnd {
     /// Reports the result of the run, and closes the loop as given, configured or chosen on a terminal, or leaves that to
-    /// a later command. Returns `None` if the run continues.
+    /// a later command.
     pub(super) async fn conclude(
         self,
         screen: Screen,
         open: &mut Loop<'_>,
         given: Option<Finish>,
         step: &AttemptOptions,
-    ) -> Result<Option<Exit>, Error> {
+    ) -> Result<Turn, Error> {
         let summary = Summary::of(open, Driver::Run).await?;
         let at_its_end = !matches!(
             self.stopped,
@@ -68,10 +76,9 @@ impl RunEnd {
         let is_decided = asks || close.is_some();
         let text = self.tell(screen, open, &summary, is_decided).await;
         if asks {
-            match self.ask(screen, open, step, text).await? {
+            match self.ask(screen, open, text).await? {
                 Answer::Close(chosen) => close = chosen,
-                Answer::GoesOn => return Ok(None),
-                Answer::Over(exit) => return Ok(Some(exit)),
+                Answer::Turn(turn) => return Ok(turn),
             }
             if close.is_none() {
                 screen.say(&ui::summary::next(&summary.next));
@@ -83,7 +90,7 @@ impl RunEnd {
             None if at_its_end && !asks => open.emit(What::AwaitingChoice { options: closings() }),
             None => {}
         }
-        Ok(Some(self.stopped.exit()))
+        Ok(Turn::Over(self.stopped.exit()))
     }
 
     /// Returns whether the loop may be closed without a question.
@@ -115,13 +122,7 @@ impl RunEnd {
     }
 
     /// Asks what to do with the loop, and does what lets the run continue.
-    async fn ask(
-        &self,
-        screen: Screen,
-        open: &mut Loop<'_>,
-        step: &AttemptOptions,
-        text: String,
-    ) -> Result<Answer, Error> {
+    async fn ask(&self, screen: Screen, open: &mut Loop<'_>, text: String) -> Result<Answer, Error> {
         let possible: &[Choice] = match self.stopped {
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
             _ => &AT_THE_END,
@@ -137,23 +138,20 @@ impl RunEnd {
         let choice = match answered {
             Answered::Here(choice) => choice,
             Answered::ToStop => Choice::Quit,
-            Answered::Elsewhere if open.state.is_live() => return Ok(Answer::GoesOn),
+            Answered::Elsewhere if open.state.is_live() => return Ok(Answer::Turn(Turn::Next)),
             // It has ended by another command, or by a signal.
             Answered::Elsewhere | Answered::Lost => {
                 let signal = open.context.stop.signal();
                 let exit = signal.map_or_else(|| self.stopped.exit(), Exit::Signal);
-                return Ok(Answer::Over(exit));
+                return Ok(Answer::Turn(Turn::Over(exit)));
             }
         };
         match choice {
-            Choice::Retry => {
-                retry_once(open, step).await?;
-                Ok(Answer::GoesOn)
-            }
+            Choice::Retry => Ok(Answer::Turn(Turn::Retry)),
             Choice::Skip => {
                 let id = engine::skip(open, None, false).await?;
                 screen.say(&format!("story {id} is skipped\n"));
-                Ok(Answer::GoesOn)
+                Ok(Answer::Turn(Turn::Next))
             }
             choice => Ok(Answer::Close(closes(choice))),
         }
@@ -170,7 +168,7 @@ fn set_finish(settings: &Settings) -> Option<Finish> {
 }
 
 /// Tries the failed story once more, whatever its limit is; the other stories keep theirs.
-async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
+pub(super) async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
     let failures = open.state.current().map_or(0, |story| story.failures);
     let mut once = step.clone();
     once.settings.max_retries = failures;

@@ -12,6 +12,7 @@ pub mod print;
 pub mod remote;
 pub mod sandbox;
 pub mod temporary;
+pub mod tmux;
 mod unprivileged;
 
 use std::fs::{self, Permissions};
