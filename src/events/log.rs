@@ -65,6 +65,16 @@ pub struct LogEntry {
     pub checkpoint: Option<Oid>,
     /// The part of its story list that was put back, in words; null if there is none.
     pub list_put_back: Option<String>,
+    /// Seconds that its gates and reviews took.
+    #[serde(skip)]
+    pub judging: f64,
+}
+
+impl LogEntry {
+    /// Returns the seconds of the attempt with its gates and reviews.
+    pub fn seconds(&self) -> f64 {
+        self.attempt.duration + self.judging
+    }
 }
 
 /// An attempt that has begun: its story, its number, and the format of its agent's output, if that is known.
@@ -87,11 +97,13 @@ pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
 /// Returns the attempts since the loop was last started.
 pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
     let mut entries: Vec<LogEntry> = Vec::new();
-    let (mut begun, mut put_back) = (None, None::<String>);
+    let (mut begun, mut put_back, mut judging) = (None, None::<String>, 0.0);
     for event in events {
         match &event.what {
             What::Started { .. } => entries.clear(),
-            What::AttemptStarted(new) => (begun, put_back) = (Some(new.title.clone()), None),
+            What::AttemptStarted(new) => (begun, put_back, judging) = (Some(new.title.clone()), None, 0.0),
+            What::Gate(ended) if ended.attempt.is_some() => judging += ended.duration,
+            What::Review(ended) => judging += ended.duration,
             What::ListPutBack(back) => {
                 let what = &back.what;
                 put_back = Some(put_back.map_or_else(|| what.clone(), |before| format!("{before}; {what}")));
@@ -102,6 +114,7 @@ pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
                     attempt: (**attempt).clone(),
                     title: begun.take(),
                     list_put_back: put_back.take(),
+                    judging: std::mem::take(&mut judging),
                     ..LogEntry::default()
                 }),
             },

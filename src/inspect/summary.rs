@@ -14,7 +14,7 @@ pub struct Summary {
     pub status: Status,
     /// Number of its attempts.
     pub attempts: usize,
-    /// Time of all attempts, in seconds.
+    /// Time of all attempts with their gates and reviews, in seconds.
     pub seconds: f64,
     /// Their cost in US dollars, as far as the agents reported it.
     pub cost: Option<f64>,
@@ -47,7 +47,7 @@ impl Summary {
         let git = &open.context.repo.git;
         Ok(Self {
             attempts: attempts.len(),
-            seconds: attempts.iter().map(|entry| entry.attempt.duration).sum(),
+            seconds: attempts.iter().map(LogEntry::seconds).sum(),
             cost_unknown: attempts.len() - costs.len(),
             cost: (!costs.is_empty()).then(|| costs.iter().sum()),
             changed: git.diff_size(state.initial(), state.checkpoint()).await?,

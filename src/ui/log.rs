@@ -28,7 +28,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
         let row = format!(
             "  @{:<3} {words} {:>7} {:>8}  {}",
             attempt.attempt,
-            time(attempt.duration),
+            time(entry.seconds()),
             attempt.whole_cost().map(dollars).unwrap_or_default(),
             kept(log, entry),
         );
@@ -147,7 +147,7 @@ fn total(log: &Log) -> String {
         "{}, {} complete{rests_on}, {}",
         counted(log.attempts.len(), "attempt", "attempts"),
         complete.count(),
-        time(attempts.clone().map(|attempt| attempt.duration).sum())
+        time(log.attempts.iter().map(LogEntry::seconds).sum())
     );
     let costs: Vec<f64> = attempts.clone().filter_map(Attempt::whole_cost).collect();
     if !costs.is_empty() {

@@ -12,7 +12,7 @@ use super::template::render;
 use super::timeline::{self, Scale, Span};
 use super::{
     NO_LIMIT, changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size,
-    some_time, took, words_of,
+    some_time, took, took_in_all, words_of,
 };
 use crate::names::{Oid, counted, dollars, typed};
 use crate::report::{
@@ -166,7 +166,7 @@ fn summary(report: &Report) -> String {
     let parts = [
         (!matches!(report.outcome.kind, Finished | Aborted | Complete | Open)).then(|| how_far(totals)),
         Some(counted(totals.attempts, "attempt", "attempts")),
-        Some(time(totals.duration)),
+        Some(time(took_in_all(report))),
         cost(totals),
         match totals.files {
             Some(0) => Some("git sees no change".to_owned()),

@@ -166,10 +166,14 @@ fn size(files: Option<u64>, insertions: Option<u64>, deletions: Option<u64>) -> 
     Some(format!("{files} +{} -{}", insertions?, deletions?))
 }
 
-/// Returns the time of an attempt and its gates, in seconds.
+/// Returns the time of an attempt with its gates and reviews, in seconds.
 fn took(attempt: &AttemptReport) -> f64 {
-    let gates: f64 = attempt.gates.iter().map(|gate| gate.duration).sum();
-    attempt.entry.attempt.duration + gates
+    attempt.entry.seconds()
+}
+
+/// Returns the time of all attempts, as `git ralph log` does.
+fn took_in_all(report: &Report) -> f64 {
+    report.attempts().iter().map(|(_, attempt)| took(attempt)).sum()
 }
 
 /// Formats a number of seconds; returns `None` for none.

@@ -15,10 +15,10 @@ use super::template::render;
 use super::timeline::Scale;
 use super::{
     changed_by, cost, headed, how_far, in_force, last_chars, lines, moment, origin, short, size, some_time,
-    tokens, took, when, words_of,
+    tokens, took, took_in_all, when, words_of,
 };
 use crate::names::{counted, dollars, typed};
-use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryReport, StoryState, Totals};
+use crate::report::{AttemptReport, Gate, OutcomeKind, Report, StoryReport, StoryState};
 use crate::ui::amounts::time;
 use crate::ui::log::in_one_line;
 use crate::ui::shown::plain;
@@ -157,7 +157,7 @@ fn change_of(report: &Report, number: usize, room: &mut Room) -> Change {
         },
         origin: origin(report),
         compare_url: report.compare_url.clone(),
-        cards: cards(&report.totals),
+        cards: cards(report),
         agents: agents.map(|sums| agent_row(sums, 80)).collect(),
         gates: report
             .gates
@@ -307,7 +307,8 @@ fn add_events(change: &mut Change, report: &Report, room: &mut Room) {
     }
 }
 
-fn cards(totals: &Totals) -> Vec<(&'static str, String)> {
+fn cards(report: &Report) -> Vec<(&'static str, String)> {
+    let totals = &report.totals;
     let of = |part: Option<u64>, what: &str| part.map(|part| format!(", {} {what}", tokens(part)));
     let read = totals.input_tokens.map(|read| {
         let cached = of(totals.cache_read_tokens, "from a cache").unwrap_or_default();
@@ -319,7 +320,8 @@ fn cards(totals: &Totals) -> Vec<(&'static str, String)> {
             Some(format!("{} of {} complete", totals.complete, totals.stories)),
         ),
         ("Attempts", Some(totals.attempts.to_string())),
-        ("Time", Some(time(totals.duration))),
+        ("Time of attempts", Some(time(took_in_all(report)))),
+        ("Start to end", Some(time(totals.duration))),
         ("Agents", some_time(totals.agent_duration)),
         ("Gates", some_time(totals.gate_duration)),
         ("Waiting", some_time(totals.waiting)),

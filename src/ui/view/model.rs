@@ -54,6 +54,8 @@ pub(super) struct Attempt {
     pub agent: Option<String>,
     /// The name of its agent's format.
     pub format: Option<String>,
+    /// Seconds that its gates and reviews took.
+    pub judging: f64,
     /// The verdict and the seconds, once it has ended.
     pub ended: Option<(Verdict, f64)>,
     /// The first line of the reason why it failed.
@@ -230,7 +232,8 @@ impl Model {
                 story.attempts.push(begun);
             }
             What::AttemptEnded(ended) => self.ended(ended),
-            What::Gate(_) | What::Review(_) => self.gate = None,
+            What::Gate(gate) => self.judged(gate.story.as_deref().zip(gate.attempt), gate.duration),
+            What::Review(review) => self.judged(Some((&review.story, review.attempt)), review.duration),
             What::Checkpoint {
                 story: Some(story), ..
             } => self.story(story, None).mark = Mark::Complete,
@@ -261,6 +264,16 @@ impl Model {
         }
     }
 
+    /// Takes the end of a gate or a review, of the attempt with this name.
+    fn judged(&mut self, name: Option<(&str, u32)>, seconds: f64) {
+        self.gate = None;
+        if let Some((story, number)) = name
+            && let Some(attempt) = self.attempt(story, number)
+        {
+            attempt.judging += seconds;
+        }
+    }
+
     /// Takes the end of an attempt.
     fn ended(&mut self, ended: &events::Attempt) {
         if let Some(cost) = ended.whole_cost() {
@@ -276,7 +289,7 @@ impl Model {
             _ => Mark::Open,
         };
         if let Some(attempt) = self.attempt(&ended.story, ended.attempt) {
-            attempt.ended = Some((ended.verdict, ended.duration));
+            attempt.ended = Some((ended.verdict, ended.duration + attempt.judging));
             attempt.reason = reason;
             attempt.used = Usage {
                 model: ended.model.clone(),

@@ -46,6 +46,33 @@ fn log_lists_every_attempt() {
 }
 
 #[test]
+fn log_report_and_last_lines_add_the_time_of_gates_to_that_of_the_agent() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("echo x >>x");
+    let run = ["run", CHANGE, "--verify", "true", "--", &agent];
+    sandbox.ralph(&run).exits(0);
+    // A gate of an hour, and an agent of a minute.
+    let events = sandbox.top.join(".git/ralph/add-login/events.jsonl");
+    let text = fs::read_to_string(&events).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        match event["event"].as_str() {
+            Some("gate") => event["duration"] = 3600.into(),
+            Some("attempt_ended") => event["duration"] = 60.into(),
+            _ => {}
+        }
+        format!("{event}\n")
+    });
+    fs::write(&events, lines.collect::<String>()).unwrap();
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert_eq!(log.matches(" 1h 01m ").count(), 3, "{log}");
+    assert!(log.contains("\n3 attempts, 3 complete, 3h 03m"), "{log}");
+    sandbox.ralph(&run).exits(0).says("; 3 attempts, 3h 03m; ");
+    let report = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(report.contains("\n3 attempts · 3h 03m · "), "{report}");
+}
+
+#[test]
 fn log_skips_a_line_that_was_cut_off() {
     let sandbox = Sandbox::new();
     sandbox.start();

@@ -90,6 +90,17 @@ fn events_make_a_list_of_stories_with_attempts() {
 }
 
 #[test]
+fn time_of_an_attempt_includes_its_gates() {
+    let gate = r#"{"v":1,"t":"2026-09-21T14:17:00Z","change":"add-login","event":"gate","story":"2","attempt":2,
+        "command":"make","passed":true,"reason":null,"duration":9}"#;
+    let mut model = model_of(&events());
+    model.event(&serde_json::from_str(gate).unwrap());
+    model.event(&event(312, attempt_ended("2", 2, Verdict::Complete, None)));
+    let last = model.stories[1].attempts.last().unwrap();
+    assert_eq!(last.ended, Some((Verdict::Complete, 100.0)));
+}
+
+#[test]
 fn a_new_loop_begins_without_the_attempts_of_the_one_before() {
     let mut model = model_of(&events());
     model.take(&News {
