@@ -136,6 +136,18 @@ pub fn cut(line: &str, columns: usize) -> String {
     kept + "..."
 }
 
+/// Does the same between two words, where that leaves more than half of the line.
+pub fn cut_at_word(line: &str, columns: usize) -> String {
+    let short = cut(line, columns);
+    let kept = short.strip_suffix("...").filter(|_| short != line).unwrap_or("");
+    match kept.rfind(' ') {
+        Some(end) if end > kept.len() / 2 && !line[kept.len()..].starts_with(' ') => {
+            kept[..end].trim_end().to_owned() + "..."
+        }
+        _ => short,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,5 +200,21 @@ mod tests {
         assert_eq!(cut("a line", 6), "a line");
         assert_eq!(cut("a longer line", 8), "a lon...");
         assert_eq!(cut("日本語の長い題", 9), "日本語...");
+        for (columns, words) in [
+            (23, "story 2: running 1m 31s"),
+            (22, "story 2: running 1m..."),
+            (21, "story 2: running..."),
+        ] {
+            assert_eq!(
+                cut_at_word("story 2: running 1m 31s", columns),
+                words,
+                "{columns}"
+            );
+        }
+        assert_eq!(
+            cut_at_word("/a/path/with-blanks/at its/end", 26),
+            "/a/path/with-blanks/at..."
+        );
+        assert_eq!(cut_at_word("a aaaaaaaaaaaaaaaaaa", 10), "a aaaaa...");
     }
 }

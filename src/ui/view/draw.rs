@@ -10,19 +10,19 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use textwrap::core::display_width;
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, Page};
 use super::files::Found;
 use super::keys::{Action, TABLE};
 use super::layout::{Layout, is_list, is_wide, layout};
 use super::lines::Lines;
-use super::model::Model;
+use super::model::{Attempt, Model, Story};
 use super::window::{Window, places};
 use crate::agent::decode::Usage;
 use crate::names::dollars;
 use crate::state::Phase;
 use crate::ui::amounts::time;
 use crate::ui::shown::plain;
-use crate::ui::width::cut;
+use crate::ui::width::{cut, cut_at_word};
 
 /// All that is on the screen.
 pub(super) struct Scene<'a> {
@@ -36,6 +36,10 @@ pub(super) struct Scene<'a> {
     pub used: &'a Usage,
     /// The files that it has changed, once they were counted.
     pub files: Option<&'a Found>,
+    /// True if the key that finishes the loop does so.
+    pub can_finish: bool,
+    /// True if a process can be asked to stop.
+    pub can_stop: bool,
     pub now: Timestamp,
 }
 
@@ -50,7 +54,7 @@ impl Scene<'_> {
             return;
         };
         let bold = self.style(Modifier::BOLD, None);
-        put(buffer, parts.header, &self.header(), bold);
+        put(buffer, parts.header, &self.header(parts.header.width), bold);
         if let Some(list) = parts.list {
             self.list(list, buffer);
         }
@@ -65,7 +69,8 @@ impl Scene<'_> {
             self.text(text, buffer);
         }
         if let Some(place) = parts.notice {
-            put(buffer, place, &self.message(), Style::new());
+            let words = cut_at_word(&self.message(), usize::from(place.width));
+            put(buffer, place, &words, Style::new());
         }
         self.footer(&parts, area, buffer);
     }
@@ -85,10 +90,10 @@ impl Scene<'_> {
             first = rows.into_iter().next().unwrap_or_default();
         }
         let style = self.style(Modifier::UNDERLINED, None);
-        put(buffer, place, &cut(first.trim_end(), width), style);
+        put(buffer, place, &cut_at_word(first.trim_end(), width), style);
         let (below, dim) = (place.y + 1, self.style(Modifier::DIM, None));
         let below = Rect { y: below, ..place };
-        put(buffer, below, &cut(second.trim_end(), width), dim);
+        put(buffer, below, &cut_at_word(second.trim_end(), width), dim);
     }
 
     /// Draws the output, or the page in its place, with the words that are searched for.
@@ -145,12 +150,14 @@ impl Scene<'_> {
         words
     }
 
-    fn header(&self) -> String {
+    /// Returns the first line: the parts that fit, the most important one first.
+    fn header(&self, width: u16) -> String {
         let model = self.model;
-        let mut parts = vec![model.change.clone()];
+        let mut name = model.change.clone();
         if let (at, all @ 2..) = self.which {
-            parts[0] = format!("[{}/{all}] {}", at + 1, model.change);
+            name = format!("[{}/{all}] {name}", at + 1);
         }
+        let mut parts = vec![self.state()];
         if let Some((done, total)) = model.progress {
             let words = if total == 1 { "story" } else { "stories" };
             parts.push(format!("{done} of {total} {words}"));
@@ -174,8 +181,14 @@ impl Scene<'_> {
             (None, None) => {}
         }
         parts.extend(model.agent.clone());
-        parts.push(self.state());
-        parts.join("  ")
+        let room = |parts: &[String]| usize::from(width).checked_sub(display_width(&parts.join("  ")) + 2);
+        while parts.len() > 1 && room(&parts).is_none_or(|room| room < display_width(&name)) {
+            parts.pop();
+        }
+        match room(&parts) {
+            Some(room) if room > 3 => format!("{}  {}", cut(&name, room), parts.join("  ")),
+            _ => cut_at_word(&parts.join("  "), usize::from(width)),
+        }
     }
 
     /// Returns what runs now, or why nothing does.
@@ -211,19 +224,28 @@ impl Scene<'_> {
             let line = format!("git-ralph ({}) asks: {}", asked.process(), asked.question);
             return plain(&line).into_owned();
         }
-        let attempt = self.chosen.attempt(model);
-        if let Some((attempt, reason)) = attempt.and_then(|attempt| Some((attempt, attempt.reason.as_ref()?)))
-            && self.chosen.story.is_some()
+        let name = |(story, attempt): (&Story, &Attempt)| (story.id.clone(), attempt.number);
+        let chosen = self.chosen.story(model).zip(self.chosen.attempt(model));
+        let (of, words) = if self.chosen.story.is_some()
+            && let Some((story, attempt)) = chosen
+            && let Some(reason) = &attempt.reason
         {
-            return format!("attempt {}: {reason}", attempt.number);
-        }
-        if let Some(gate) = model.gate_at_work() {
+            (Some(name((story, attempt))), reason.clone())
+        } else if let Some(gate) = model.gate_at_work() {
             let before = if gate.is_first { " before any work" } else { "" };
-            return format!("{}{before}: {}", gate.kind(), gate.command);
-        }
-        match &model.reason {
-            Some(reason) if model.running().is_some() => format!("the attempt before: {reason}"),
-            _ => model.notice.clone(),
+            let words = format!("{}{before}: {}", gate.kind(), gate.command);
+            (model.running().map(name), words)
+        } else {
+            match &model.reason {
+                Some((name, reason)) if model.running().is_some() => (Some(name.clone()), reason.clone()),
+                _ => model.notice.clone(),
+            }
+        };
+        match of {
+            // The lines above say whose these are.
+            Some(of) if chosen.map(name).as_ref() == Some(&of) => words,
+            Some((story, attempt)) => format!("{}@{attempt}: {words}", cut(&plain(&story), 20)),
+            None => words,
         }
     }
 
@@ -265,24 +287,39 @@ impl Scene<'_> {
         put(buffer, Rect { x, ..footer }, &right, dim);
     }
 
-    /// Returns the keys that there is room for.
+    /// Returns the keys that do something now and that there is room for.
     fn hints(&self, area: Rect, room: usize) -> String {
         let is_list = is_list(area, self.chosen);
+        let is_help = matches!(self.chosen.page, Some((Page::Help, _)));
+        let has_attempt = self.chosen.attempt(self.model).is_some();
+        let has_output = has_attempt || self.chosen.shows_first_gate(self.model);
         let hint = |row: &super::keys::Row| {
             let short = match row.action {
+                Action::Leave if self.chosen.page.is_some() => "back",
+                Action::Leave | Action::Search => row.short,
+                _ if is_help => return None,
                 Action::Swap if is_wide(area) => return None,
                 Action::Swap if is_list => "output",
-                Action::Leave if self.chosen.page.is_some() => "back",
+                Action::Finish if !self.can_finish => return None,
+                Action::Stop if !self.can_stop => return None,
+                Action::Log if !has_output => return None,
+                Action::Diff | Action::Raw | Action::Prompt | Action::Files if !has_attempt => return None,
                 _ => row.short,
             };
-            (!short.is_empty()).then(|| format!("{} {short}", row.keys[0]))
+            (!short.is_empty()).then(|| (row.action, format!("{} {short}", row.keys[0])))
         };
-        let mut shown: Vec<String> = TABLE.iter().filter_map(hint).collect();
-        // The last ones say how to leave and how to see all keys.
-        while shown.len() > 1 && shown.join("  ").len() > room {
-            shown.remove(0);
+        let mut shown: Vec<_> = TABLE.iter().filter_map(hint).collect();
+        let line = |shown: &[(Action, String)]| {
+            let words: Vec<&str> = shown.iter().map(|(_, words)| words.as_str()).collect();
+            words.join("  ")
+        };
+        let is_needed = |action| matches!(action, Action::Swap | Action::Help | Action::Leave);
+        while line(&shown).len() > room
+            && let Some(last) = shown.iter().rposition(|(action, _)| !is_needed(*action))
+        {
+            shown.remove(last);
         }
-        shown.join("  ")
+        line(&shown)
     }
 
     /// Returns where in its text the screen is.

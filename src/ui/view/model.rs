@@ -34,6 +34,9 @@ impl Mark {
     }
 }
 
+/// The id of a story, and the number of an attempt at it.
+pub(super) type Name = (String, u32);
+
 /// A story with its attempts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Story {
@@ -130,10 +133,10 @@ pub(super) struct Model {
     pub phase: Option<Phase>,
     /// The number of stories that the loop skips.
     pub skipped: usize,
-    /// The latest words about the loop, without control characters.
-    pub notice: String,
-    /// The reason why the last attempt failed.
-    pub reason: Option<String>,
+    /// The latest words about the loop, without control characters, and the attempt that they are about.
+    pub notice: (Option<Name>, String),
+    /// The attempt that failed last, and the reason.
+    pub reason: Option<(Name, String)>,
     pub is_driven: bool,
     /// The gate that runs, or ran last.
     pub gate: Option<Gate>,
@@ -207,7 +210,12 @@ impl Model {
         if let Some(words) = narration::of(&event.change, &event.what)
             && let Some(first) = words.lines().next()
         {
-            plain(first.trim()).as_ref().clone_into(&mut self.notice);
+            plain(first.trim()).as_ref().clone_into(&mut self.notice.1);
+            self.notice.0 = match &event.what {
+                What::AttemptStarted(new) => Some((new.story.clone(), new.attempt)),
+                What::Started { .. } | What::StoryProgress { .. } | What::Finished { .. } => None,
+                _ => self.notice.0.take(),
+            };
         }
         match &event.what {
             What::Started { .. } => {
@@ -255,10 +263,11 @@ impl Model {
             }
             What::Complete { done, total, .. } => {
                 self.progress = Some((*done, *total));
-                self.notice = format!("all {total} stories are complete");
+                let mut words = format!("all {total} stories are complete");
                 if done < total {
-                    self.notice = amounts::far(*done, *total, &[]);
+                    words = amounts::far(*done, *total, &[]);
                 }
+                self.notice = (None, words);
             }
             _ => {}
         }
@@ -281,7 +290,8 @@ impl Model {
         }
         let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
         let reason = first.map(|first| plain(first).into_owned());
-        self.reason.clone_from(&reason);
+        let name = (ended.story.clone(), ended.attempt);
+        self.reason = reason.clone().map(|reason| (name, reason));
         self.gate = None;
         self.story(&ended.story, None).mark = match ended.verdict {
             Verdict::Complete => Mark::Complete,
@@ -323,11 +333,8 @@ impl Model {
             self.story(id, None).mark = Mark::Skipped;
         }
         if let Some(stopped) = &state.here.stopped {
-            plain(stopped)
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .clone_into(&mut self.notice);
+            let stopped = plain(stopped);
+            self.notice = (None, stopped.lines().next().unwrap_or_default().to_owned());
         }
     }
 

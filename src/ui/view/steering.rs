@@ -109,6 +109,11 @@ impl View {
         &self.models[self.at]
     }
 
+    /// Returns whether the loop can be finished here.
+    fn can_finish(&self) -> bool {
+        !self.setup.is_owner && self.model().is_at_its_end()
+    }
+
     fn scene(&self, now: Timestamp) -> Scene<'_> {
         Scene {
             model: self.model(),
@@ -117,6 +122,8 @@ impl View {
             text: self.text(),
             used: &self.showing.used,
             files: self.files.found(),
+            can_finish: self.can_finish(),
+            can_stop: self.model().is_driven && !self.setup.is_replay,
             now,
         }
     }
@@ -314,6 +321,9 @@ impl View {
 
     /// Does what a key says about the parts that are shown, and the loop.
     fn show(&mut self, action: Action, screen: &mut Screen) -> io::Result<Option<Left>> {
+        if action == Action::Finish && self.can_finish() {
+            return Ok(Some(Left::AtEnd(self.at)));
+        }
         let (chosen, model) = (&mut self.chosen, &self.models[self.at]);
         match action {
             Action::StoryBefore => chosen.step_story(model, -1),
@@ -336,9 +346,6 @@ impl View {
                 self.choose_loop((self.at + 1) % self.models.len());
             }
             Action::Loop(at) => self.choose_loop(at),
-            Action::Finish if !self.setup.is_owner && model.is_at_its_end() => {
-                return Ok(Some(Left::AtEnd(self.at)));
-            }
             Action::Finish => "the loop is not at its end".clone_into(&mut chosen.answer),
             Action::Tell if model.phase == Some(Phase::Finished) => {
                 "the loop is finished".clone_into(&mut chosen.answer);

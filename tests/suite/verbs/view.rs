@@ -28,7 +28,7 @@ fn a_whole_change_is_done_by_keys_alone() {
     let (agent, go) = waiting(&sandbox);
     tmux.types(&format!("git ralph run {CHANGE} --view -- {agent}"));
     let seen = tmux.sees("hello from 1");
-    assert!(seen.starts_with("add-login  0 of 3 stories"), "{seen}");
+    assert!(seen.starts_with("add-login  running  0 of 3 stories"), "{seen}");
     assert!(seen.contains(">* 1. Database"), "{seen}");
     tmux.keys(&["?"]);
     tmux.sees("the next failed attempt");

@@ -48,6 +48,8 @@ fn drawn_with(
         text: &text,
         used: &Usage::default(),
         files,
+        can_finish: model.is_at_its_end(),
+        can_stop: model.is_driven,
         now: Timestamp::from_second(1_790_000_316).unwrap(),
     };
     let area = Rect::new(0, 0, width, height);
@@ -71,7 +73,7 @@ fn a_wide_screen_has_the_list_and_the_output() {
     let rows = drawn(&model(events()), &Chosen::default(), OUTPUT, (100, 16));
     assert_eq!(
         rows[0],
-        "add-login  1 of 3 stories  5m 16s  $0.84  claude  running"
+        "add-login  running  1 of 3 stories  5m 16s  $0.84  claude"
     );
     assert_eq!(
         rows[1],
@@ -81,9 +83,11 @@ fn a_wide_screen_has_the_list_and_the_output() {
     assert_eq!(rows[3], "    @1 gate failed        1m 31s |   read  src/login.rs");
     assert_eq!(rows[4], "   >@2 running, 2 left    1m 31s |   $ cargo test");
     assert!(rows[5].starts_with("   3  A title ^[[31m from"), "{rows:#?}");
-    assert_eq!(rows[14], "the attempt before: 3 tests failed");
+    assert_eq!(rows[14], "2@1: 3 tests failed");
     assert!(
-        rows[15].ends_with("/ search  S stop  ? keys  q leave        [follow]"),
+        rows[15].starts_with(
+            "S stop  Enter log  d diff  t story  c files  / search  p prompt  r raw  ? keys  q leave "
+        ),
         "{rows:#?}"
     );
     // The usual size has both, too.
@@ -104,8 +108,8 @@ fn a_wide_screen_has_the_list_and_the_output() {
 fn narrow_screen_has_list_or_output_and_tiny_screen_has_one_line() {
     let model = model(events());
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (40, 10));
-    assert_eq!(rows[0], "add-login  1 of 3 stories  5m 16s  $0.84");
-    assert_eq!(rows[1], "story 2, attempt 2, claude: running 1...");
+    assert_eq!(rows[0], "add-login  running  1 of 3 stories");
+    assert_eq!(rows[1], "story 2, attempt 2, claude: running...");
     assert_eq!(rows[4], "test login::rate ... FAILED");
     assert_eq!(rows[9], "Tab list  ? keys  q leave       [follow]");
     let list = Chosen {
@@ -187,6 +191,14 @@ fn every_state_fits_every_size() {
                 if size.0 >= 80 && waits {
                     assert!(rows[0].contains("waiting, 9m 44s left"), "{rows:#?}");
                 }
+                if size.0 >= 20 && size.1 >= 4 {
+                    let all = drawn(&model, &chosen, OUTPUT, (200, size.1));
+                    let (shown, all) = (rows[0].split("  "), all[0].split("  "));
+                    assert!(
+                        shown.zip(all).skip(1).all(|(shown, all)| shown == all),
+                        "{rows:#?}"
+                    );
+                }
             }
         }
     }
@@ -233,7 +245,7 @@ fn a_gate_before_any_work_is_shown_with_a_clock() {
     let mut model = model(Vec::new());
     model.gate = Some(gate(true));
     let rows = drawn(&model, &Chosen::default(), b"", (100, 16));
-    assert!(rows[0].ends_with("  gate, 12s"), "{rows:#?}");
+    assert_eq!(rows[0], "add-login  gate, 12s  5m 16s");
     assert!(
         rows[1].ends_with("| gate before any work: make test"),
         "{rows:#?}"
@@ -297,6 +309,17 @@ fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
         "story 2, attempt 2, gate: make test (12s)"
     );
     assert_eq!(drawn(&model, &now, OUTPUT, (40, 10))[8], "gate: make test");
+    let third = shown(Some(2), None, None);
+    let rows = drawn(&model, &third, OUTPUT, (80, 24));
+    assert_eq!(rows[22], "2@2: gate: make test");
+    model.gate = None;
+    let rows = drawn(&model, &third, OUTPUT, (80, 24));
+    assert_eq!(rows[22], "2@1: 3 tests failed");
+    assert_eq!(
+        rows[23],
+        "S stop  t story  / search  o copy  ? keys  q leave                      [follow]"
+    );
+    model.gate = Some(gate(false));
     for (page, words) in [
         (Page::Story, "story 2: its text"),
         (Page::Prompt, "story 2, attempt 2: its prompt"),
@@ -339,10 +362,9 @@ fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
             "3 files +12 -4  $0.42  opus^[[2J  12.3k tokens in  950 out"
         ]
     );
-    let third = shown(Some(2), None, None);
     assert_eq!(whose(&model, &third, None), ["story 3", ""]);
     let rows = drawn(&model, &before, OUTPUT, (100, 16));
-    assert_eq!(rows[14], "attempt 1: 3 tests failed");
+    assert_eq!(rows[14], "3 tests failed");
 }
 
 #[test]
@@ -361,6 +383,8 @@ fn search_marks_found_words_and_takes_input_in_the_last_line() {
         text: &text,
         used: &Usage::default(),
         files: None,
+        can_finish: false,
+        can_stop: false,
         now: Timestamp::UNIX_EPOCH,
     };
     let area = Rect::new(0, 0, 60, 10);
@@ -388,7 +412,7 @@ fn long_page_shows_its_position() {
     };
     let (first, last) = at(usize::MAX);
     assert_eq!(first, "line 1");
-    assert!(last.ends_with("? keys  q back    [0%]"), "{last}");
+    assert_eq!(last, "/ search  q back                    [0%]");
     assert_eq!(at(0).0, "line 15");
     assert!(at(0).1.ends_with("[100%]"));
 }
@@ -407,7 +431,15 @@ fn a_question_is_shown_and_can_be_answered() {
         options: Vec::new(),
     });
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
-    assert!(rows[0].ends_with("  asks what to do (f: answer)"), "{rows:#?}");
+    assert!(
+        rows[0].starts_with("add-login  asks what to do (f: answer)  "),
+        "{rows:#?}"
+    );
+    let rows = drawn(&model, &Chosen::default(), OUTPUT, (40, 10));
+    assert_eq!(rows[0], "add-login  asks what to do (f: answer)");
+    let rows = drawn(&model, &Chosen::default(), OUTPUT, (30, 10));
+    assert_eq!(rows[0], "asks what to do (f: answer)");
+    let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
     assert_eq!(rows[14], "git-ralph (process 12 on box) asks: what now?");
     assert!(model.is_at_its_end());
 }
@@ -422,6 +454,38 @@ fn a_loop_with_a_skipped_story_is_not_shown_as_complete() {
     ] {
         model.skipped = skipped;
         let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
-        assert!(rows[0].ends_with(&format!("  {words}")), "{rows:#?}");
+        assert!(rows[0].starts_with(&format!("add-login  {words}  ")), "{rows:#?}");
+    }
+}
+
+#[test]
+fn footer_has_the_keys_that_do_something() {
+    let mut model = model(events());
+    let footer = |model: &Model, size| {
+        let rows = drawn(model, &Chosen::default(), OUTPUT, size);
+        rows.last().unwrap().clone()
+    };
+    assert_eq!(
+        footer(&model, (80, 24)),
+        "S stop  Enter log  d diff  t story  c files  / search  ? keys  q leave  [follow]"
+    );
+    model.event(&event(312, attempt_ended("2", 2, Verdict::Failed, None)));
+    (model.phase, model.is_driven) = (Some(Phase::Exhausted), false);
+    for (size, keys) in [
+        (
+            (120, 40),
+            "f finish  Enter log  d diff  t story  c files  / search  p prompt  r raw  o copy  ? keys  q leave               [follow]",
+        ),
+        (
+            (80, 24),
+            "f finish  Enter log  d diff  t story  c files  ? keys  q leave          [follow]",
+        ),
+        (
+            (60, 15),
+            "f finish  Enter log  Tab list  ? keys  q leave      [follow]",
+        ),
+        ((40, 10), "Tab list  ? keys  q leave       [follow]"),
+    ] {
+        assert_eq!(footer(&model, size), keys);
     }
 }

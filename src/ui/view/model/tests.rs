@@ -80,7 +80,8 @@ fn events_make_a_list_of_stories_with_attempts() {
     assert_eq!(model.current(), 1);
     assert_eq!(model.progress, Some((1, 3)));
     assert_eq!(model.cost, Some(0.84));
-    assert_eq!(model.reason.as_deref(), Some("3 tests failed"));
+    let reason = (("2".to_owned(), 1), "3 tests failed".to_owned());
+    assert_eq!(model.reason, Some(reason));
     let (story, attempt) = model.running().unwrap();
     assert_eq!((story.id.as_str(), attempt.number, attempt.left), ("2", 2, 2));
     assert!(!model.stories[2].title.contains('\u{1b}'));
