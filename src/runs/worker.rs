@@ -116,7 +116,7 @@ impl<C: Command> Worker<'_, C> {
         let mut open = Box::pin(engine::open(context, &state.change)).await?;
         Box::pin(engine::abort(&mut open)).await?;
         self.command.say(&format!(
-            "{} has begun elsewhere, and has no complete story here: it is aborted here",
+            "another loop {} is on the remote, and this one has no complete story: it is aborted",
             state.change
         ));
         open.into_context().await

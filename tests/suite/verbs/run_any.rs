@@ -160,7 +160,7 @@ fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
     clone
         .ralph(&["run", "--any", "--keep", "--", &agent])
         .exits(0)
-        .says("a has begun elsewhere, and has no complete story here: it is aborted here");
+        .says("another loop a is on the remote, and this one has no complete story: it is aborted");
     assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
 }

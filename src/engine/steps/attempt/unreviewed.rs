@@ -15,7 +15,7 @@ use crate::state::AgentSession;
 
 /// Puts the work of an attempt that was undone back into the work tree. Where that cannot be done, it stays in its ref.
 pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
-    // The session goes on with its own work.
+    // The session works on in this tree.
     if open
         .state
         .here
