@@ -1,6 +1,7 @@
 //! `git ralph diff`.
 
-use super::setup::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context};
+use super::story_word::story_and_attempt;
 use crate::cli::complete::loops_and_attempts;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{look, range_of};
@@ -39,7 +40,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let (from, to) = match attempt {
         None => (state.initial().to_string(), state.checkpoint().to_string()),
         Some(word) => {
-            let (story, number) = story_and_attempt(&word)?;
+            let (story, number) = story_and_attempt(&context, &state, &word).await?;
             let store = Store::new(&context.repo.common_dir, &change);
             range_of(
                 &context.repo.git,

@@ -1,6 +1,7 @@
 //! `git ralph list`.
 
-use super::setup::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context};
+use super::story_word::story_and_attempt;
 use crate::cli::complete::loops_and_attempts;
 use crate::engine;
 use crate::engine::open_refusal::OpenRefusal;
@@ -31,8 +32,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let Some(attempt) = attempt else {
         return Err(OpenRefusal::NoAttempt(args.take.concat()).into());
     };
-    let (story, number) = story_and_attempt(&attempt)?;
     let mut open = engine::open(context, &change).await?;
+    let (story, number) = story_and_attempt(&open.context, &open.state, &attempt).await?;
     engine::take_list(&mut open, &story, number).await?;
     let list = &open.state.source().path;
     screen.say(&format!(

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::setup::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context};
+use super::story_word::story_and_attempt;
 use crate::agent::decode::Format;
 use crate::cli::complete::loops_and_attempts;
 use crate::engine::look;
@@ -52,7 +53,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let events = store.file("events.jsonl");
     let running = running(&state);
     let wanted = match &word {
-        Some(word) => Some(story_and_attempt(word)?),
+        Some(word) => Some(story_and_attempt(&context, &state, word).await?),
         None if args.follow || args.raw => {
             let newest = running
                 .clone()

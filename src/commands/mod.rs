@@ -50,6 +50,7 @@ pub mod start;
 pub mod status;
 pub mod stop;
 pub mod stories;
+mod story_word;
 pub mod tell;
 mod usage;
 pub mod version;
@@ -272,13 +273,13 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
         Command::Tell(Verb(args)) => tell::run(screen, args).await,
         Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
-        Command::List(Verb(args)) => list::run(screen, args).await,
+        Command::List(Verb(args)) => Box::pin(list::run(screen, args)).await,
         Command::Redo(Verb(args)) => Box::pin(redo::run(with_json(&mut screen, args.json), args)).await,
-        Command::Skip(Verb(args)) => skip::run(screen, args).await,
+        Command::Skip(Verb(args)) => Box::pin(skip::run(screen, args)).await,
         Command::Abort(Verb(args)) => abort::run(with_json(&mut screen, args.json), args).await,
         Command::Diff(Verb(args)) => Box::pin(diff::run(screen, args)).await,
         Command::Review(Verb(args)) => Box::pin(review::run(screen, args)).await,
-        Command::Restore(Verb(args)) => restore::run(screen, args).await,
+        Command::Restore(Verb(args)) => Box::pin(restore::run(screen, args)).await,
         Command::Prune(Verb(args)) => prune::run(screen, args).await,
         Command::Push(Verb(args)) => Box::pin(push::run(screen, args)).await,
         Command::Pull(Verb(args)) => Box::pin(pull::run(screen, args)).await,

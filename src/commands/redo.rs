@@ -1,6 +1,7 @@
 //! `git ralph redo`.
 
 use super::setup::{context, resolve};
+use super::story_word::story_named;
 use crate::cli::complete::loops_and_complete_stories;
 use crate::engine;
 use crate::error::Error;
@@ -45,14 +46,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let said = words.get(1..).unwrap_or_default().join(" ");
     let said = Some(said).filter(|said| !said.trim().is_empty());
     let mut open = engine::open(context, &change).await?;
+    let story = story_named(&open.context, &open.state, &words[0]).await?;
     // The same one that was cut off is complete once the loop is open.
     let is_same = open
         .state
         .progress()
-        .redone_at(&words[0])
+        .redone_at(&story)
         .is_some_and(|(_, words)| words == said.as_deref());
     if open.completed != Some(Effect::Redone) || !is_same {
-        engine::redo(&mut open, &words[0], said, args.force).await?;
+        engine::redo(&mut open, &story, said, args.force).await?;
     }
     screen.say(&format!("to do it again: git ralph run {}\n", typed(&change)));
     Ok(Exit::Done)

@@ -1,6 +1,7 @@
 //! `git ralph restore`.
 
-use super::setup::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context};
+use super::story_word::story_and_attempt;
 use crate::cli::complete::loops_and_kept_attempts;
 use crate::engine;
 use crate::engine::open_refusal::OpenRefusal;
@@ -35,8 +36,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let Some(attempt) = attempt else {
         return Err(OpenRefusal::NoAttempt(args.words.concat()).into());
     };
-    let (story, number) = story_and_attempt(&attempt)?;
     let mut open = engine::open(context, &change).await?;
+    let (story, number) = story_and_attempt(&open.context, &open.state, &attempt).await?;
     let number = engine::restore(&mut open, &story, number).await?;
     if args.json {
         screen.document(&json!({ "change": change, "story": story, "attempt": number }));

@@ -1,6 +1,7 @@
 //! `git ralph review`.
 
-use super::setup::{change_and_word, context, story_and_attempt};
+use super::setup::{change_and_word, context};
+use super::story_word::story_and_attempt;
 use crate::cli::complete::{agents, loops_and_attempts};
 use crate::engine::{self, Unanswered, at_limit};
 use crate::error::Error;
@@ -40,8 +41,12 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let narrator = Narrator::new(screen);
     let context = context(&narrator).await?;
     let (change, word) = change_and_word(&context, &args.words)?;
-    let (story, attempt) = word.as_deref().map(story_and_attempt).transpose()?.unzip();
     let open = engine::open(context, &change).await?;
+    let (story, attempt) = match &word {
+        Some(word) => Some(story_and_attempt(&open.context, &open.state, word).await?),
+        None => None,
+    }
+    .unzip();
     let mut settings = open.settings();
     if let Some(agent) = args.agent {
         settings.review = vec![agent];

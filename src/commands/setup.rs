@@ -4,7 +4,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::cli;
-use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -104,17 +103,6 @@ pub(super) fn change_and_word(
             },
         },
         [change, word, ..] => Ok((resolve(context, Some(change))?, Some(word.clone()))),
-    }
-}
-
-/// Splits `<story>@<number>`; a word without a number is a story.
-pub(super) fn story_and_attempt(word: &str) -> Result<(String, Option<u32>), Error> {
-    match word.rsplit_once('@') {
-        None => Ok((word.to_owned(), None)),
-        Some((story, number)) => match number.parse() {
-            Ok(number) if !story.is_empty() => Ok((story.to_owned(), Some(number))),
-            _ => Err(OpenRefusal::NoAttempt(word.to_owned()).into()),
-        },
     }
 }
 

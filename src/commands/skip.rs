@@ -1,6 +1,7 @@
 //! `git ralph skip`.
 
 use super::setup::{change_and_word, context};
+use super::story_word::story_named;
 use crate::cli::complete::loops_and_stories_to_skip;
 use crate::engine;
 use crate::error::Error;
@@ -32,6 +33,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let context = context(&narrator).await?;
     let (change, story) = change_and_word(&context, &args.words)?;
     let mut open = engine::open(context, &change).await?;
+    let story = match &story {
+        Some(word) => Some(story_named(&open.context, &open.state, word).await?),
+        None => None,
+    };
     let id = engine::skip(&mut open, story.as_deref(), args.undo).await?;
     if args.json {
         let skipped = !args.undo;

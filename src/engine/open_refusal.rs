@@ -101,6 +101,14 @@ pub enum OpenRefusal {
     #[error("'{0}' is not an attempt: use <story>@<number>")]
     NoAttempt(String)
         => "git ralph log";
+    /// A word with which several stories begin.
+    #[error("several stories begin with '{word}': {}", stories.join(", "))]
+    SeveralStories {
+        change: String,
+        word: String,
+        stories: Vec<String>,
+    }
+        => "all with their ids: git ralph stories {change}", change;
     /// A word that names neither a loop nor a story with an attempt.
     #[error("'{word}' is not a story with an attempt, or a change")]
     NoStoryOrChange { change: String, word: String }

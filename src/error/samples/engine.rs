@@ -88,6 +88,11 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             attempt: "2@9".to_owned(),
         },
         OpenRefusal::NoAttempt("2@x".to_owned()),
+        OpenRefusal::SeveralStories {
+            change: change(),
+            word: "add".to_owned(),
+            stories: words(&["add-a-form", "add-a-page"]),
+        },
         OpenRefusal::NoStoryOrChange {
             change: change(),
             word: "foo".to_owned(),

@@ -62,6 +62,7 @@ mod session_calls;
 mod side_by_side;
 mod sources;
 mod stash;
+mod story_words;
 mod subagents;
 mod submodules;
 mod terminal;

@@ -1,0 +1,83 @@
+//! Finds the story, and the attempt, that a typed word names.
+
+use crate::engine::Context;
+use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::stories::listing_of;
+use crate::error::Error;
+use crate::events::log::attempts;
+use crate::state::{State, Store};
+
+/// Returns the id of the story that a word names: that with this id, the one at this position of the list, or the only one
+/// whose id or title begins with the word. A word that names none is returned as it is.
+///
+/// # Errors
+/// If several stories begin with the word.
+pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str) -> Result<String, Error> {
+    let listing = listing_of(state, &context.repo.top).await.ok();
+    let listed = listing.map_or_else(Vec::new, |listing| listing.stories);
+    let progress = state.progress();
+    let known = progress.completed.iter().map(|done| &done.id);
+    let known = known.chain(&progress.skipped);
+    let mut ids: Vec<String> = known.cloned().collect();
+    ids.extend(attempted(context, state).into_iter().map(|(story, _)| story));
+    if word.is_empty() || ids.iter().any(|id| id == word) || listed.iter().any(|story| story.id == word) {
+        return Ok(word.to_owned());
+    }
+    let position = word.parse::<usize>().ok().and_then(|at| at.checked_sub(1));
+    if let Some(story) = position.and_then(|at| listed.get(at)) {
+        return Ok(story.id.clone());
+    }
+    let wanted = word.to_lowercase();
+    let begins = |text: &str| text.to_lowercase().starts_with(&wanted);
+    let found = listed
+        .iter()
+        .filter(|story| begins(&story.id) || begins(&story.title));
+    let mut found: Vec<String> = found.map(|story| story.id.clone()).collect();
+    found.extend(ids.into_iter().filter(|id| begins(id)));
+    found.sort();
+    found.dedup();
+    match found.as_slice() {
+        [] => Ok(word.to_owned()),
+        [only] => Ok(only.clone()),
+        _ => Err(OpenRefusal::SeveralStories {
+            change: state.change.to_string(),
+            word: word.to_owned(),
+            stories: found,
+        }
+        .into()),
+    }
+}
+
+/// Splits `<story>@<number>`; a word without a number is a story, `<story>@` its latest attempt, and `@` the latest of all.
+///
+/// # Errors
+/// If what follows the last `@` is no number, or nothing was attempted.
+pub(super) async fn story_and_attempt(
+    context: &Context<'_>,
+    state: &State,
+    word: &str,
+) -> Result<(String, Option<u32>), Error> {
+    let no_attempt = || Error::from(OpenRefusal::NoAttempt(word.to_owned()));
+    let Some((story, number)) = word.rsplit_once('@') else {
+        return Ok((story_named(context, state, word).await?, None));
+    };
+    let story = story_named(context, state, story).await?;
+    if number.is_empty() {
+        let attempts = attempted(context, state).into_iter();
+        let mut of_story = attempts.filter(|(of, _)| story.is_empty() || *of == story);
+        let (story, number) = of_story.next_back().ok_or_else(no_attempt)?;
+        return Ok((story, Some(number)));
+    }
+    match number.parse() {
+        Ok(number) if !story.is_empty() => Ok((story, Some(number))),
+        _ => Err(no_attempt()),
+    }
+}
+
+/// Lists the attempts of the loop with their stories, in the order of time.
+fn attempted(context: &Context<'_>, state: &State) -> Vec<(String, u32)> {
+    let store = Store::new(&context.repo.common_dir, &state.change);
+    let entries = attempts(&store.file("events.jsonl")).unwrap_or_default();
+    let names = entries.into_iter().map(|entry| entry.attempt);
+    names.map(|attempt| (attempt.story, attempt.attempt)).collect()
+}
