@@ -21,6 +21,10 @@ pub enum StepRefusal {
     #[error("story {story} failed and has no retries left")]
     RetriesSpent { change: String, story: String }
         => RetriesSpent, "git ralph retry {change} --max-retries <n>, git ralph skip {change} {story}, or git ralph finish {change}", change, story;
+    /// The work of another story is in the work tree, and waits for a reviewer.
+    #[error("the work of {attempt} is in the work tree, no reviewer has judged it, and another story is next")]
+    Unreviewed { change: String, attempt: String }
+        => Person, "git ralph revert {change} undoes it; to judge it, make its story the next one (git ralph stories {change})", change;
     #[error("no story has failed")]
     NothingFailed(String)
         => "git ralph next {change}", (change);

@@ -202,7 +202,8 @@ async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     Ok(Before::nothing_beside(snapshot))
 }
 
-/// Names what the loop of this name has here and the remote's has not: its tip, and attempts of the same numbers.
+/// Names what the loop of this name has here and the remote's has not: its tip, what an end kept of it, and attempts of the same
+/// numbers.
 async fn overtaken(
     context: &Context<'_>,
     change: &Change,
@@ -213,6 +214,7 @@ async fn overtaken(
     let is_other = |found: &&RefInfo| {
         let mut attempts = attempts.iter();
         found.name == change.branch_ref()
+            || found.name == change.ralph_ref("finished")
             || attempts.any(|attempt| attempt.name == found.name && attempt.oid != found.oid)
     };
     let old = refs.iter().filter(is_other).map(|found| found.oid.clone());

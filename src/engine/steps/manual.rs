@@ -65,6 +65,7 @@ async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<Begun, Error>
     open.position().await?.require_on_branch(&open.state)?;
     forget_record(open)?;
     let chosen = attempt::choose_story(open, Step::Manual, settings).await?;
+    attempt::refuse_other(&open.state, &chosen.1.id)?;
     attempt::begin(open, Step::Manual, chosen, None, settings)
 }
 

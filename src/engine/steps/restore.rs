@@ -55,8 +55,15 @@ async fn put_into_work_tree(
         }
         .into());
     }
-    let tree = on_checkpoint(open, &kept, &format!("{story}@{attempt}")).await?;
+    let mut tree = on_checkpoint(open, &kept, &format!("{story}@{attempt}")).await?;
     let repo = &open.context.repo;
+    if is_unreviewed {
+        // Its marks would say that the story is done.
+        let list = [format!(":(top,literal){}", open.state.source().path)];
+        let scratch = open.site().file("restore.index");
+        let trees = [&tree, open.state.checkpoint_tree()];
+        tree = repo.tree_with_those_of(&scratch, trees, &list).await?;
+    }
     let changes = repo.git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
     let in_the_way = repo.in_the_way(&changes)?;
     if !in_the_way.is_empty() {

@@ -232,6 +232,10 @@ pub(super) fn step() -> Vec<StepRefusal> {
             change: change(),
             story: story(),
         },
+        StepRefusal::Unreviewed {
+            change: change(),
+            attempt: "2@1".to_owned(),
+        },
         StepRefusal::NothingFailed(change()),
         StepRefusal::LoopFinished {
             change: change(),

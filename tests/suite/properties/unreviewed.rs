@@ -5,7 +5,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 
 use super::review::{asked, attempt, review_by, reviewed_by};
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
 
 #[test]
 fn work_that_was_not_reviewed_can_be_taken_as_it_is() {
@@ -89,4 +89,56 @@ fn review_without_an_end_leaves_its_work_in_each_place() {
         judged.exits(0).says("its work is judged again");
         assert_eq!(sandbox.status()["stories_done"], 1, "{place}");
     }
+}
+
+#[test]
+fn marks_of_the_agent_and_edits_of_the_list_change_no_verdict_about_unreviewed_work() {
+    let sandbox = reviewed_by("exit 3");
+    let ticks = format!("echo x >new; sed -i 's/\\[ \\]/[x]/' {TASKS}");
+    sandbox.step("next", &sandbox.completing(&ticks)).exits(7);
+    assert_eq!(sandbox.status()["stories_done"], 0);
+    assert_eq!(sandbox.status()["unreviewed"], "1@1");
+    // The user edits the list.
+    let list = sandbox.read(TASKS).replace("3. Page", "3. The page");
+    sandbox.write(TASKS, &format!("{list}\n## 4. More\n\n- [ ] 4.1 more\n"));
+    review_by(&sandbox, "accept");
+    sandbox.step("next", "false").exits(0);
+    let kept = sandbox.read(TASKS);
+    assert!(
+        kept.contains("3. The page") && kept.contains("4.1 more"),
+        "{kept}"
+    );
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    assert_eq!(sandbox.status()["by_list"], serde_json::json!([]));
+    // Where the agent marks its story, its work is kept in its ref alone.
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.mark", "agent");
+    review_by(&sandbox, "exit 3");
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing(&ticks)).exits(7);
+    assert_eq!(sandbox.status()["unreviewed"], serde_json::Value::Null);
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn unreviewed_work_of_one_story_becomes_nothing_of_another() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    sandbox.ralph(&["skip", CHANGE, "1"]).exits(0);
+    review_by(&sandbox, "accept");
+    let words = "the work of 1@1 is in the work tree, no reviewer has judged it, and another story is next";
+    for step in [&["next", CHANGE, "--", "false"][..], &["complete", CHANGE]] {
+        sandbox.ralph(step).exits(7).says(words);
+    }
+    sandbox.ralph(&["revert", CHANGE]).exits(0);
+    sandbox.is_at_checkpoint();
+    attempt(&sandbox, "next").exits(0);
+    // Work that the user has taken out is none.
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    sandbox.git(&["checkout", "-q", "--", "."]);
+    fs::remove_file(sandbox.top.join("new")).unwrap();
+    review_by(&sandbox, "accept");
+    attempt(&sandbox, "next").exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:new"]), "x");
 }

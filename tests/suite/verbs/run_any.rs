@@ -154,6 +154,7 @@ fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
     let other = remote.clone("two", &[]);
     // A kill cut this run off before its first push.
     clone.ralph(&["start", "a"]).exits(0);
+    fs::write(clone.dir.join("mine.txt"), "mine\n").unwrap();
     other.ralph(&["start", "a"]).exits(0);
     other.ralph(&["push", "a"]).exits(0);
     let agent = remote.sandbox.completing("echo x >>\"f-$RALPH_STORY\"");
@@ -161,6 +162,9 @@ fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
         .ralph(&["run", "--any", "--keep", "--", &agent])
         .exits(0)
         .says("another loop a is on the remote, and this one has no complete story: it is aborted");
+    // The user's work in it is kept, whatever else ends.
+    let keeps = clone.git(&["log", "--all", "--format=%H", "--", "mine.txt"]);
+    assert!(!keeps.is_empty());
     assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
 }

@@ -51,6 +51,7 @@ use run_rounds::Round;
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
 pub use stopped::{BY_REQUEST, at_limit, by_signal};
+pub(crate) use unreviewed::refuse_other;
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
 /// agent's service did not answer are repeated.

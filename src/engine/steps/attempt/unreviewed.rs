@@ -7,22 +7,20 @@ use crate::agent::promise::{Heard, Promise};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::restore::restore_unreviewed;
+use crate::engine::stories::changes_only_the_list;
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, users_head};
 use crate::error::Error;
-use crate::settings::Settings;
-use crate::state::AgentSession;
+use crate::settings::{Mark, Settings};
+use crate::state::{AgentSession, State};
 
 /// Puts the work of an attempt that was undone back into the work tree. Where that cannot be done, it stays in its ref.
 pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
-    // The session works on in this tree.
-    if open
-        .state
-        .here
-        .session
-        .as_ref()
-        .is_some_and(AgentSession::is_at_work)
-    {
+    let session = open.state.here.session.as_ref();
+    // The session works on in this tree, and the marks of an agent are not restored.
+    if session.is_some_and(AgentSession::is_at_work) || begun.settings.mark == Mark::Agent {
         return;
     }
     if let Err(error) = restore_unreviewed(open, &begun.story.id, begun.number).await {
@@ -42,13 +40,22 @@ pub(super) async fn take_up(
     };
     users_head::follow(open).await?;
     open.position().await?.require_on_branch(&open.state)?;
-    let chosen = choose_story(open, step, settings).await?;
-    if attempt.rsplit_once('@').map(|(story, _)| story) != Some(&chosen.1.id) {
+    let chosen = match choose_story(open, step, settings).await {
+        Err(Error::Story(StoryRefusal::NothingLeft { .. })) => return Err(refusal(&open.state, attempt)),
+        chosen => chosen?,
+    };
+    refuse_other(&open.state, &chosen.1.id)?;
+    if changes_only_the_list(open, &open.read_work_tree().await?) {
+        // The user has taken it out.
+        open.state.here.is_unreviewed = false;
         return Ok(None);
     }
     open.attempt_record().forget()?;
-    open.site().take_judged_list(open.state.source())?;
+    let list = open.site().read_story_list(open.state.source())?;
+    let by_command = open.state.source().is_by_command();
     let mut begun = begin(open, Step::Manual, chosen, None, settings)?;
+    // What the user has made of it since stays.
+    begun.facts.list = list.filter(|_| !by_command);
     open.tell(format!(
         "no reviewer has judged {attempt}: its work is judged again"
     ));
@@ -57,6 +64,22 @@ pub(super) async fn take_up(
         ..Report::default()
     };
     let outcome = Outcome::said(Judgement::complete(), report, String::new(), &begun.log);
-    after_agent(open, &mut begun, true).await?;
+    // Linked work trees that came since are the user's.
+    after_agent(open, &mut begun, false).await?;
     Ok(Some((outcome, begun)))
+}
+
+/// Refuses a step at another story while the work tree has work that no reviewer has judged: it would become the user's.
+pub(crate) fn refuse_other(state: &State, story: &str) -> Result<(), Error> {
+    match state.unreviewed() {
+        Some(attempt) if attempt.rsplit_once('@').map(|(of, _)| of) != Some(story) => {
+            Err(refusal(state, attempt.to_owned()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refusal(state: &State, attempt: String) -> Error {
+    let change = state.change.to_string();
+    StepRefusal::Unreviewed { change, attempt }.into()
 }
