@@ -319,7 +319,7 @@ def run_in(place: Place, command: List[str]) -> None:
 
 
 TOOLS: Tuple[Tool, ...] = (
-    *(kind(name, "this source", "here", "git-ralph", admits=r"done in the list",
+    *(kind(name, "this source", "here", "git-ralph", admits=r"done or gone without an attempt",
            dialect=per_story(r"write src/(\w+)\.txt", "openspec/changes/trial/tasks.md", "markdown", PROMISE,
                              failed_signal="<promise>FAILED: {why}</promise>",
                              more_signal="<promise>CONTINUE: the rest of it</promise>"))
