@@ -235,7 +235,9 @@ async fn put_judged_back(open: &Loop<'_>) -> Result<(), Error> {
         return judged::release(open).await;
     };
     let is_users = open.state.is_by_hand();
-    if is_users && record.in_place.is_none() && !record.goes_back {
+    // The work of an agent that is judged again is put back as after its attempt.
+    let stays = is_users && open.state.unreviewed().is_none();
+    if stays && record.in_place.is_none() && !record.goes_back {
         return keep_judged(open).await;
     }
     judged::put_back(open, record).await?;
