@@ -43,7 +43,7 @@ enum Answer {
     Turn(Turn),
 }
 
-/// What the run does after its loop has stopped.
+/// The next step of a run whose loop has stopped.
 pub(super) enum Turn {
     /// It ends.
     Over(Exit),

@@ -4,7 +4,7 @@ use crate::events::log::LogEntry;
 use crate::state::{State, Verdict};
 use crate::stories::Listing;
 
-/// What the complete stories of a loop rest on.
+/// The bases on which the complete stories of a loop rest.
 #[derive(Default)]
 pub(super) struct Bases {
     /// The number of those that rest on an agent's promise alone.

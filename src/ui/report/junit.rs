@@ -88,7 +88,7 @@ fn case_of(story: &StoryReport) -> TestCase {
     let status = match (story.state, failed.split_last()) {
         (StoryState::Complete, _) if story.attempts.is_empty() => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message("done in the list, without an attempt");
+            status.set_message("done in the list; no attempt at it is in this report");
             status
         }
         (StoryState::Complete, _) => {

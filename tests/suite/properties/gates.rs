@@ -470,33 +470,3 @@ fn setting_decides_about_a_promise_without_a_change() {
     // A person knows that nothing was left to do.
     sandbox.ralph(&["complete"]).exits(0);
 }
-
-#[test]
-fn repository_that_a_gate_or_a_reviewer_makes_does_not_stay() {
-    let makes = "rm -rf made; git init -q made; echo A >made/f; git init -q src
-        git -C made config core.fsmonitor 'touch \"$HOME/ran\"; false'";
-    for key in ["ralph.verify", "ralph.review"] {
-        let sandbox = Sandbox::new();
-        sandbox.write("src/a", "a\n");
-        sandbox.git(&["add", "src/a"]);
-        sandbox.git(&["commit", "-qm", "a"]);
-        let accepts = format!("cat >\"$notes/review\"; {makes}; accept");
-        let command = match key {
-            "ralph.verify" => format!("[ ! -e made ] || {{ {makes}; }}"),
-            _ => sandbox.agent(&accepts),
-        };
-        sandbox.configure(key, &command);
-        sandbox.start();
-        let agent = sandbox.completing("mkdir made; echo A >made/f");
-        sandbox
-            .step("next", &agent)
-            .exits(0)
-            .says("repositories were made among the files while gates or a reviewer ran");
-        assert!(!sandbox.top.join("made/.git").exists(), "{key}");
-        assert!(!sandbox.top.join("src/.git").exists(), "{key}");
-        assert_eq!(sandbox.git(&["show", "HEAD:made/f"]), "A", "{key}");
-        sandbox.ralph(&["finish", "--cleanup"]).exits(0);
-        sandbox.git(&["add", "-A"]);
-        assert!(!sandbox.outside("home/ran").exists(), "{key}");
-    }
-}

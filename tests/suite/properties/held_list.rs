@@ -273,6 +273,9 @@ fn stories_that_the_list_alone_finishes_are_named() {
         sandbox.ralph(&["status", "work", "--json"]).json()["by_list"],
         serde_json::json!(["2"])
     );
+    let junit = sandbox.ralph(&["report", "work", "--junit"]).exits(0).stdout;
+    let skipped = "<skipped message=\"done in the list; no attempt at it is in this report\"/>";
+    assert_eq!(junit.matches(skipped).count(), 1, "{junit}");
     // In a file, between two attempts of one run.
     let sandbox = Sandbox::new();
     sandbox.hook(

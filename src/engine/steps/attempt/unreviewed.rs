@@ -47,7 +47,7 @@ pub(super) async fn take_up(
     refuse_other(&open.state, &chosen.1.id)?;
     if changes_only_the_list(open, &open.read_work_tree().await?) {
         // The user has taken it out.
-        open.state.here.is_unreviewed = false;
+        (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
         return Ok(None);
     }
     open.attempt_record().forget()?;
