@@ -13,14 +13,18 @@ use crate::state::{State, Store};
 /// # Errors
 /// If several stories begin with the word.
 pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str) -> Result<String, Error> {
-    let listing = listing_of(state, &context.repo.top).await.ok();
-    let listed = listing.map_or_else(Vec::new, |listing| listing.stories);
     let progress = state.progress();
     let known = progress.completed.iter().map(|done| &done.id);
     let known = known.chain(&progress.skipped);
     let mut ids: Vec<String> = known.cloned().collect();
     ids.extend(attempted(context, state).into_iter().map(|(story, _)| story));
-    if word.is_empty() || ids.iter().any(|id| id == word) || listed.iter().any(|story| story.id == word) {
+    // The command of a tracker is not run for what is known here.
+    if word.is_empty() || ids.iter().any(|id| id == word) {
+        return Ok(word.to_owned());
+    }
+    let listing = listing_of(state, &context.repo.top).await.ok();
+    let listed = listing.map_or_else(Vec::new, |listing| listing.stories);
+    if listed.iter().any(|story| story.id == word) {
         return Ok(word.to_owned());
     }
     let position = word.parse::<usize>().ok().and_then(|at| at.checked_sub(1));

@@ -59,3 +59,22 @@ fn word_for_several_stories_is_refused_and_an_id_goes_before_a_position() {
         .exits(0)
         .says("story 1 is skipped");
 }
+
+#[test]
+fn word_that_is_known_runs_no_command_of_a_tracker() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.outside("list.json");
+    std::fs::write(&list, r#"[{"id":"a","title":"A"},{"id":"b","title":"B"}]"#).unwrap();
+    let runs = sandbox.outside("runs");
+    sandbox.configure("ralph.adapter", "command");
+    let command = format!("echo x >>'{}'; cat '{}'", runs.display(), list.display());
+    sandbox.configure("ralph.storiesCommand", &command);
+    sandbox.ralph(&["start", "work"]).exits(0);
+    let agent = sandbox.failing("echo x >f");
+    sandbox.ralph(&["next", "work", "--", &agent]).exits(3);
+    let before = std::fs::read_to_string(&runs).unwrap();
+    for word in ["a@1", "a@", "@"] {
+        sandbox.ralph(&["diff", "work", word]).exits(0);
+    }
+    assert_eq!(std::fs::read_to_string(&runs).unwrap(), before);
+}
