@@ -51,8 +51,13 @@ impl Serialize for WorkTreePath {
 impl<'de> Deserialize<'de> for WorkTreePath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Ok(Self(PathBuf::from(OsStr::from_bytes(&percent_decode(&text)))))
+        Ok(Self(path_of(&percent_decode(&text)).to_owned()))
     }
+}
+
+/// Returns the path of any bytes.
+pub fn path_of(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
 }
 
 /// Returns whether a path, relative to the top of a work tree, stays in it by its own words, and out of git's directory.

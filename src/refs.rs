@@ -45,6 +45,10 @@ pub enum Update {
 }
 
 impl KeptRef {
+    pub fn new(name: String, oid: Oid) -> Self {
+        Self { name, oid }
+    }
+
     /// Names a commit after the ref that keeps what it was found beside.
     pub fn beside(name: &str, oid: &Oid) -> Self {
         Self {
@@ -55,6 +59,16 @@ impl KeptRef {
 }
 
 impl Update {
+    /// Sets a ref, whatever it is now.
+    pub fn set(name: String, new: Oid) -> Self {
+        Self::Set { name, new }
+    }
+
+    /// Deletes a ref, if it is still `old`.
+    pub fn delete(name: String, old: Oid) -> Self {
+        Self::Delete { name, old }
+    }
+
     /// Keeps an object under a name that is not in use yet.
     pub fn keep(kept: &KeptRef) -> Self {
         Self::Move {
@@ -96,10 +110,7 @@ pub fn free_names(wanted: &[KeptRef], at: impl Fn(&str) -> Option<Oid>) -> (Vec<
                 None => break true,
             }
         };
-        let found = KeptRef {
-            name,
-            oid: oid.clone(),
-        };
+        let found = KeptRef::new(name, oid.clone());
         if made {
             updates.push(Update::keep(&found));
         }
@@ -135,10 +146,7 @@ mod tests {
     }
 
     fn kept(name: &str, digit: char) -> KeptRef {
-        KeptRef {
-            name: name.to_owned(),
-            oid: oid(digit),
-        }
+        KeptRef::new(name.to_owned(), oid(digit))
     }
 
     #[test]

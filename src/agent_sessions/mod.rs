@@ -73,24 +73,24 @@ pub async fn answer(
     let Some(change) = change else {
         return Ok(Answer::Nothing);
     };
-    let mut open = engine::open(context, &change).await?;
+    let open = engine::open(context, &change).await?;
     if !open.state.is_live() {
         return Ok(Answer::Nothing);
     }
     match event {
-        Event::Stop => stop::agent_stopped(&mut open, call).await,
-        Event::StopFailure => agent_failed(&mut open, call),
-        Event::SessionEnd => agent_session_ended(&mut open, call),
+        Event::Stop => stop::agent_stopped(open, call).await,
+        Event::StopFailure => agent_failed(open, call),
+        Event::SessionEnd => agent_session_ended(open, call),
     }
 }
 
 /// Records that the agent's service has ended the turn with an error: the loop rests.
-fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
-    if other_agent_session(open, &call.session).is_some() {
+fn agent_failed(mut open: Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
+    if other_agent_session(&open, &call.session).is_some() {
         return Ok(Answer::Nothing);
     }
     let error = call.error.clone().unwrap_or_else(|| "unknown".to_owned());
-    let session = agent_session(open, &call.session);
+    let session = agent_session(&mut open, &call.session);
     session.seen = Timestamp::now();
     session.error = Some(error.clone());
     open.save()?;
@@ -99,7 +99,7 @@ fn agent_failed(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> 
 }
 
 /// Records that the session has ended; one that git-ralph asked to continue leaves its story unfinished.
-fn agent_session_ended(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
+fn agent_session_ended(mut open: Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let session = open.state.here.session.as_mut();
     let Some(session) = session.filter(|session| session.id == call.session) else {
         return Ok(Answer::Nothing);

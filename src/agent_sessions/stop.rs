@@ -36,17 +36,17 @@ const WHO: &str = "git-ralph drives this session for its user: this hook asks yo
 const REMINDERS: u32 = 2;
 
 /// Judges the last message of an agent that has ended its turn, and gives it the next story.
-pub(crate) async fn agent_stopped(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
-    if let Some(other) = other_agent_session(open, &call.session) {
+pub(crate) async fn agent_stopped(mut open: Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
+    if let Some(other) = other_agent_session(&open, &call.session) {
         let seen = other.seen;
         return Ok(Answer::Tell(format!(
             "another session works on this loop (last heard of at {seen:.0}); this one is left alone. If that \
              one is gone: git ralph next --force"
         )));
     }
-    let answer = Box::pin(answer_stop(open, call)).await;
+    let answer = Box::pin(answer_stop(&mut open, call)).await;
     let goes_on = matches!(answer, Ok(Answer::GoOn { .. }));
-    let session = agent_session(open, &call.session);
+    let session = agent_session(&mut open, &call.session);
     session.released = !goes_on;
     if matches!(answer, Ok(Answer::Tell(_))) {
         session.given = None;

@@ -38,7 +38,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     };
     let mut open = engine::open(context, &change).await?;
     let (story, number) = story_and_attempt(&open.context, &open.state, &attempt).await?;
-    let number = engine::restore(&mut open, &story, number).await?;
+    let number = engine::restore(&mut open, &story, number, false).await?;
     if args.json {
         screen.document(&json!({ "change": change, "story": story, "attempt": number }));
         return Ok(Exit::Done);

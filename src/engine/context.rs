@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{Event, News, Observer, What};
 use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
@@ -210,11 +210,10 @@ impl<'o> Context<'o> {
         let names = |changes: &[Change]| changes.iter().map(ToString::to_string).collect();
         match (live.as_slice(), known.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one.clone()),
-            ([], finished) => Err(OpenRefusal::NoLoop {
+            ([], finished) => refuse(OpenRefusal::NoLoop {
                 finished: names(finished),
                 changes: stories::changes(&self.repo.top),
-            }
-            .into()),
+            }),
             (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),
         }
     }
@@ -281,10 +280,9 @@ fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
     if resolve(&named) == resolve(&repo.git_dir) {
         Ok(())
     } else {
-        Err(OpenRefusal::OtherGitDir {
+        refuse(OpenRefusal::OtherGitDir {
             named,
             found: repo.git_dir.clone(),
-        }
-        .into())
+        })
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::engine::open_refusal::OpenRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{Event, News, Observer, What};
 use crate::git::{Repo, git_directories};
 use crate::protect::Site;
@@ -46,11 +46,10 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         }
     }
     // There is a repository around `dir`, whatever git says about it.
-    Err(OpenRefusal::Damaged {
+    refuse(OpenRefusal::Damaged {
         git_dir: layout.git_dir,
         words: words.trim().to_owned(),
-    }
-    .into())
+    })
 }
 
 fn live_loops(top: &Path, common_dir: &Path) -> Vec<State> {

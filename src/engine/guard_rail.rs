@@ -30,7 +30,7 @@ pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool, before: Option<&Sta
 
 async fn make(open: &Loop<'_>, before: Option<&StashList>) -> Result<GitSettings, Error> {
     let refs = open.user_refs().await?;
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let stashes: Vec<Oid> = match before {
         Some(before) => before.oids().cloned().collect(),
         None => refs.stash_list(repo).await?.oids().cloned().collect(),

@@ -3,11 +3,11 @@
 use crate::engine::Loop;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
-use crate::state::ListNotes;
+use crate::state::{ListNotes, State};
 use crate::stories::{Listing, Story, find_again};
 
 /// Notes the stories that were done or removed in the list since this process last read it, between two attempts.
-pub(crate) fn note_between(open: &mut Loop<'_>, now: &Listing) {
+pub(crate) fn note_between(state: &mut State, open_stories: &mut Option<Vec<String>>, now: &Listing) {
     let is_open = |story: &&Story| !story.done && !story.optional;
     let open_now: Vec<String> = now
         .stories
@@ -15,13 +15,13 @@ pub(crate) fn note_between(open: &mut Loop<'_>, now: &Listing) {
         .filter(is_open)
         .map(|story| story.id.clone())
         .collect();
-    let before = open.open_stories.replace(open_now.clone()).unwrap_or_default();
-    let completed = &open.state.progress().completed;
+    let before = open_stories.replace(open_now.clone()).unwrap_or_default();
+    let completed = &state.progress().completed;
     let by_list = before
         .into_iter()
         .filter(|id| !open_now.contains(id) && !completed.iter().any(|done| done.id == *id));
     let by_list: Vec<String> = by_list.collect();
-    open.state.common.list.note_by_list(by_list);
+    state.common.list.note_by_list(by_list);
 }
 
 /// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are

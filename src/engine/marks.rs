@@ -15,7 +15,7 @@ pub(super) async fn mark_done(
     settings: &Settings,
     attempt: u32,
 ) -> Result<(), String> {
-    let top = open.context.repo.top.clone();
+    let top = open.repo().top.clone();
     follow_source(open);
     let listing = listing_of(&open.state, &top).await;
     let listing = listing.map_err(|error| error.to_string())?;
@@ -56,7 +56,7 @@ fn tick_again(open: &Loop<'_>, story: &Story, before: &Listing, now: &Listing) -
     let mut again = Vec::new();
     for unticked in unticked(before, now, story) {
         let source = open.state.source();
-        let marked = source.mark_done(&open.context.repo.top, unticked);
+        let marked = source.mark_done(&open.repo().top, unticked);
         marked.map_err(|error| error.to_string())?;
         again.push(unticked.id.as_str());
     }
@@ -77,7 +77,7 @@ pub(super) async fn mark_in_source(
     attempt: u32,
 ) -> Result<(), String> {
     let env = command_environment(open, story, attempt);
-    let top = open.context.repo.top.clone();
+    let top = open.repo().top.clone();
     let source = open.state.source();
     let Some(commands) = &source.commands else {
         let marked = source.mark_done(&top, story).map_err(|error| error.to_string())?;
@@ -117,11 +117,10 @@ pub(super) async fn tell_closed(open: &Loop<'_>, story: &str, title: &str, attem
         ..Story::default()
     };
     let env = command_environment(open, &story, attempt);
-    let top = &open.context.repo.top;
     let Some(commands) = &open.state.source().commands else {
         return;
     };
-    if let Err(error) = commands.tell(top, News::Closed, &story, &env).await {
+    if let Err(error) = commands.tell(&open.repo().top, News::Closed, &story, &env).await {
         open.tell(error.to_string());
     }
 }

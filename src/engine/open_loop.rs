@@ -15,11 +15,11 @@ use crate::engine::Step;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{Event, News, Notices, What};
 use crate::fs::{Below, Durability};
 use crate::git::worktree::{Count, Reading};
-use crate::git::{DiffSize, Head, operations_in_progress};
+use crate::git::{DiffSize, Git, Head, Repo, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::prompt::Template;
@@ -116,6 +116,16 @@ impl<'o> Loop<'o> {
     /// Returns the settings for a command on this loop.
     pub fn settings(&self) -> Settings {
         self.state.settings_in(&self.context.configuration)
+    }
+
+    /// Returns the repository of the loop, seen from its work tree.
+    pub fn repo(&self) -> &Repo {
+        &self.context.repo
+    }
+
+    /// Returns the git of the loop's repository.
+    pub fn git(&self) -> &Git {
+        &self.context.repo.git
     }
 
     /// Returns a file in the loop's own directory.
@@ -246,9 +256,7 @@ impl<'o> Loop<'o> {
     }
 
     async fn read(&self, count: Count) -> Result<Reading, Error> {
-        let checkpoint = self.checkpoint();
-        let site = self.site();
-        Ok(checkpoint.read(site, count).await?)
+        Ok(self.checkpoint().read(self.site(), count).await?)
     }
 
     /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.
@@ -348,11 +356,10 @@ impl<'o> Loop<'o> {
         if self.state.work_tree() == self.context.repo.top || !self.state.is_live() {
             return Ok(());
         }
-        Err(OpenRefusal::OtherWorkTree {
+        refuse(OpenRefusal::OtherWorkTree {
             change: self.change().to_string(),
             path: self.state.here.worktree.to_string(),
-        }
-        .into())
+        })
     }
 }
 

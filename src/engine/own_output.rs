@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +30,7 @@ pub(super) fn files_below(top: &Path) -> Vec<Vec<u8>> {
     files.extend(files_behind_pipes(streams.map(|(_, name)| name)));
     let below = files.into_iter().filter_map(|file| {
         let path = file.strip_prefix(top).ok()?;
-        Some(path.as_os_str().as_bytes().to_vec())
+        Some(path.as_os_str().as_encoded_bytes().to_vec())
     });
     let mut below: Vec<Vec<u8>> = below.collect();
     below.sort();
@@ -72,7 +71,10 @@ fn files_behind_pipes(streams: [&Path; 2]) -> Vec<PathBuf> {
 /// Returns the name of the pipe that a stream of a process is.
 fn pipe_of(stream: &Path) -> Option<PathBuf> {
     let name = link_of(stream).ok()?;
-    name.as_os_str().as_bytes().starts_with(b"pipe:[").then_some(name)
+    name.as_os_str()
+        .as_encoded_bytes()
+        .starts_with(b"pipe:[")
+        .then_some(name)
 }
 
 /// Returns the path of the regular file that a stream of a process writes.

@@ -22,7 +22,7 @@ use crate::engine::Context;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::News;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there,
@@ -136,11 +136,10 @@ pub async fn make(
         let name = format!("refs/heads/{branch}");
         let has_branch = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && may_exist(&tree.top);
         if let Some(found) = trees.iter().find(has_branch) {
-            return Err(StartRefusal::CheckedOutElsewhere {
+            return refuse(StartRefusal::CheckedOutElsewhere {
                 branch: branch.to_owned(),
                 path: found.top.display().to_string(),
-            }
-            .into());
+            });
         }
     }
     let git = &context.repo.git;
@@ -166,12 +165,11 @@ async fn clear_away(
     let moved = match remove_unused(&context.repo, top, &trash).await? {
         Removal::Done(moved) => moved,
         Removal::Stays(why) => {
-            return Err(StartRefusal::WorkTreeStays {
+            return refuse(StartRefusal::WorkTreeStays {
                 change: change.to_string(),
                 path: top.to_owned(),
                 why,
-            }
-            .into());
+            });
         }
     };
     drop_empty_parent(context.repo.main_top().await?.as_deref(), top, settings);
@@ -211,11 +209,10 @@ pub(super) async fn prepare(
             // No loop has begun in it: a loop works on its branch.
             None if is_ours(reason(change)) => {}
             Some(_) if is_ours(reason(change)) => {
-                return Err(StartRefusal::WorkTreeOfLostLoop {
+                return refuse(StartRefusal::WorkTreeOfLostLoop {
                     change: change.to_string(),
                     path: tree.top.clone(),
-                }
-                .into());
+                });
             }
             _ => continue,
         }
@@ -275,11 +272,10 @@ async fn reuse(
     let git = Git::at_top(top);
     let args = ["--porcelain", "-z", "--untracked-files=all"];
     if found.branch.is_some() || !git.cmd("status", args).fields().await?.is_empty() {
-        return Err(StartRefusal::WorkTreeInUse {
+        return refuse(StartRefusal::WorkTreeInUse {
             change: change.to_string(),
             path: top.to_owned(),
-        }
-        .into());
+        });
     }
     git.cmd("read-tree", ["-m", "-u", "HEAD", head.as_str()])
         .done()

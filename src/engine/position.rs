@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::git::{Git, Head, Repo, oid_of, operations_in_progress};
 use crate::names::{Oid, short_branch};
 use crate::protect::{Site, UserRefs};
@@ -133,11 +133,10 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
     if layout.loose(&wanted).is_some() || layout.loose(above).is_none() {
         return Ok(());
     }
-    Err(StartRefusal::BranchInTheWay {
+    refuse(StartRefusal::BranchInTheWay {
         branch: short_branch(above).to_owned(),
         wanted: state.change.branch(),
-    }
-    .into())
+    })
 }
 
 /// Refuses a command while HEAD is not where the loop needs it.

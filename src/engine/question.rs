@@ -114,7 +114,7 @@ async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
                     open.hold_again(lock, state);
                     // Its own work tree may be gone with a closed loop.
                     if open.state.is_live() {
-                        open.context.head = open.context.repo.head().await?;
+                        open.context.head = open.repo().head().await?;
                     }
                     return Ok(true);
                 }

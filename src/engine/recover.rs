@@ -113,9 +113,9 @@ async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
     let in_attempt = state.phase() == Phase::Running;
     let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt);
     if repaired.await? {
-        open.context.head = open.context.repo.head().await?;
+        open.context.head = open.repo().head().await?;
     }
-    refuse_branch_in_the_way(&open.context.repo, &open.state)
+    refuse_branch_in_the_way(open.repo(), &open.state)
 }
 
 /// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as by every
@@ -150,7 +150,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         return Ok((context, state));
     }
     let mut open = open_for(context, change, Purpose::Look).await?;
-    open.context.repo = open.context.repo.with_users_index();
+    open.context.repo = open.repo().with_users_index();
     let state = open.state.clone();
     Ok((open.into_context().await?, state))
 }
@@ -405,7 +405,7 @@ async fn end_orphans(open: &Loop<'_>) -> Result<(), Error> {
         pid: running.pid,
         started: running.started,
         since: running.since,
-        work_tree: &open.context.repo.top,
+        work_tree: &open.repo().top,
     };
     let mut stop = open.context.stop.clone();
     let told = attempt.end(async move {

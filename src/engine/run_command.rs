@@ -57,8 +57,7 @@ pub(crate) async fn run_command(
     };
     let ended = process::run(job, &log, &mut stop, &mut listener).await?;
     let tail = listener.tail;
-    let site = open.site();
-    link.restore(site)?;
+    link.restore(open.site())?;
     open.view.drop_all();
     let cannot_be_run = match ended.ending {
         Ending::Exited(code) => NOT_RUN.contains(&code),
@@ -102,7 +101,7 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
     let quiet = [variable("gc.auto", "0"), variable("maintenance.auto", "false")];
     Job {
         argv: Vec::new(),
-        dir: open.context.repo.top.clone(),
+        dir: open.repo().top.clone(),
         env: [
             variable("RALPH_CHANGE", open.change().as_str()),
             variable("RALPH_BRANCH", &open.state.common.branch),

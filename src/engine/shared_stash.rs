@@ -20,9 +20,9 @@ const OF_LOOP: &str = ": ralph:";
 /// Records the entries before an attempt, and has a ref keep those that none keeps yet; returns them.
 pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
     let refs = open.user_refs().await?;
-    let list = refs.stash_list(&open.context.repo).await?;
+    let list = refs.stash_list(open.repo()).await?;
     let name = open.change().ralph_ref("stash");
-    let repo = &open.context.repo;
+    let repo = open.repo();
     if list.has_entries() {
         let known = match refs.at(&name) {
             Some(keeper) => repo.git.parents_of(&keeper).await?,
@@ -65,7 +65,7 @@ pub(crate) async fn new_entries(open: &Loop<'_>, facts: &Facts) -> Result<Option
         // A person's work is not compared with anything.
         return Ok(None);
     }
-    let now = StashList::read(&open.context.repo).await?;
+    let now = StashList::read(open.repo()).await?;
     Ok(Some(now.not_in(&before(open, facts.stash.clone())?)))
 }
 
@@ -79,7 +79,7 @@ fn before(open: &Loop<'_>, known: Option<StashList>) -> Result<StashList, FileEr
 /// Returns whether an attempt made a new entry: the guard saw it, or it was made at a commit where HEAD of this work tree
 /// was, and that of no other work tree is.
 async fn is_of_attempt(open: &Loop<'_>, facts: &Facts, entry: &StashEntry) -> Result<bool, Error> {
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let was_seen = |(name, oid): &(String, _)| name == "refs/stash" && *oid == entry.oid;
     if facts.made.iter().any(was_seen) || repo.layout().is_only_work_tree() {
         return Ok(true);
@@ -101,11 +101,11 @@ async fn is_of_attempt(open: &Loop<'_>, facts: &Facts, entry: &StashEntry) -> Re
 pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Result<(), Error> {
     let before = before(open, known)?;
     if before.has_entries() {
-        let now = StashList::read(&open.context.repo).await?;
+        let now = StashList::read(open.repo()).await?;
         let mut gone = before.not_in(&now);
         // Loops drop the entries that they have made for themselves.
         gone.retain(|entry| !entry.message.contains(OF_LOOP));
-        if open.context.repo.layout().is_only_work_tree() {
+        if open.repo().layout().is_only_work_tree() {
             store_again(open, gone).await?;
         } else if !gone.is_empty() {
             let commands = gone.iter().rev().map(command).collect::<Vec<_>>();
@@ -126,15 +126,12 @@ pub(crate) async fn keep_refused(
     attempt: u32,
 ) -> Result<(), Error> {
     let name = format!("{}-stash", open.change().attempt_ref(story, attempt));
-    let git = &open.context.repo.git;
+    let git = open.git();
     let mut wanted = Vec::new();
     for oid in refused {
         // An attempt can write anything into the guard's log.
         if git.parents_of(&oid).await.is_ok() {
-            wanted.push(KeptRef {
-                name: name.clone(),
-                oid,
-            });
+            wanted.push(KeptRef::new(name.clone(), oid));
         }
     }
     if wanted.is_empty() {
@@ -156,7 +153,7 @@ async fn store_again(open: &Loop<'_>, gone: Vec<StashEntry>) -> Result<(), Error
     // The newest comes last, on top of the others.
     for entry in gone.into_iter().rev() {
         open.view.drop_refs();
-        open.context.repo.git.stash_store(&entry).await?;
+        open.git().stash_store(&entry).await?;
         open.tell(format!(
             "the stash entry '{}' was dropped during the attempt; it is stored again",
             entry.message

@@ -11,7 +11,7 @@ use crate::refs::KeptRef;
 /// Keeps by a ref what the user has staged since the last checkpoint, and has edited or removed since, or what git ignored
 /// when the loop began. Called before a step; one `lstat` for each staged file.
 pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
-    let (state, repo) = (&open.state, &open.context.repo);
+    let (state, repo) = (&open.state, open.repo());
     let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
     let is_on_branch = state.has_branch() && head.branch == state.loop_head().branch;
     // What an agent's own session stages is a part of its attempt.
@@ -78,6 +78,6 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
 async fn is_kept(open: &Loop<'_>, tree: &Oid) -> Result<bool, Error> {
     let pattern = open.change().ralph_ref("replaced/");
     let args = ["--format=%(tree)", pattern.as_str()];
-    let kept = open.context.repo.git.cmd("for-each-ref", args).text().await?;
+    let kept = open.git().cmd("for-each-ref", args).text().await?;
     Ok(kept.lines().any(|kept| kept == tree.as_str()))
 }

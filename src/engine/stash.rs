@@ -17,10 +17,9 @@ use crate::state::{SavePlan, SavePoint};
 pub(crate) async fn put_entry(open: &mut Loop<'_>, plan: SavePlan) -> Result<(), Error> {
     let SavePlan { point, old } = plan;
     open.view.drop_refs();
-    let git = &open.context.repo.git;
-    let list = git.stash_list().await?;
+    let list = open.git().stash_list().await?;
     if list.iter().all(|entry| entry.oid != point.entry) {
-        git.stash_store(&entry_of(open, &point)).await?;
+        open.git().stash_store(&entry_of(open, &point)).await?;
     }
     if let Some(old) = &old {
         drop_entry(open, old).await?;
@@ -31,32 +30,28 @@ pub(crate) async fn put_entry(open: &mut Loop<'_>, plan: SavePlan) -> Result<(),
     Ok(())
 }
 
-/// Drops the entry of a story that is complete; the caller saves the state.
-pub(crate) async fn drop_of(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
-    let mut points = open.state.here.save_points.iter();
-    let Some(point) = points.find(|point| point.story == story).cloned() else {
-        return Ok(());
-    };
-    drop_entry(open, &point.entry).await?;
-    let name = kept(open, &point.story);
-    open.view.drop_refs();
-    let git = &open.context.repo.git;
-    let refs = git.refs(&[&name]).await?;
-    if let Some(found) = refs.into_iter().find(|found| found.name == name) {
-        let delete = Update::Delete { name, old: found.oid };
-        git.update_refs(&[delete], "ralph: the story is complete").await?;
+/// Drops the entry of a story that is complete, or without one all entries of the loop; the caller saves the state.
+pub(crate) async fn drop_of(open: &mut Loop<'_>, story: Option<&str>) -> Result<(), Error> {
+    let is_dropped = |point: &SavePoint| story.is_none_or(|story| point.story == story);
+    for point in open
+        .state
+        .here
+        .save_points
+        .iter()
+        .filter(|point| is_dropped(point))
+    {
+        drop_entry(open, &point.entry).await?;
+        let name = kept(open, &point.story);
+        open.view.drop_refs();
+        let refs = open.git().refs(&[&name]).await?;
+        if let Some(found) = refs.into_iter().find(|found| found.name == name) {
+            let delete = Update::delete(name, found.oid);
+            open.git()
+                .update_refs(&[delete], "ralph: the story is complete")
+                .await?;
+        }
     }
-    open.state.here.save_points.retain(|point| point.story != story);
-    Ok(())
-}
-
-/// Drops all entries of the loop; the caller saves the state.
-pub(crate) async fn drop_all(open: &mut Loop<'_>) -> Result<(), Error> {
-    let points = open.state.here.save_points.iter();
-    let stories: Vec<String> = points.map(|point| point.story.clone()).collect();
-    for story in stories {
-        drop_of(open, &story).await?;
-    }
+    open.state.here.save_points.retain(|point| !is_dropped(point));
     Ok(())
 }
 
@@ -65,13 +60,13 @@ pub(crate) async fn keep_listed(open: &Loop<'_>) -> Result<(), Error> {
     if open.state.here.save_points.is_empty() {
         return Ok(());
     }
-    let list = open.context.repo.stash().await?;
+    let list = open.repo().stash().await?;
     let listed: HashSet<&Oid> = list.iter().map(|entry| &entry.oid).collect();
     for point in open.state.here.save_points.clone() {
         if !listed.contains(&point.entry) {
             let entry = entry_of(open, &point);
             open.view.drop_refs();
-            open.context.repo.git.stash_store(&entry).await?;
+            open.git().stash_store(&entry).await?;
             open.tell(format!(
                 "the stash entry '{}' was gone; it is stored again",
                 entry.message
@@ -83,7 +78,7 @@ pub(crate) async fn keep_listed(open: &Loop<'_>) -> Result<(), Error> {
 
 async fn drop_entry(open: &Loop<'_>, oid: &Oid) -> Result<(), Error> {
     open.view.drop_refs();
-    for other in open.context.repo.git.stash_drop(oid).await? {
+    for other in open.git().stash_drop(oid).await? {
         open.tell(format!(
             "the stash changed in the same moment; the entry '{}' is stored again, as the newest",
             other.message

@@ -214,7 +214,7 @@ pub(crate) fn changes_only_the_list(open: &Loop<'_>, reading: &Reading) -> bool 
 pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
-    let listing = listing_of(&open.state, &open.context.repo.top).await;
+    let listing = listing_of(&open.state, &open.repo().top).await;
     watch::end(open, watch).await?;
     if listing.is_err() {
         // Another branch may have another list, or none.
@@ -252,7 +252,7 @@ pub(crate) fn note_open(state: &mut State, listing: &Listing) -> Result<(), Erro
 
 /// Records the new place of the list after its change was archived; the caller saves.
 pub(super) fn follow_source(open: &mut Loop<'_>) {
-    let found = open.state.source().file(&open.context.repo.top);
+    let found = open.state.source().file(&open.repo().top);
     if let Some(path) = found.filter(|path| **path != open.state.source().path) {
         open.state.common.source.path = path.into_owned();
         open.tell(format!("the stories are now in {}", open.state.source().path));
@@ -280,10 +280,7 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
     Ok(match open.site().list_before_attempt()? {
         Some(bytes) => Some(bytes),
         None if Path::new(&source.path).is_absolute() => None,
-        None => {
-            let git = &open.context.repo.git;
-            git.file_of(open.state.checkpoint(), &source.path).await?
-        }
+        None => open.git().file_of(open.state.checkpoint(), &source.path).await?,
     })
 }
 

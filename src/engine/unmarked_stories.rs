@@ -5,7 +5,7 @@
 
 use super::{Loop, marks, numbers, stories};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::fs::FileError;
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};
@@ -37,13 +37,12 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     let mut unmarked = state.common.unmarked.iter();
     match unmarked.find(|done| !is_skipped(state, done) && is_open(state, listing, done)) {
         None => Ok(()),
-        Some(done) => Err(StoryRefusal::StillOpen {
+        Some(done) => refuse(StoryRefusal::StillOpen {
             change: state.change.to_string(),
             story: done.id.clone(),
             source_file: state.source().path.clone(),
             by_command: state.source().is_by_command() && state.common.settings.mark == Mark::Auto,
-        }
-        .into()),
+        }),
     }
 }
 

@@ -5,7 +5,7 @@ use super::attempt::facts::Facts;
 use super::position::Position;
 use super::{Loop, shared_stash};
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::names::short_branch;
 use crate::protect::RefChanges;
 use crate::refs::{KeptRef, Update};
@@ -27,14 +27,13 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     }
     let (Some(now), Some(was)) = (head.oid, own.oid) else {
         let head = open.state.common.original_head.as_ref();
-        return Err(FinishRefusal::OriginalGone {
+        return refuse(FinishRefusal::OriginalGone {
             branch: open.state.original_name(),
             oid: head.map(ToString::to_string).unwrap_or_default(),
-        }
-        .into());
+        });
     };
     // A detached HEAD may just as well have been moved to another commit.
-    if own.branch.is_none() && !open.context.repo.git.is_ancestor(&was, &now).await? {
+    if own.branch.is_none() && !open.git().is_ancestor(&was, &now).await? {
         return Ok(());
     }
     open.tell(format!(
@@ -78,9 +77,8 @@ pub(crate) async fn put_back(
         .oid
         .clone()
         .filter(|_| position.head.branch.is_none());
-    let git = &open.context.repo.git;
     for oid in [&at, &detached].into_iter().flatten() {
-        if !git.is_ancestor(oid, &was).await? {
+        if !open.git().is_ancestor(oid, &was).await? {
             kept.push(KeptRef::beside(name, oid));
         }
     }

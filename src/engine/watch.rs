@@ -137,7 +137,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     open.switch_off_foreign_filters().await?;
     open.position().await?;
     let now = open.user_refs().await?;
-    let mut changes = now.checked_changes(&open.context.repo, &refs).await?;
+    let mut changes = now.checked_changes(open.repo(), &refs).await?;
     // A push moves the remote-tracking refs.
     changes.leave_refs_out(|name| who.may_push() && name.starts_with("refs/remotes/"));
     put_own_refs_back(open, &changes, None, who.time()).await?;
@@ -151,8 +151,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
 
 /// Returns the paths at which the index of the work tree, which every other git uses, has a repository.
 fn gitlinks(open: &Loop<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
-    let repo = &open.context.repo;
-    let index = repo.read_index_or_none(&repo.users_index())?;
+    let index = open.repo().read_index_or_none(&open.repo().users_index())?;
     let links = index.entries().filter(|entry| entry.mode == GITLINK);
     Ok(links.map(|entry| entry.path.to_vec()).collect())
 }
@@ -164,7 +163,7 @@ async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) 
     if new.is_empty() {
         return Ok(());
     }
-    let repo = &open.context.repo;
+    let repo = open.repo();
     repo.update_index(&repo.users_index(), &["--force-remove"], &new)
         .await?;
     open.tell(format!(
@@ -178,8 +177,7 @@ async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) 
 /// Puts back refs that do not keep the loop's work, and keeps their values.
 async fn put_others_back(open: &Loop<'_>, changes: RefChanges, name: &str, who: &str) -> Result<(), Error> {
     let mut kept = Vec::new();
-    let site = open.site();
-    let moves = changes.undo_users(site, &[], name, who, &mut kept);
+    let moves = changes.undo_users(open.site(), &[], name, who, &mut kept);
     let moves = moves.await?;
     if moves.is_empty() {
         return Ok(());
@@ -189,7 +187,7 @@ async fn put_others_back(open: &Loop<'_>, changes: RefChanges, name: &str, who: 
     updates.extend(moves);
     open.view.drop_refs();
     let why = "ralph: a reviewer may only look";
-    Ok(open.context.repo.git.update_refs(&updates, why).await?)
+    Ok(open.git().update_refs(&updates, why).await?)
 }
 
 /// Undoes the changes by `who` to the refs that keep the loop's work, to replacements, and those after which git cannot
@@ -217,7 +215,7 @@ pub(crate) async fn put_own_refs_back(
 /// Returns the names of the files that differ from this tree, as a text; `None` if none does.
 pub(crate) async fn changed_since(open: &Loop<'_>, before: &Oid) -> Result<Option<String>, Error> {
     let after = open.read_work_tree().await?.tree;
-    let changes = open.context.repo.git.diff_trees(before, &after).await?;
+    let changes = open.git().diff_trees(before, &after).await?;
     if changes.is_empty() {
         return Ok(None);
     }

@@ -105,6 +105,11 @@ pub enum Error {
 }
 }
 
+/// Ends what was asked with the error of this reason.
+pub fn refuse<T>(why: impl Into<Error>) -> Result<T, Error> {
+    Err(why.into())
+}
+
 impl Error {
     /// Returns the function that makes the error of an action that the system refused.
     pub fn system<E: Into<std::io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {

@@ -2,15 +2,14 @@
 //!
 //! The functions whose names begin with `seen` are for those to whom what cannot be looked at is the same as nothing.
 
-use std::ffi::OsStr;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::{FileError, file_error};
 use super::long;
 use super::place::is_absent;
+use crate::paths::path_of;
 
 /// Returns what is at a path, a link there itself; `None` if nothing is.
 pub fn kind_of(path: &Path) -> Result<Option<Metadata>, FileError> {
@@ -80,7 +79,7 @@ pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
 
 /// Joins a directory and a path of any bytes.
 pub fn path_below(dir: &Path, path: &[u8]) -> PathBuf {
-    dir.join(OsStr::from_bytes(path))
+    dir.join(path_of(path))
 }
 
 /// Lists what is in a directory; nothing if it is not there.

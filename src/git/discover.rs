@@ -23,6 +23,10 @@ pub struct Head {
 }
 
 impl Head {
+    pub fn new(branch: Option<String>, oid: Option<Oid>) -> Self {
+        Self { branch, oid }
+    }
+
     /// Returns whether it is on this branch; a detached one, at this commit.
     pub fn is_at(&self, place: &Self) -> bool {
         self.branch == place.branch && (place.branch.is_some() || self.oid == place.oid)
@@ -126,10 +130,10 @@ impl Repo {
 
     async fn unborn_head(&self) -> Result<Head, GitError> {
         let name = self.git.cmd("symbolic-ref", ["-q", "HEAD"]).bytes().await?;
-        Ok(Head {
-            branch: Some(String::from_utf8_lossy(&name).trim().to_owned()),
-            oid: None,
-        })
+        Ok(Head::new(
+            Some(String::from_utf8_lossy(&name).trim().to_owned()),
+            None,
+        ))
     }
 }
 
@@ -146,10 +150,7 @@ pub fn discover_in_files(dir: &Path) -> Option<(Repo, Head)> {
         LayoutHead::Unknown => return None,
     };
     let oid_length = oid.as_str().len() / 2;
-    let head = Head {
-        branch,
-        oid: Some(oid),
-    };
+    let head = Head::new(branch, Some(oid));
     Some((Repo::new(top, layout, oid_length), head))
 }
 
@@ -211,10 +212,7 @@ fn version_in(text: &str) -> Option<(u32, u32)> {
 fn read_head<'a>(lines: &mut impl Iterator<Item = &'a str>) -> Option<Head> {
     let oid = Oid::parse(lines.next()?)?;
     let name = lines.next()?;
-    Some(Head {
-        branch: (name != "HEAD").then(|| name.to_owned()),
-        oid: Some(oid),
-    })
+    Some(Head::new((name != "HEAD").then(|| name.to_owned()), Some(oid)))
 }
 
 fn unreadable(answer: &str) -> GitError {

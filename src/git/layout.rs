@@ -2,9 +2,9 @@
 //! often and that must not start a process. An unusual layout is left to git.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::fs::{
     seen, seen_itself,
 };
 use crate::names::Oid;
-use crate::paths::from_environment;
+use crate::paths::{from_environment, path_of};
 
 /// Maximum length of HEAD, a ref or a link to a directory, in bytes.
 const MOST: u64 = 1 << 20;
@@ -306,7 +306,7 @@ fn read_text(path: &Path) -> io::Result<String> {
 
 /// Returns the path that a line of one of git's files names.
 pub fn path_in(line: &[u8]) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(line.strip_suffix(b"\n").unwrap_or(line)))
+    path_of(line.strip_suffix(b"\n").unwrap_or(line)).to_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Makes, finds and removes linked work trees (git-worktree(1)).
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::command::Git;
@@ -9,6 +8,7 @@ use super::discover::Repo;
 use super::error::GitError;
 use super::layout::is_same_dir;
 use crate::names::Oid;
+use crate::paths::path_of;
 
 /// A work tree of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn listed(bytes: &[u8]) -> Vec<WorkTreeInfo> {
         let text = || String::from_utf8_lossy(value).into_owned();
         match (name, found.last_mut()) {
             (b"worktree", _) => found.push(WorkTreeInfo {
-                top: PathBuf::from(OsStr::from_bytes(value)),
+                top: path_of(value).to_owned(),
                 ..WorkTreeInfo::default()
             }),
             (b"HEAD", Some(last)) => last.head = Oid::parse(&text()),

@@ -61,10 +61,7 @@ fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<H
             oid: values.get(&branch).cloned(),
             branch: Some(branch),
         }),
-        RefFile::Oid(oid) if is_oid(&oid, oid_length) => Some(Head {
-            branch: None,
-            oid: Some(oid),
-        }),
+        RefFile::Oid(oid) if is_oid(&oid, oid_length) => Some(Head::new(None, Some(oid))),
         _ => None,
     }
 }
@@ -254,9 +251,8 @@ mod tests {
                 let found = head_among(&repo.git_dir, &read, repo.oid_length);
                 assert_eq!(found, Some(repo.head().await.unwrap()));
             }
-            let git = &repo.git;
             let args = ["--no-deref", "HEAD", read["refs/heads/main"].as_str()];
-            git.cmd("update-ref", args).done().await.unwrap();
+            repo.git.cmd("update-ref", args).done().await.unwrap();
             let found = head_among(&repo.git_dir, &read, repo.oid_length);
             assert_eq!(found, Some(repo.head().await.unwrap()));
         }

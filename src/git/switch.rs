@@ -3,7 +3,6 @@
 //! Only content that was read before is overwritten: a file that changed in the meantime stops the step.
 
 use std::collections::HashSet;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::discover::Repo;
@@ -201,7 +200,7 @@ fn goes(file: &Path, path: &[u8], going: &HashSet<&[u8]>) -> bool {
     is_dir
         && entries_of(file).is_ok_and(|entries| {
             entries.into_iter().all(|entry| {
-                let below = [path, b"/", entry.file_name().as_bytes()].concat();
+                let below = [path, b"/", entry.file_name().as_encoded_bytes()].concat();
                 goes(&entry.path(), &below, going)
             })
         })

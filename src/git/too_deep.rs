@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::entries_of;
@@ -25,7 +24,7 @@ pub(super) fn too_deep(top: &Path) -> BTreeSet<Vec<u8>> {
         let entries = match entries_of(&top.join(&dir)) {
             Ok(entries) => entries,
             Err(error) if error.source.kind() == io::ErrorKind::InvalidFilename => {
-                let mut shown = dir.ancestors().map(|dir| dir.as_os_str().as_bytes());
+                let mut shown = dir.ancestors().map(|dir| dir.as_os_str().as_encoded_bytes());
                 found.extend(shown.find(|path| path.len() <= 255).map(<[u8]>::to_vec));
                 continue;
             }

@@ -44,13 +44,12 @@ impl Summary {
             last.attempt.verdict.counts().then(|| last.clone())
         });
         let failed = failed.collect();
-        let git = &open.context.repo.git;
         Ok(Self {
             attempts: attempts.len(),
             seconds: attempts.iter().map(LogEntry::seconds).sum(),
             cost_unknown: attempts.len() - costs.len(),
             cost: (!costs.is_empty()).then(|| costs.iter().sum()),
-            changed: git.diff_size(state.initial(), state.checkpoint()).await?,
+            changed: open.git().diff_size(state.initial(), state.checkpoint()).await?,
             failed,
             next: status.next_steps(driver),
             status,

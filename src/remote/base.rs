@@ -25,10 +25,8 @@ pub struct Base {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Noted {
     remote: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<Oid>,
     /// The token of the run that put it there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
 }
 

@@ -43,11 +43,10 @@ pub(super) struct BranchCopy {
 impl BranchCopy {
     /// Takes the branch as it was seen; `there` is the loop's state on the remote.
     pub async fn new(server: &Server, at: Option<Oid>, there: Option<&There>) -> Self {
-        let git = &server.repo.git;
         let is_own = match (&at, there) {
             (None, _) => true,
             (Some(at), Some(there)) => {
-                let earlier = checkpoints_before(&there.oid, git).await;
+                let earlier = checkpoints_before(&there.oid, &server.repo.git).await;
                 earlier.is_ok_and(|earlier| earlier.contains(at))
             }
             (Some(_), None) => false,

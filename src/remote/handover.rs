@@ -34,7 +34,7 @@ pub enum Pushed {
 pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     require_branch(open.change(), open.state.common.strategy)?;
     let change = open.change().clone();
-    let repo = open.context.repo.clone();
+    let repo = open.repo().clone();
     let mut base = Base::new(&repo, &change, server.name());
     let (there, branch) = server.find(&change).await?;
     if let Some(found) = &there {
@@ -105,12 +105,11 @@ impl Swaps<'_> {
         tells: Tells,
         blocked: Option<String>,
     ) -> Result<bool, Error> {
-        let repo = &open.context.repo;
         let packed = portable::pack(open, tells).await?;
         if let Some(found) = &self.there
             && found.record.holder == holder
             && found.record.blocked == blocked
-            && repo.git.tree_of(&found.oid).await? == packed.tree
+            && open.git().tree_of(&found.oid).await? == packed.tree
         {
             return Ok(false);
         }
@@ -153,7 +152,7 @@ impl Swaps<'_> {
             blocked,
             ..portable::record_of(open, holder, tells).await?
         };
-        Ok(portable::on_top(&open.context.repo, self.there.as_ref(), record, packed).await?)
+        Ok(portable::on_top(open.repo(), self.there.as_ref(), record, packed).await?)
     }
 }
 
@@ -248,13 +247,13 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
 /// another loop can begin in this work tree. Returns false, and changes nothing, if the remote has not all of it.
 pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Error> {
     let change = open.change().clone();
-    let mut base = Base::new(&open.context.repo, &change, server.name());
+    let mut base = Base::new(open.repo(), &change, server.name());
     let (there, _) = server.find(&change).await?;
     let Some(there) = there.filter(|there| base.is_at(&there.oid) && there.record.holder.is_none()) else {
         return Ok(false);
     };
     let packed = portable::pack(open, Tells::All).await?;
-    if open.context.repo.git.tree_of(&there.oid).await? != packed.tree {
+    if open.git().tree_of(&there.oid).await? != packed.tree {
         return Ok(false);
     }
     engine::set_aside(open).await?;

@@ -10,7 +10,7 @@ use super::record::{Holder, Record};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, SHORT_PATIENCE, Server, There};
 use crate::engine::Loop;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::git::{GitError, Repo};
 use crate::names::Change;
 use crate::paths::first_few;
@@ -49,12 +49,11 @@ impl HeldLoop {
         match &self.end {
             None => Ok(()),
             Some(End::Lost) => Err(RemoteRefusal::Lost { change, remote }.into()),
-            Some(End::Silent) => Err(RemoteRefusal::Silent {
+            Some(End::Silent) => refuse(RemoteRefusal::Silent {
                 change,
                 remote,
                 silent: patience(self.server.lease),
-            }
-            .into()),
+            }),
             Some(End::Refused(words)) => Err(self.server.refused(&self.change, words.clone()).into()),
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
 use super::server::{MOST_AT_ONCE, Server, There};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::fs::{Below, Durability, Links, read_regular};
 use crate::git::{Git, GitError, Kind, Repo, batch, is_commit};
 use crate::names::{Change, Oid};
@@ -104,12 +104,11 @@ impl Server {
             };
             if failed_at.is_some_and(|failed_at| failed_at == oid) {
                 let change = change.to_string();
-                return Err(RemoteRefusal::NotFetched {
+                return refuse(RemoteRefusal::NotFetched {
                     change,
                     remote,
                     words,
-                }
-                .into());
+                });
             }
             failed_at = Some(oid);
         }

@@ -78,15 +78,12 @@ impl Tells {
 
 /// Makes the objects of a loop as it is now.
 pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error> {
-    let (state, repo) = (&open.state, &open.context.repo);
+    let (state, repo) = (&open.state, open.repo());
     let change = &state.change;
     let attempts = repo.git.refs(&[&change.ralph_ref("attempts")]).await?;
     let kept: Vec<KeptRef> = attempts
         .into_iter()
-        .map(|found| KeptRef {
-            name: found.name,
-            oid: found.oid,
-        })
+        .map(|found| KeptRef::new(found.name, found.oid))
         .collect();
     let events = read(open, EVENTS)?;
     let public = PublicText::of_loop(&open.context, state, &events);
@@ -124,7 +121,7 @@ pub(super) async fn record_of(
     let state = &open.state;
     let (done, total) = match state.listed() {
         Some(listed) => (listed.done, listed.total),
-        None => progress_of(&listing_of(state, &open.context.repo.top).await?),
+        None => progress_of(&listing_of(state, &open.repo().top).await?),
     };
     Ok(Record {
         change: state.change.clone(),
@@ -165,7 +162,7 @@ pub async fn taken_along(open: &Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
     let Some(head) = &open.state.common.original_head else {
         return Ok(Vec::new());
     };
-    let git = &open.context.repo.git;
+    let git = open.git();
     let (from, to) = (git.tree_of(head).await?, git.tree_of(open.state.initial()).await?);
     let changes = git.diff_trees(&from, &to).await?;
     Ok(changes.into_iter().map(|(_, path)| path).collect())

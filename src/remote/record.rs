@@ -289,10 +289,7 @@ mod tests {
     #[test]
     fn only_attempts_of_the_change_are_named() {
         let change = Change::new("c").unwrap();
-        let kept = |name: &str| KeptRef {
-            name: name.to_owned(),
-            oid: oid('1'),
-        };
+        let kept = |name: &str| KeptRef::new(name.to_owned(), oid('1'));
         let there = [
             kept("refs/ralph/c/attempts/2/1"),
             kept("refs/ralph/c/attempts/%2E/2"),

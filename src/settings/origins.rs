@@ -1,11 +1,10 @@
 //! Where settings of the box come from: what a file of the work tree says, which the configuration includes, an attempt can
 //! have written.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::git::git_directories;
+use crate::paths::path_of;
 
 /// The beginning of the origin of a setting that is in a file.
 const FILE: &[u8] = b"file:";
@@ -20,7 +19,7 @@ pub(super) fn scopes(listing: &[u8], dir: &Path) -> Vec<u8> {
         let file = origin
             .strip_prefix(FILE)
             .filter(|_| entry.starts_with(b"ralph.box"));
-        let is_of_tree = file.is_some_and(|file| is_in_tree(Path::new(OsStr::from_bytes(file)), dir));
+        let is_of_tree = file.is_some_and(|file| is_in_tree(path_of(file), dir));
         for field in [if is_of_tree { origin } else { scope }, entry] {
             left.extend_from_slice(field);
             left.push(0);

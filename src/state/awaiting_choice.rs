@@ -18,7 +18,6 @@ pub struct AwaitingChoice {
     /// Time since which it asks.
     pub since: Timestamp,
     /// The exit code of the run if the answer changes nothing; none if no run asks, or an earlier version.
-    #[serde(default)]
     pub exit: Option<u8>,
     /// The question.
     pub question: String,

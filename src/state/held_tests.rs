@@ -31,10 +31,7 @@ pub struct HeldTests {
 impl HeldTests {
     /// Returns where HEAD was.
     pub fn head(&self) -> Head {
-        Head {
-            branch: self.branch.clone(),
-            oid: self.head.clone(),
-        }
+        Head::new(self.branch.clone(), self.head.clone())
     }
 
     /// Returns the tree that the work tree has while gates or a reviewer run.

@@ -107,7 +107,6 @@ pub struct CheckpointPlan {
     /// Its tree.
     pub tree: Oid,
     /// The checkpoint before it; absent in plans of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Oid>,
     /// The former tip of the branch; absent if the branch was gone.
     pub tip: Option<Oid>,
@@ -166,10 +165,8 @@ pub struct RevertPlan {
     /// The same for people, where the next prompt says less about it.
     pub shown: Option<String>,
     /// The tree of the work tree before it; absent in plans of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Oid>,
     /// The time at which that was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
     /// Refs that keep the reverted work; the first is the work tree itself.
     pub kept: Vec<KeptRef>,

@@ -224,7 +224,6 @@ pub struct Completed {
     /// Its title.
     pub title: String,
     /// The work that completed it; absent if the loop has no checkpoint of it, or an earlier version made that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Accepted>,
 }
 

@@ -51,10 +51,7 @@ impl State {
     /// Returns HEAD as it must be between attempts.
     pub fn loop_head(&self) -> Head {
         match self.common.strategy {
-            Strategy::Branch => Head {
-                branch: Some(self.change.branch_ref()),
-                oid: Some(self.checkpoint().clone()),
-            },
+            Strategy::Branch => Head::new(Some(self.change.branch_ref()), Some(self.checkpoint().clone())),
             Strategy::Stash => {
                 let original = self.original_place();
                 Head {
@@ -68,10 +65,10 @@ impl State {
     /// Returns HEAD as it was before the loop.
     pub fn original_place(&self) -> Head {
         let branch = self.common.original_branch.as_ref();
-        Head {
-            branch: branch.map(|branch| format!("refs/heads/{branch}")),
-            oid: self.common.original_head.clone(),
-        }
+        Head::new(
+            branch.map(|branch| format!("refs/heads/{branch}")),
+            self.common.original_head.clone(),
+        )
     }
 
     /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.

@@ -48,7 +48,7 @@ pub(crate) async fn run_agent(
         idle_timeout: begun.settings.idle_timeout.map(to_std),
         ..agent_job(job, agent, &prompt_file, text, confined)
     };
-    let installed = agent.command.installed_version(&open.context.repo.top);
+    let installed = agent.command.installed_version(&open.repo().top);
     let mut decoder = Decoder::new(agent.format, text).likely(agent.likely);
     let (ended, tail) = run_job(open, job, &begun.log, &mut decoder).await?;
     let at = Timestamp::now();
@@ -164,8 +164,7 @@ pub(super) async fn run_job(
         }
         ended = &mut running => ended,
     }?;
-    let site = open.site();
-    link.restore(site)?;
+    link.restore(open.site())?;
     Ok((ended, tail))
 }
 

@@ -15,7 +15,7 @@ use crate::engine::output_tail::{OutputTail, length, printed};
 use crate::engine::run_command::{Passed, run_command, variable};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{GateEnded, News, What};
 use crate::fs::Durability;
 use crate::names::{OUTPUT, Oid};
@@ -28,11 +28,10 @@ pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(),
     if gates.is_empty() || !settings.verify.is_empty() {
         return Ok(());
     }
-    Err(AttemptRefusal::UnprovenGates {
+    refuse(AttemptRefusal::UnprovenGates {
         change: open.change().to_string(),
         gates: gates.clone(),
-    }
-    .into())
+    })
 }
 
 /// One run of all gates.

@@ -35,7 +35,7 @@ pub fn prompt_text(
     let (last_attempt, last_log) = failed
         .map(|failed| numbers::left_by(open, &failed.id, failed.attempt))
         .unwrap_or_default();
-    let top = &open.context.repo.top;
+    let top = &open.repo().top;
     let last_log = last_log.map(|log| below(top, &log));
     // A session has none of git-ralph's variables, so the prompt names the path.
     let texts = Texts::of(

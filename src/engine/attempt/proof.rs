@@ -61,7 +61,7 @@ pub(crate) async fn run(
     let after = held::see(open, tests, after).await?;
     let proof = held::judge(open, begun, &before, &after).await;
     // It may have tests that no checkpoint takes in.
-    open.context.repo.discard_index(&open.site().work_index())?;
+    open.repo().discard_index(&open.site().work_index())?;
     let proof = match proof? {
         Ok(proof) => proof,
         Err(judgement) => return Ok(Err(judgement)),

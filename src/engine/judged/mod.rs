@@ -51,7 +51,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
     Savepoint::keep_judged(open.site()).await?;
     let position = open.position().await?;
     let mut below = open.state.checkpoint().clone();
-    let repo = &open.context.repo;
+    let repo = open.repo();
     if let Some(in_place) = in_place {
         // Both trees are kept: a gate can prune objects.
         below = repo
@@ -59,10 +59,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
             .await?;
     }
     let commit = repo.commit_tree(tree, &[&below], "the judged tree").await?;
-    let keep = Update::Set {
-        name: ref_name(open),
-        new: commit.clone(),
-    };
+    let keep = Update::set(ref_name(open), commit.clone());
     repo.git
         .update_refs(&[keep], "ralph: the tree that is judged")
         .await?;
@@ -88,7 +85,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
 pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
     take_out_repositories(open, record)?;
     let mut now = open.read_work_tree().await?;
-    let mut changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
+    let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
     if !missing.is_empty() {
         let names = first_few(missing.iter().map(|(_, path)| path)).join(", ");
@@ -100,7 +97,7 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
         let trash = site.trash().join(TRASH);
         now.tree = judged.bring_back(site, &now.tree, &missing, &trash).await?;
         now.changes = None;
-        changes = open.context.repo.git.diff_trees(&record.tree, &now.tree).await?;
+        changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     }
     let mut written = of_kind(&changes, b"M");
     // The list is held, and what became of it is reported with that.
@@ -146,7 +143,7 @@ async fn taken_away(
 ) -> Result<Vec<(u8, Vec<u8>)>, Error> {
     let mut missing = of_kind(changes, b"DTM");
     if missing.iter().any(|(status, _)| *status == b'M') {
-        let git = &open.context.repo.git;
+        let git = open.git();
         let still = git.diff_trees(open.state.checkpoint_tree(), &now.tree).await?;
         let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
         missing.retain(|(status, path)| *status != b'M' || !still.contains(path));
@@ -164,7 +161,7 @@ async fn leave_out_new(open: &Loop<'_>, mut now: Reading, new: &HashSet<Vec<u8>>
     if new.is_empty() {
         return Ok(now);
     }
-    let (repo, work) = (&open.context.repo, open.site().work_index());
+    let (repo, work) = (open.repo(), open.site().work_index());
     let mut made = repo
         .git
         .staged_between(open.state.checkpoint_tree(), &now.tree)
@@ -221,7 +218,7 @@ async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let files = open.state.here.gate_files.borrow().clone();
     let entries: Vec<StagedEntry> = files.iter().map(GateFile::entry).collect();
     let name = open.change().ralph_ref("gate-files");
-    let (repo, scratch) = (&open.context.repo, open.site().file("gate-files.index"));
+    let (repo, scratch) = (open.repo(), open.site().file("gate-files.index"));
     let empty = repo.empty_tree().await?;
     let tree = repo.tree_with(&scratch, &empty, &entries, &[]).await?;
     let before = repo.git.refs(&[&name]).await?;
@@ -243,13 +240,12 @@ pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     if files.is_empty() {
         return Ok(());
     }
-    let repo = &open.context.repo;
-    let index = repo.read_index_or_none(&repo.index())?;
+    let index = open.repo().read_index_or_none(&open.repo().index())?;
     let mut left = Vec::new();
     for file in files {
         let path = file.path();
         let is_tracked = index.index().is_some_and(|index| index.find(&path).is_some());
-        if !is_tracked && repo.exists(&path)? {
+        if !is_tracked && open.repo().exists(&path)? {
             left.push(file);
         }
     }
@@ -263,7 +259,7 @@ pub(super) async fn late(open: &Loop<'_>, now: &Reading, tree: &Oid) -> Result<V
     if now.tree == *tree {
         return Ok(Vec::new());
     }
-    let mut entries = open.context.repo.git.staged_between(&now.tree, tree).await?;
+    let mut entries = open.git().staged_between(&now.tree, tree).await?;
     entries.retain(|entry| entry.path != open.state.source().path.as_bytes());
     Ok(entries)
 }
@@ -278,7 +274,7 @@ pub(super) async fn limit(
     if entries.is_empty() {
         return Ok(now);
     }
-    let (repo, work) = (&open.context.repo, open.site().work_index());
+    let (repo, work) = (open.repo(), open.site().work_index());
     repo.set_entries(&work, entries).await?;
     now.tree = repo.git.write_tree(&work).await?;
     now.changes = None;
@@ -293,7 +289,7 @@ pub(super) async fn limit(
 /// reviewer left. New files that were made beside gates stay.
 pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let now = open.read_work_tree().await?;
-    let git = &open.context.repo.git;
+    let git = open.git();
     let changes = git.diff_trees(record.present(), &now.tree).await?;
     if changes.is_empty() || now.tree == record.tree {
         return Ok(());
@@ -320,7 +316,7 @@ pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<
     if others.is_empty() {
         return Ok(());
     }
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let message = "what was in the place of the judged tree";
     let commit = repo
         .commit_tree(&now.tree, &[open.state.checkpoint()], message)
@@ -342,7 +338,7 @@ pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Resul
         return Ok(());
     };
     let now = open.read_work_tree().await?.tree;
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let since = repo.git.diff_trees(shown, &now).await?;
     let mut entries = repo.git.staged_between(shown, &record.tree).await?;
     entries.retain(|entry| since.iter().all(|(_, path)| *path != entry.path));
@@ -388,16 +384,10 @@ pub(super) async fn forget(open: &Loop<'_>) -> Result<(), Error> {
 /// Removes the ref and the file of a judged tree, of which a git-ralph that was cut off may have left one without a record.
 pub(super) async fn release(open: &Loop<'_>) -> Result<(), Error> {
     let name = ref_name(open);
-    let git = &open.context.repo.git;
-    let found = git.refs(&[&name]).await?.into_iter();
-    let gone: Vec<Update> = found
-        .map(|found| Update::Delete {
-            name: found.name,
-            old: found.oid,
-        })
-        .collect();
+    let found = open.git().refs(&[&name]).await?.into_iter();
+    let gone: Vec<Update> = found.map(|found| Update::delete(found.name, found.oid)).collect();
     if !gone.is_empty() {
-        git.update_refs(&gone, "ralph: nothing is judged").await?;
+        open.git().update_refs(&gone, "ralph: nothing is judged").await?;
         open.view.drop_refs();
     }
     Ok(Savepoint::forget_judged(open.site())?)

@@ -21,7 +21,7 @@ pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Res
     note(open, |noted| noted.goes_back = true);
     open.save()?;
     put_position_back(open, &held).await?;
-    clear_operations(&open.context.repo).await?;
+    clear_operations(open.repo()).await?;
     take_out_repositories(open, &held)?;
     keep_present(open, &held).await?;
     let judged = savepoint(open, &held);
@@ -52,7 +52,7 @@ async fn put_position_back(open: &Loop<'_>, held: &HeldTests) -> Result<(), Erro
     for oid in [&now.tip, &now.head.oid].into_iter().flatten() {
         let mut is_known = made.contains(oid);
         for old in [&held.tip, &held.head].into_iter().flatten() {
-            is_known = is_known || oid == old || open.context.repo.git.is_ancestor(oid, old).await?;
+            is_known = is_known || oid == old || open.git().is_ancestor(oid, old).await?;
         }
         if !is_known {
             made.push(oid.clone());

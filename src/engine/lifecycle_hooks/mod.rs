@@ -121,7 +121,7 @@ async fn keep_before_hook(open: &Loop<'_>, before: &Oid, about: About<'_>) -> Re
     let Some(names) = changed_since(open, before).await? else {
         return Ok(());
     };
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let name = open.state.change.attempt_ref(&about.story.id, about.attempt);
     let name = format!("{name}-before-hook");
     let message = format!("what the hook {} was given", Hook::PreCheckpoint.name());

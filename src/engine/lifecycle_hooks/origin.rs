@@ -16,8 +16,8 @@ pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String
     let Some(path) = path_in_work_tree(open, hook) else {
         return Ok(None);
     };
-    let was = open.context.repo.git.file_of(open.state.initial(), &path).await?;
-    let file = open.context.repo.top.join(&path);
+    let was = open.git().file_of(open.state.initial(), &path).await?;
+    let file = open.repo().top.join(&path);
     // A directory or a pipe is no hook that the loop could have begun with.
     let is = is_there(&file)?.then(|| read_regular(&file, Links::Refused, MOST).unwrap_or_default());
     Ok((was != is).then(|| format!("{path} is not the hook that the loop began with, and was not run")))
@@ -26,16 +26,15 @@ pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String
 /// Returns the file of a hook, as far as the configuration is known.
 pub(super) fn file_of(open: &Loop<'_>, hook: Hook) -> Option<PathBuf> {
     let hooks = open.context.configuration.hooks.borrow();
-    hooks.as_ref()?.file(&open.context.repo, hook.name())
+    hooks.as_ref()?.file(open.repo(), hook.name())
 }
 
 /// Returns the path of the hook relative to the top, if its directory is in the work tree.
 fn path_in_work_tree(open: &Loop<'_>, hook: Hook) -> Option<String> {
-    let repo = &open.context.repo;
     let file = file_of(open, hook)?;
     let real = |path: PathBuf| path.canonicalize().ok();
-    let (dir, top) = (real(file.parent()?.to_owned())?, real(repo.top.clone())?);
-    let is_gits = [&repo.git_dir, &repo.common_dir]
+    let (dir, top) = (real(file.parent()?.to_owned())?, real(open.repo().top.clone())?);
+    let is_gits = [&open.repo().git_dir, &open.repo().common_dir]
         .into_iter()
         .filter_map(|git| real(git.clone()))
         .any(|git| dir.starts_with(git));

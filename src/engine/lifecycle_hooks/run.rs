@@ -49,13 +49,13 @@ pub(super) enum Said {
 pub(super) async fn may_be(open: &Loop<'_>, hook: Hook) -> Result<bool, Error> {
     let known = &open.context.configuration.hooks;
     if known.borrow().is_none() {
-        let read = Configuration::read(&open.context.repo.git).await?;
+        let read = Configuration::read(open.git()).await?;
         known.replace(read.hooks.into_inner());
     }
     Ok(known
         .borrow()
         .as_ref()
-        .is_some_and(|hooks| hooks.may_be(&open.context.repo, hook.name())))
+        .is_some_and(|hooks| hooks.may_be(open.repo(), hook.name())))
 }
 
 /// Returns the form of `git hook run`; git is asked only once, and only if a hook may exist.
@@ -63,13 +63,7 @@ async fn hook_run(open: &Loop<'_>) -> Result<HookRun, Error> {
     if let Some(known) = open.context.hook_run.get() {
         return Ok(known);
     }
-    let usage = open
-        .context
-        .repo
-        .git
-        .cmd("hook", ["run", "-h"])
-        .any_exit()
-        .await?;
+    let usage = open.git().cmd("hook", ["run", "-h"]).any_exit().await?;
     let text = [usage.stdout, usage.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let run = if text.contains("allow-unknown-hook-name") {

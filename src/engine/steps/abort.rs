@@ -5,7 +5,7 @@ use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, original_now};
 use crate::engine::{Loop, journal, lifecycle_hooks};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::What;
 use crate::state::{EndPlan, EndStep, Intent};
 
@@ -21,7 +21,8 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     if !open.state.has_own_work_tree() {
         return abort_in_place(open).await;
     }
-    Box::pin(leave::give_up(open)).await?;
+    let plan = Box::pin(leave::plan(open, None)).await?;
+    transition::take(open, Intent::End(plan), Known::fresh()).await?;
     lifecycle_hooks::tell_hooks(open, None).await?;
     Box::pin(leave::take_away(open)).await?;
     Ok(())
@@ -41,13 +42,12 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
     open.require_live()?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(&open.context.repo).await?;
-    if original_now(&open.context.repo, &open.state).await? != open.state.common.original_head {
-        return Err(FinishRefusal::OriginalMoved {
+    refuse_operation(open.repo()).await?;
+    if original_now(open.repo(), &open.state).await? != open.state.common.original_head {
+        return refuse(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),
             branch: open.state.original_name(),
-        }
-        .into());
+        });
     }
     let now = open.read_work_tree().await?;
     let what = "what was there when the loop was aborted";

@@ -12,7 +12,7 @@ use crate::engine::story_source::wanted;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
 use crate::git::RefInfo;
@@ -157,11 +157,10 @@ fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefIn
     let own = refs.iter().find(|found| found.name == wanted);
     let checked_out = own.and_then(|found| found.checked_out.clone());
     match checked_out.filter(|path| std::path::Path::new(path) != context.repo.top) {
-        Some(path) => Err(StartRefusal::CheckedOutElsewhere {
+        Some(path) => refuse(StartRefusal::CheckedOutElsewhere {
             branch: change.branch(),
             path,
-        }
-        .into()),
+        }),
         None => Ok(()),
     }
 }

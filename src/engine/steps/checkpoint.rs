@@ -40,7 +40,7 @@ pub(crate) async fn save(
     position: &Position,
     reading: Reading,
 ) -> Result<(), Error> {
-    count_unchanged(open, &new, &reading);
+    open.state.common.unchanged = number_unchanged(open, &new, &reading);
     if !reading.unstorable.is_empty() {
         let names = first_few(&reading.unstorable);
         let message = format!("not committed, because git cannot store it: {}", names.join(", "));
@@ -50,20 +50,19 @@ pub(crate) async fn save(
 }
 
 /// Counts completed stories whose agents changed nothing but the story list.
-fn count_unchanged(open: &mut Loop<'_>, new: &NewCheckpoint, reading: &Reading) {
+fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> u32 {
     let state = &open.state;
     let running = state.running();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
     if is_fine || new.is_known_unchanged || !(by_agent && changes_only_the_list(open, reading)) {
-        open.state.common.unchanged = 0;
-        return;
+        return 0;
     }
-    open.state.common.unchanged += 1;
     let story = new.story.as_deref().unwrap_or_default();
     open.tell(format!(
         "warning: story {story} was reported complete, but git sees no change outside the story list"
     ));
+    state.common.unchanged + 1
 }
 
 /// Makes a checkpoint of a tree that the working index was just read into.
@@ -80,13 +79,12 @@ pub(super) async fn commit(
     let (mut put_back, mut kept) = users_head::put_back(open, position, &name).await?;
     kept.extend(new.beside.0);
     put_back.extend(new.beside.1);
-    let repo = &open.context.repo;
     let message = match new.body.as_str() {
         "" => new.subject,
         body => format!("{}\n\n{body}", new.subject),
     };
     let plan = CheckpointPlan {
-        commit: repo.commit_tree(&tree, &[&new.parent], &message).await?,
+        commit: open.repo().commit_tree(&tree, &[&new.parent], &message).await?,
         tree,
         before: Some(open.state.checkpoint().clone()),
         tip: position.tip.clone(),

@@ -44,11 +44,15 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
     };
     let in_place = !open.state.has_branch();
     lifecycle_hooks::before_finish(open, name, branch).await?;
-    match how {
-        _ if in_place => close(open, how == Finish::Keep).await?,
-        Finish::Cleanup { .. } if has_own => Box::pin(leave::bring(open, into)).await?,
-        Finish::Cleanup { index } => cleanup(open, index).await?,
-        Finish::Keep => keep(open, false).await?,
+    if has_own && !in_place && how != Finish::Keep {
+        Box::pin(leave::bring(open, into)).await?;
+    } else {
+        let (plan, known) = match how {
+            _ if in_place => (close(open, how == Finish::Keep).await?, Known::fresh()),
+            Finish::Cleanup { index } => cleanup(open, index).await?,
+            Finish::Keep => (keep(open, false).await?, Known::fresh()),
+        };
+        transition::take(open, Intent::End(plan), known).await?;
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
     // The loop is closed; anything that could not be pruned now is pruned with a later loop.
@@ -64,10 +68,11 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
 pub async fn set_aside(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     refuse_uncommitted(&open.context).await?;
-    keep(open, true).await
+    let plan = keep(open, true).await?;
+    transition::take(open, Intent::End(plan), Known::fresh()).await
 }
 
-async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
+async fn keep(open: &Loop<'_>, aside: bool) -> Result<EndPlan, Error> {
     let position = open.position().await?;
     if position.tip.is_none() {
         open.tell(format!(
@@ -78,32 +83,21 @@ async fn keep(open: &mut Loop<'_>, aside: bool) -> Result<(), Error> {
         ));
     }
     let finished = position.tip.unwrap_or_else(|| open.state.checkpoint().clone());
-    let plan = EndPlan {
+    Ok(EndPlan {
         aside,
         ..EndPlan::new(EndStep::Keep, finished)
-    };
-    transition::take(open, Intent::End(plan), Known::fresh()).await
+    })
 }
 
 /// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
 /// if `keep`.
-async fn close(open: &mut Loop<'_>, keep: bool) -> Result<(), Error> {
+async fn close(open: &Loop<'_>, keep: bool) -> Result<EndPlan, Error> {
     let tip = open.position().await?.tip;
     let finished = tip.unwrap_or_else(|| open.state.checkpoint().clone());
-    let plan = EndPlan {
+    Ok(EndPlan {
         keep,
         ..EndPlan::new(EndStep::Close, finished)
-    };
-    transition::take(open, Intent::End(plan), Known::fresh()).await
-}
-
-async fn cleanup(open: &mut Loop<'_>, index: bool) -> Result<(), Error> {
-    let (plan, tree) = plan_cleanup(open, index).await?;
-    let known = Known {
-        tree,
-        ..Known::fresh()
-    };
-    transition::take(open, Intent::End(plan), known).await
+    })
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.
@@ -112,28 +106,28 @@ pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
     if open.state.has_own_work_tree() {
         Box::pin(leave::can_bring(open)).await?;
     } else if open.state.has_branch() {
-        plan_cleanup(open, false).await?;
+        cleanup(open, false).await?;
     }
     Ok(())
 }
 
-/// Makes the plan of `finish --cleanup`, and returns the tree that the working index was read from, if it was.
-async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Option<Oid>), Error> {
+/// Makes the plan of `finish --cleanup`; the tree is known that the working index was read from, if it was.
+async fn cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Known), Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(&open.context.repo).await?;
-    let original = original_now(&open.context.repo, &open.state).await?;
-    let mut read = None;
+    refuse_operation(open.repo()).await?;
+    let original = original_now(open.repo(), &open.state).await?;
+    let mut known = Known::fresh();
     let (finished, merged) = match (open.state.common.original_head.clone(), original.clone()) {
         (Some(was), Some(now)) if was != now => {
-            let git = open.context.repo.git.clone();
+            let git = open.git().clone();
             let (ours, theirs) = tokio::join!(work_tree_now(open), git.existing_trees([&was, &now]));
             let (ours, [was, now]) = (ours?, theirs?);
             let branch = open.state.common.original_branch.clone().unwrap_or_default();
             let of = format!("the new commits of {branch}");
             let trees = [&was, &now, &ours];
-            let merged = merged(open, &open.context.repo, trees, &ours, [branch, of]).await?;
-            read = Some(ours.clone());
+            let merged = merged(open, open.repo(), trees, &ours, [branch, of]).await?;
+            known.tree = Some(ours.clone());
             (final_state(open, &tip, &ours, FINAL).await?, Some(merged))
         }
         _ => (tip.clone(), None),
@@ -149,7 +143,7 @@ async fn plan_cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Option<O
         staged,
         ..EndPlan::new(EndStep::Cleanup, finished)
     };
-    Ok((plan, read))
+    Ok((plan, known))
 }
 
 /// Makes the tree of an index with the content staged before the loop on top of `original`, except for files that the

@@ -68,14 +68,11 @@ async fn undo_changes(open: &Loop<'_>) -> Result<bool, Error> {
 /// Removes what `start` has made of a loop that did not begin. Everything that it kept is where it was.
 async fn forget(open: &Loop<'_>) -> Result<(), Error> {
     let change = &open.state.change;
-    let git = &open.context.repo.git;
+    let git = open.git();
     let refs = git.refs(&[&change.ralph_ref("")]).await?;
     let deletions: Vec<Update> = refs
         .into_iter()
-        .map(|found| Update::Delete {
-            name: found.name,
-            old: found.oid,
-        })
+        .map(|found| Update::delete(found.name, found.oid))
         .collect();
     git.update_refs(&deletions, &format!("ralph: refused start {change}"))
         .await?;

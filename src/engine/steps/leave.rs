@@ -11,7 +11,7 @@ use crate::engine::transition::{
     self, FINAL, Known, final_state, merged, target_index, work_tree_at, work_tree_now,
 };
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch};
@@ -40,12 +40,6 @@ pub(super) async fn can_bring(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Keeps the work in a ref, and closes the loop.
-pub(super) async fn give_up(open: &mut Loop<'_>) -> Result<(), Error> {
-    let plan = plan(open, None).await?;
-    transition::take(open, Intent::End(plan), Known::fresh()).await
-}
-
 /// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.
 async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     if let Some(dir) = into {
@@ -60,19 +54,18 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     let mut found = trees.iter().filter(is_there);
     match (name.is_some(), found.next(), found.next()) {
         (true, Some(only), None) => work_tree_at(open, &only.top).await,
-        _ => Err(FinishRefusal::NoWorkTreeToGoTo {
+        _ => refuse(FinishRefusal::NoWorkTreeToGoTo {
             change: open.change().to_string(),
             branch,
-        }
-        .into()),
+        }),
     }
 }
 
 /// Makes the plan; everything that can fail comes before it.
-async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPlan, Error> {
+pub(super) async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPlan, Error> {
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(&open.context.repo).await?;
+    refuse_operation(open.repo()).await?;
     let ours = work_tree_now(open).await?;
     let finished = final_state(open, &tip, &ours, FINAL).await?;
     let into = match target {
@@ -92,11 +85,10 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     for other in state::changes(&target.common_dir)? {
         let state = Store::new(&target.common_dir, &other).load_live()?;
         if state.is_some_and(|state| state.work_tree() == target.top) {
-            return Err(FinishRefusal::LoopInTheWay {
+            return refuse(FinishRefusal::LoopInTheWay {
                 other: other.to_string(),
                 path: target.top.clone(),
-            }
-            .into());
+            });
         }
     }
     locks::require_free(target).await?;
@@ -108,11 +100,10 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     };
     let changed = changed_files(open, target, &from).await?;
     if !changed.is_empty() {
-        return Err(FinishRefusal::ChangesInTheWay {
+        return refuse(FinishRefusal::ChangesInTheWay {
             path: target.top.clone(),
             paths: first_few(&changed),
-        }
-        .into());
+        });
     }
     let was = git.tree_of(open.state.initial()).await?;
     let branch = head.branch.as_deref().map(short_branch).map(str::to_owned);
@@ -160,16 +151,15 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     let back = other_work_tree(open, linked.from.as_path()).await;
     let outside = match &back {
         Some((repo, _)) => repo.git.clone(),
-        None => Git::at(&open.context.repo.common_dir),
+        None => Git::at(&open.repo().common_dir),
     };
     let trees = seen_from(open, Some(linked.from.as_path())).await?;
     let main = trees.into_iter().next().map(|main| main.top);
-    let checkpoint = open.checkpoint();
     let removed = async {
         let site = open.site();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
         if target_of(&top)?.is_some() {
-            checkpoint.before_removal(site, &bytes, &trash).await?;
+            open.checkpoint().before_removal(site, &bytes, &trash).await?;
         }
         remove_final(&outside, &top, (&site.own_door(), &trash)).await
     };
@@ -222,7 +212,7 @@ async fn seen_from(open: &Loop<'_>, from: Option<&Path>) -> Result<Vec<WorkTreeI
     {
         return Ok(repo.work_trees().await?);
     }
-    Ok(open.context.repo.work_trees().await?)
+    Ok(open.repo().work_trees().await?)
 }
 
 /// Finds a work tree to go on in: the one from which the loop began, else any other.

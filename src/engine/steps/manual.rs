@@ -11,7 +11,7 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_in, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::git::GitError;
 use crate::settings::Settings;
 use crate::state::Verdict;
@@ -19,7 +19,7 @@ use crate::state::Verdict;
 /// Accepts the work tree as the finished story, because the user or a driver says so.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_unfit(open).await?;
-    held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
+    held::require_pathspecs(open.git(), &options.settings).await?;
     let begun = begin(open, &options.settings).await?;
     let (site, state) = (open.site(), &open.state);
     site.take_judged_list(state.source())?;
@@ -41,7 +41,7 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
 /// Refuses a state whose checkpoint is not in the repository, before the story is marked.
 async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
-    let (repo, state) = (&open.context.repo, &open.state);
+    let (repo, state) = (open.repo(), &open.state);
     let held = repo.held_tree(&open.checkpoint().index(open.site()));
     // In the ordinary case no process is asked.
     if position.tip.as_ref() == Some(state.checkpoint()) && held.as_ref() == Some(state.checkpoint_tree()) {
@@ -49,12 +49,11 @@ async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     }
     match repo.git.tree_of(state.checkpoint()).await {
         Ok(tree) if tree == state.common.checkpoint_tree => Ok(()),
-        Ok(_) | Err(GitError::Failed { .. }) => Err(StepRefusal::Unfit {
+        Ok(_) | Err(GitError::Failed { .. }) => refuse(StepRefusal::Unfit {
             change: state.change.to_string(),
             checkpoint: state.checkpoint().short().to_owned(),
             file: open.store.state_file(),
-        }
-        .into()),
+        }),
         Err(error) => Err(error.into()),
     }
 }
@@ -91,13 +90,14 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     users_head::follow(open).await?;
     let position = open.position().await?;
     let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
-    if at_tip && position.is_on_branch(&open.state) && open.is_at_checkpoint().await? {
-        let checkpoint = open.checkpoint();
-        if checkpoint.dirty_submodule(open.site()).await?.is_none() {
-            return Ok(false);
-        }
+    if at_tip
+        && position.is_on_branch(&open.state)
+        && open.is_at_checkpoint().await?
+        && open.checkpoint().dirty_submodule(open.site()).await?.is_none()
+    {
+        return Ok(false);
     }
-    let listing = listing_of(&open.state, &open.context.repo.top).await.ok();
+    let listing = listing_of(&open.state, &open.repo().top).await.ok();
     let story = listing
         .and_then(|listing| story_to_do(&open.state, &listing).ok())
         .map(|story| story.id)
@@ -122,8 +122,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
 
 /// Forgets the record of an attempt that never began: the user's work is not compared with it.
 pub(crate) fn forget_record(open: &Loop<'_>) -> Result<(), Error> {
-    let record = open.attempt_record();
-    Ok(record.forget()?)
+    Ok(open.attempt_record().forget()?)
 }
 
 /// Skips a story, or stops skipping it; returns the story's id.

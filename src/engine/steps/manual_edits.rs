@@ -15,7 +15,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         return Ok(());
     }
     // It may have detached HEAD.
-    refuse_operation(&open.context.repo).await?;
+    refuse_operation(open.repo()).await?;
     users_head::follow(open).await?;
     let mut position = open.position().await?;
     if !position.is_on_branch(&open.state) {
@@ -26,7 +26,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
             return position.require_on_branch(&open.state);
         }
         let why = "ralph: back on the branch";
-        open.context.repo.set_head(&own, why).await?;
+        open.repo().set_head(&own, why).await?;
         open.view.drop_refs();
         open.tell(format!(
             "HEAD was detached and is put back to {}",
@@ -36,13 +36,11 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     }
     open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();
-    let site = open.site();
-    if let Some(dirty) = checkpoint.dirty_submodule(site).await? {
+    if let Some(dirty) = checkpoint.dirty_submodule(open.site()).await? {
         return Err(RepositoryRefusal::DirtySubmodule(dirty).into());
     }
-    let git = &open.context.repo.git;
     let tip = match &position.tip {
-        Some(tip) if git.is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
+        Some(tip) if open.git().is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
         _ => return Err(checkpoint_gone(&open.state)),
     };
     // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.

@@ -17,7 +17,7 @@ use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming}
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::take_commands;
 use crate::engine::{Context, Place, agent_of};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::git::index::Entries;
 use crate::git::{RefInfo, locks, oid_of};
 use crate::names::{Change, Oid};
@@ -298,19 +298,17 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
     let mut leftover = None;
     for found in refs.iter().filter(|found| found.name.starts_with("refs/heads/")) {
         if found.name == "refs/heads/ralph" || found.name.starts_with(&below) {
-            return Err(StartRefusal::BranchInTheWay {
+            return refuse(StartRefusal::BranchInTheWay {
                 branch: found.name.trim_start_matches("refs/heads/").to_owned(),
                 wanted: change.branch(),
-            }
-            .into());
+            });
         }
         if found.name == wanted {
             if let Some(path) = &found.checked_out {
-                return Err(StartRefusal::CheckedOutElsewhere {
+                return refuse(StartRefusal::CheckedOutElsewhere {
                     branch: change.branch(),
                     path: path.clone(),
-                }
-                .into());
+                });
             }
             leftover = Some(found.oid.clone());
         }

@@ -60,10 +60,7 @@ async fn prune_refs(context: &Context<'_>, change: &Change, age: Duration) -> Re
     let mut old = Vec::new();
     for found in outdated(&context.repo.git, change, age).await? {
         context.tell(change, format!("removed {} {}", found.name, found.oid));
-        old.push(Update::Delete {
-            name: found.name,
-            old: found.oid,
-        });
+        old.push(Update::delete(found.name, found.oid));
     }
     let why = format!("ralph: prune {change}");
     context.repo.git.update_refs(&old, &why).await?;

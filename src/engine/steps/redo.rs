@@ -8,7 +8,7 @@ use crate::engine::stories::{read_list, remembering};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, refuse_inside_attempt};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::fs::entries_of;
 use crate::git::oid_of;
 use crate::names::Oid;
@@ -41,20 +41,18 @@ pub async fn redo(
     let mut later: Vec<String> = made.iter().skip(1).map(|(done, _)| done.id.clone()).collect();
     later.dedup();
     if !later.is_empty() && !with_later {
-        return Err(StoryRefusal::BuiltOn {
+        return refuse(StoryRefusal::BuiltOn {
             change: open.change().to_string(),
             story: story.to_owned(),
             later,
-        }
-        .into());
+        });
     }
     let has_commits = position.tip.as_ref() != Some(open.state.checkpoint());
     if has_commits || !open.is_at_checkpoint().await? {
-        return Err(RepositoryRefusal::EditsSince {
+        return refuse(RepositoryRefusal::EditsSince {
             change: open.change().to_string(),
             can_stash: open.state.has_branch() && !has_commits,
-        }
-        .into());
+        });
     }
     let from = open.state.checkpoint().clone();
     refuse_moved_submodule(open, story, &made[0].1.from).await?;
@@ -63,14 +61,14 @@ pub async fn redo(
     let mut plan = RedoPlan {
         undone: Vec::new(),
         attempts: Vec::new(),
-        kept: vec![KeptRef {
-            name: open.change().ralph_ref(&format!("replaced/{}", from.short())),
-            oid: from.clone(),
-        }],
+        kept: vec![KeptRef::new(
+            open.change().ralph_ref(&format!("replaced/{}", from.short())),
+            from.clone(),
+        )],
         from,
     };
     let attempts = open.change().ralph_ref("attempts");
-    let there = open.context.repo.git.refs(&[&attempts]).await?;
+    let there = open.git().refs(&[&attempts]).await?;
     for (done, work) in &made {
         let kept = keep(open, &done.id, work, &next).await?;
         plan.undone.push(Undone {
@@ -107,7 +105,7 @@ async fn since<'s>(open: &Loop<'_>, completed: &'s [Completed], story: &str) -> 
         .map(|done| Some((done, done.work.as_ref()?)))
         .collect();
     let known = known.unwrap_or_default();
-    let git = &open.context.repo.git;
+    let git = open.git();
     let mut is_line = !known.is_empty();
     for (_, work) in &known {
         // Another machine can have written the state.
@@ -116,36 +114,34 @@ async fn since<'s>(open: &Loop<'_>, completed: &'s [Completed], story: &str) -> 
             && git.is_ancestor(&work.to, open.state.checkpoint()).await?;
     }
     if !is_line || !git.is_ancestor(open.state.initial(), &known[0].1.from).await? {
-        return Err(StoryRefusal::NoCheckpoint {
+        return refuse(StoryRefusal::NoCheckpoint {
             change: open.change().to_string(),
             story: story.to_owned(),
-        }
-        .into());
+        });
     }
     Ok(known)
 }
 
 /// Refuses to undo a move of a submodule: its checkout is known only as it was before the last attempt.
 async fn refuse_moved_submodule(open: &Loop<'_>, story: &str, target: &Oid) -> Result<(), Error> {
-    let git = &open.context.repo.git;
+    let git = open.git();
     let target = git.tree_of(target).await?;
     let changes = git
         .changes_among(&target, open.state.checkpoint_tree(), &[])
         .await?;
     let moved = changes.iter().find(|change| change.is_of_submodule());
     match moved {
-        Some(change) => Err(RepositoryRefusal::SubmoduleMoved {
+        Some(change) => refuse(RepositoryRefusal::SubmoduleMoved {
             story: story.to_owned(),
             path: shown(&change.path),
-        }
-        .into()),
+        }),
         None => Ok(()),
     }
 }
 
 /// Makes the commit that keeps the work of a story. It has the list from before: who restores it completes the story.
 async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Result<KeptRef, Error> {
-    let repo = &open.context.repo;
+    let repo = open.repo();
     // It may have been archived since.
     let lists = [open.state.source(), next.source()];
     let lists = lists.map(|source| format!(":(top,literal){}", source.path));
@@ -156,15 +152,15 @@ async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Re
     );
     let tree = repo.tree_with_those_of(&scratch, [&tree, &from], &lists).await?;
     let message = format!("attempt {} at {story}: {}", work.attempt, Verdict::Redone);
-    Ok(KeptRef {
-        name: open.change().attempt_ref(story, work.attempt),
-        oid: repo.commit_tree(&tree, &[&work.from], &message).await?,
-    })
+    Ok(KeptRef::new(
+        open.change().attempt_ref(story, work.attempt),
+        repo.commit_tree(&tree, &[&work.from], &message).await?,
+    ))
 }
 
 /// Returns the state before these stories, with the user's own edits since on top of it.
 async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Result<State, Error> {
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let mut state = open.state.clone();
     let common = &mut state.common;
     let last = std::mem::replace(&mut common.checkpoint, made[0].1.from.clone());
@@ -226,24 +222,23 @@ async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Re
 
 /// Refuses if the list of this state still has the story as done. What a command would list then is not known.
 async fn require_open(open: &Loop<'_>, next: &State, story: &str) -> Result<(), Error> {
-    let (source, git) = (next.source(), &open.context.repo.git);
+    let (source, git) = (next.source(), open.git());
     let of = |tree| git.file_of(tree, &source.path);
     let is_known = !source.is_by_command();
     let listing = match of(next.checkpoint_tree()).await? {
         Some(bytes) if is_known => source.list_in(&bytes)?,
         None if is_known && of(open.state.checkpoint_tree()).await?.is_none() => {
-            source.list(&open.context.repo.top).await?
+            source.list(&open.repo().top).await?
         }
         _ => return Ok(()),
     };
     let listing = remembering(next, listing);
     if listing.stories.iter().any(|one| one.id == story && one.done) {
-        return Err(StoryRefusal::StillDone {
+        return refuse(StoryRefusal::StillDone {
             change: next.change.to_string(),
             story: story.to_owned(),
             source_file: source.path.clone(),
-        }
-        .into());
+        });
     }
     Ok(())
 }

@@ -6,29 +6,20 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::git::StagedEntry;
 use crate::names::{Oid, ref_component};
 use crate::paths::shown;
 use crate::state::{Intent, RestorePlan};
 
 /// Puts the work of an attempt back into the work tree; the latest attempt at the story if no number is given. Index
-/// and HEAD stay at the checkpoint. Returns the attempt's number.
+/// and HEAD stay at the checkpoint. What no reviewer has judged stays in the work tree until one does. Returns the attempt's
+/// number.
 ///
 /// # Errors
 /// If there is no such attempt, its story is skipped or put off, the work tree is not at the checkpoint, a file is in the way,
 /// or a file of the attempt has changed in a checkpoint since; nothing is changed then.
-pub async fn restore(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<u32, Error> {
-    put_into_work_tree(open, story, attempt, false).await
-}
-
-/// Puts the work of an attempt back that no reviewer has judged: it stays in the work tree until one does.
-pub(crate) async fn restore_unreviewed(open: &mut Loop<'_>, story: &str, attempt: u32) -> Result<(), Error> {
-    put_into_work_tree(open, story, Some(attempt), true).await?;
-    Ok(())
-}
-
-async fn put_into_work_tree(
+pub async fn restore(
     open: &mut Loop<'_>,
     story: &str,
     attempt: Option<u32>,
@@ -37,7 +28,7 @@ async fn put_into_work_tree(
     open.require_live()?;
     let position = open.position().await?;
     position.require_on_branch(&open.state)?;
-    let found = kept_attempt(&open.context.repo.git, open.change(), story, attempt).await?;
+    let found = kept_attempt(open.git(), open.change(), story, attempt).await?;
     let (attempt, kept) = found.ok_or_else(|| OpenRefusal::UnknownAttempt {
         change: open.change().to_string(),
         attempt: match attempt {
@@ -49,14 +40,13 @@ async fn put_into_work_tree(
         return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());
     }
     if open.state.progress().skipped.iter().any(|id| id == story) {
-        return Err(StoryRefusal::LeftOut {
+        return refuse(StoryRefusal::LeftOut {
             change: open.change().to_string(),
             story: story.to_owned(),
-        }
-        .into());
+        });
     }
     let mut tree = on_checkpoint(open, &kept, &format!("{story}@{attempt}")).await?;
-    let repo = &open.context.repo;
+    let repo = open.repo();
     if is_unreviewed {
         // Its marks would say that the story is done.
         let list = [format!(":(top,literal){}", open.state.source().path)];
@@ -68,11 +58,10 @@ async fn put_into_work_tree(
     let in_the_way = repo.in_the_way(&changes)?;
     if !in_the_way.is_empty() {
         let paths = in_the_way.iter();
-        return Err(RepositoryRefusal::InTheWay {
+        return refuse(RepositoryRefusal::InTheWay {
             of: format!("attempt {story}@{attempt}"),
             paths: paths.map(|path| shown(path)).collect(),
-        }
-        .into());
+        });
     }
     let plan = RestorePlan {
         tree,
@@ -87,7 +76,7 @@ async fn put_into_work_tree(
 /// Returns the tree of an attempt. One that began at an earlier checkpoint has its changes put on top of the present one,
 /// whose story list stays.
 async fn on_checkpoint(open: &Loop<'_>, kept: &Oid, attempt: &str) -> Result<Oid, Error> {
-    let (repo, state) = (&open.context.repo, &open.state);
+    let (repo, state) = (open.repo(), &open.state);
     let git = &repo.git;
     let tree = git.tree_of(kept).await?;
     let base = git.merge_base(kept, state.checkpoint()).await?;
@@ -120,13 +109,12 @@ async fn on_checkpoint(open: &Loop<'_>, kept: &Oid, attempt: &str) -> Result<Oid
         .map(|their| shown(&their.path))
         .collect();
     if !paths.is_empty() {
-        return Err(RepositoryRefusal::ChangedSince {
+        return refuse(RepositoryRefusal::ChangedSince {
             attempt: attempt.to_owned(),
             paths,
             from: base.short().to_owned(),
             to: tree.short().to_owned(),
-        }
-        .into());
+        });
     }
     let (mut entries, mut gone) = (Vec::new(), Vec::new());
     for their in theirs {

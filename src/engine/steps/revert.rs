@@ -38,9 +38,7 @@ pub(crate) struct Undoing {
 /// Reads the work tree that is to be undone. Scans it once.
 pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error> {
     // Files that the user's git ignores are no work of the attempt, wherever they were moved.
-    let checkpoint = open.checkpoint();
-    let site = open.site();
-    checkpoint.rename_back(site)?;
+    open.checkpoint().rename_back(open.site())?;
     open.read_and_count().await
 }
 
@@ -60,14 +58,13 @@ pub(crate) async fn undo(
         kept.push(keep_beside(open, &undoing, &judged, &now.tree).await?);
     }
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
-    let put_aside = autostashes(&open.context.repo).await?;
+    let put_aside = autostashes(open.repo()).await?;
     kept.extend(put_aside.iter().map(|oid| KeptRef::beside(&name, oid)));
     let changes = ref_changes(open, &undoing.facts).await?;
     let own = undoing.facts.made;
     let (of_head, commits) = users_head::put_back(open, position, &name).await?;
     kept.extend(commits);
-    let site = open.site();
-    let put_back = changes.undo_users(site, &own, &name, ATTEMPT, &mut kept);
+    let put_back = changes.undo_users(open.site(), &own, &name, ATTEMPT, &mut kept);
     let mut put_back = put_back.await?;
     put_back.extend(of_head);
     put_back.extend(of_list);
@@ -122,7 +119,6 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
     if !has_changed || source.is_by_command() {
         return Ok(false);
     }
-    let git = &open.context.repo.git;
     let listed = |bytes: Option<Vec<u8>>| {
         let listing = source.list_in(&bytes?).ok()?;
         let texts = |story: Story| {
@@ -131,8 +127,8 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
         };
         Some(listing.stories.into_iter().map(texts).collect::<Vec<_>>())
     };
-    let was = listed(git.file_of(open.state.checkpoint(), &source.path).await?);
-    let is = listed(git.file_of(&now.tree, &source.path).await?);
+    let was = listed(open.git().file_of(open.state.checkpoint(), &source.path).await?);
+    let is = listed(open.git().file_of(&now.tree, &source.path).await?);
     // A list that cannot be read is the attempt's doing.
     Ok(is.is_some() && was != is)
 }
@@ -149,7 +145,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
         return Ok(RefChanges::default());
     };
     let refs = open.user_refs().await?;
-    let mut changes = refs.checked_changes(&open.context.repo, &before).await?;
+    let mut changes = refs.checked_changes(open.repo(), &before).await?;
     let kept = open.state.attempt_ref().map(|name| format!("{name}-"));
     changes.leave_refs_out(|name| kept.as_ref().is_some_and(|kept| name.starts_with(kept)));
     let judged = judged::ref_name(open);
@@ -167,14 +163,13 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
 
 /// Makes the commit that keeps what gates or a reviewer made of the judged tree, and reports what they removed of it.
 async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid) -> Result<KeptRef, Error> {
-    let repo = &open.context.repo;
-    let changes = repo.git.diff_trees(judged, now).await?;
+    let changes = open.repo().git.diff_trees(judged, now).await?;
     let message = format!(
         "attempt {} at {}: after its gates",
         undoing.attempt, undoing.story
     );
     let below = open.state.checkpoint();
-    let oid = repo.commit_tree(now, &[below], &message).await?;
+    let oid = open.repo().commit_tree(now, &[below], &message).await?;
     let missing = changes.iter().filter(|(status, _)| matches!(status, b'D' | b'T'));
     let missing = first_few(missing.map(|(_, path)| path)).join(", ");
     if !missing.is_empty() {
@@ -194,7 +189,6 @@ async fn keep(
     position: &Position,
     now: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
-    let repo = &open.context.repo;
     let head = position.head.oid.as_ref().filter(|_| open.state.has_branch());
     let below = head.unwrap_or(open.state.checkpoint());
     let what = match undoing.verdict {
@@ -213,15 +207,12 @@ async fn keep(
         "attempt {} at {}: {what}\n\n{why}\n",
         undoing.attempt, undoing.story
     );
-    let commit = repo.commit_tree(now, &[below], message.trim_end()).await?;
+    let commit = open.repo().commit_tree(now, &[below], message.trim_end()).await?;
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
-    let mut kept = vec![KeptRef {
-        name: name.clone(),
-        oid: commit.clone(),
-    }];
+    let mut kept = vec![KeptRef::new(name.clone(), commit.clone())];
     if let Some(tip) = &position.tip
         && tip != below
-        && !repo.git.is_ancestor(tip, &commit).await?
+        && !open.repo().git.is_ancestor(tip, &commit).await?
     {
         kept.push(KeptRef::beside(&name, tip));
     }

@@ -166,7 +166,7 @@ impl Driver {
 
     /// Ends a loop without a story left.
     async fn complete(open: &Loop<'_>) -> Result<Stopped, Error> {
-        let listing = listing_of(&open.state, &open.context.repo.top).await?;
+        let listing = listing_of(&open.state, &open.repo().top).await?;
         let (done, total) = progress_of(&listing);
         open.save()?;
         open.emit(What::Complete {

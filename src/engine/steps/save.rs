@@ -47,7 +47,7 @@ pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> 
 
 /// Writes the tree that the user has staged.
 async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
-    let repo = open.context.repo.with_users_index();
+    let repo = open.repo().with_users_index();
     let scratch = open.site().file("stash.index");
     let head = open.state.loop_head().oid;
     let made = repo.private_index(&repo.index(), &scratch, head.as_ref()).await?;
@@ -67,7 +67,7 @@ async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
 /// Makes the commit of an entry: the tracked files of the checkpoint, with HEAD, the staged content and the untracked
 /// files as its parents.
 async fn shape(open: &Loop<'_>, story: &str, staged: &Oid, head: &Oid) -> Result<Oid, Error> {
-    let (repo, tree) = (&open.context.repo, open.state.checkpoint_tree());
+    let (repo, tree) = (open.repo(), open.state.checkpoint_tree());
     let git = &repo.git;
     let base = git.tree_of(head).await?;
     let added = |changes: Vec<(u8, Vec<u8>)>| -> HashSet<Vec<u8>> {

@@ -2,15 +2,11 @@
 //! its tree, and HEAD and the staged content as its parents, it has the shape of a stash. The refs of an earlier loop
 //! of this name stay.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-
 use crate::engine::Context;
 use crate::error::Error;
 use crate::git::{GitError, Head, RefInfo, Repo};
 use crate::names::{Change, Oid};
-use crate::paths::{WorkTreePath, percent_decode};
+use crate::paths::{WorkTreePath, path_of, percent_decode};
 use crate::refs::KeptRef;
 use crate::state::Linked;
 
@@ -65,7 +61,7 @@ pub(super) fn linked_in(message: &str) -> Option<Linked> {
     let from = percent_decode(field("begun-in: ")?);
     Some(Linked {
         branch: (branch != "(detached)").then(|| branch.to_owned()),
-        from: WorkTreePath::new(Path::new(OsStr::from_bytes(&from))),
+        from: WorkTreePath::new(path_of(&from)),
         leaving: false,
         emptied_before: 0,
     })
@@ -104,10 +100,7 @@ pub(super) async fn kept_from_before(
             .any(|earlier| earlier.name.starts_with(&replaced) && earlier.oid == oid);
         if !is_kept && !context.repo.git.is_ancestor(&oid, checkpoint).await? {
             last += 1;
-            kept.push(KeptRef {
-                name: format!("{replaced}{last}"),
-                oid,
-            });
+            kept.push(KeptRef::new(format!("{replaced}{last}"), oid));
         }
     }
     Ok(kept)

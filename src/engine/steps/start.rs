@@ -118,7 +118,6 @@ async fn compute(
     found: &Found,
 ) -> Result<(State, StartPlan, Saved), Error> {
     let repo = &context.repo;
-    let git = &repo.git;
     let (head, slot) = (context.head.oid.as_ref(), store.slot());
     slot.make()?;
     let work = slot.file("work.index");
@@ -130,7 +129,7 @@ async fn compute(
     };
     let staged = match repo.held_tree(&work) {
         Some(staged) => staged,
-        None => git.write_tree(&work).await?,
+        None => repo.git.write_tree(&work).await?,
     };
     let staged_tree = staged.clone();
     // Files that git is configured not to compare are the user's work all the same.
@@ -227,7 +226,7 @@ fn tell_nested(open: &Loop<'_>) {
 
 /// Reports the agent and its permissions, unless it was just typed.
 fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
-    let Some(agent) = agent_of(&options.agent, &options.settings, &open.context.repo.top) else {
+    let Some(agent) = agent_of(&options.agent, &options.settings, &open.repo().top) else {
         return;
     };
     if options.agent.is_empty() {

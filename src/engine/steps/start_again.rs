@@ -109,6 +109,6 @@ async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
         abort(&mut open).await?;
     }
     // The loop may have worked with an index of its own.
-    open.context.repo = open.context.repo.with_users_index();
+    open.context.repo = open.repo().with_users_index();
     open.into_context().await
 }

@@ -20,7 +20,7 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
     let position = open.position().await?;
     position.require_on_branch(&open.state)?;
     follow_source(open);
-    let (change, repo) = (open.change().clone(), &open.context.repo);
+    let (change, repo) = (open.change().clone(), open.repo());
     let word = attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}"));
     let found = numbers::range_of(&repo.git, &open.store, &open.state, story, attempt, true).await?;
     let (from, left) = found.ok_or_else(|| OpenRefusal::of_attempt(&change, word.clone()))?;

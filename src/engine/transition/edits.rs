@@ -1,8 +1,6 @@
 //! Edits that were made to files after a step was cut off while it wrote them.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -13,7 +11,7 @@ use crate::engine::position::Position;
 use crate::error::Error;
 use crate::fs::seen_itself;
 use crate::names::{Oid, typed};
-use crate::paths::first_few;
+use crate::paths::{first_few, path_of};
 use crate::refs::KeptRef;
 use crate::state::{EndStep, Intent, RevertPlan, State};
 
@@ -84,14 +82,13 @@ async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Vec<Oid>, Error>
 
 /// Returns whether a commit is in the history of one of these, or of a ref beside the loop's tip.
 async fn is_kept(open: &Loop<'_>, oid: &Oid, kept: &[KeptRef]) -> Result<bool, Error> {
-    let git = &open.context.repo.git;
     for kept in kept {
-        if kept.oid == *oid || git.is_ancestor(oid, &kept.oid).await? {
+        if kept.oid == *oid || open.git().is_ancestor(oid, &kept.oid).await? {
             return Ok(true);
         }
     }
     let args = ["--format=%(refname)", "--contains", oid.as_str()];
-    let names = git.cmd("for-each-ref", args).text().await?;
+    let names = open.git().cmd("for-each-ref", args).text().await?;
     let tip = open.state.tip_ref();
     Ok(names.lines().any(|name| name != tip))
 }
@@ -102,7 +99,7 @@ async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, V
         return Ok(None);
     };
     let now = open.read_work_tree().await?.tree;
-    let git = &open.context.repo.git;
+    let git = open.git();
     let (before, after) = (git.diff_trees(from, &now).await?, git.diff_trees(to, &now).await?);
     let before: HashSet<Vec<u8>> = before.into_iter().map(|(_, path)| path).collect();
     let mut edited: Vec<Vec<u8>> = after
@@ -115,7 +112,7 @@ async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, V
     }) = intent
     {
         // A rule of the attempt's hid files that it made.
-        edited.retain(|path| has_changed(&open.context.repo.top.join(OsStr::from_bytes(path)), *since));
+        edited.retain(|path| has_changed(&open.repo().top.join(path_of(path)), *since));
     }
     if edited.is_empty() {
         return Ok(None);
@@ -134,7 +131,7 @@ fn has_changed(path: &Path, since: Timestamp) -> bool {
 /// Keeps edits by refs, and names them.
 pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     let message = "files as they were when a step that was cut off was completed";
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let mut commits = edits.made;
     if let Some(tree) = edits.tree {
         commits.push(
@@ -143,10 +140,7 @@ pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
         );
     }
     let name = open.change().ralph_ref("replaced/1");
-    let wanted = commits.into_iter().map(|oid| KeptRef {
-        name: name.clone(),
-        oid,
-    });
+    let wanted = commits.into_iter().map(|oid| KeptRef::new(name.clone(), oid));
     let wanted: Vec<KeptRef> = wanted.collect();
     let kept = open
         .keep_refs(&wanted, "ralph: edits since a cut-off step")

@@ -28,10 +28,7 @@ pub(super) fn phases(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Tr
         Ending::Abort => "abort",
         Ending::Aside => "run --any",
     };
-    let keep = Update::Set {
-        name: open.change().ralph_ref("finished"),
-        new: plan.finished.clone(),
-    };
+    let keep = Update::set(open.change().ralph_ref("finished"), plan.finished.clone());
     let mut made = Transition {
         why: format!("ralph: {verb} {}", open.change()),
         updates: vec![keep],
@@ -59,10 +56,7 @@ pub(super) fn phases(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Tr
         }
         EndStep::Leave => {
             made.into.clone_from(&plan.into);
-            made.head = Some(Head {
-                branch: None,
-                oid: Some(plan.finished.clone()),
-            });
+            made.head = Some(Head::new(None, Some(plan.finished.clone())));
             made.index = Some(Index::Final(plan.finished.clone()));
         }
     }
@@ -95,7 +89,7 @@ pub(super) async fn close(
         (EndStep::Keep | EndStep::Close, _) => {
             let own = open.state.own_work_tree();
             if let Some(own) = &own {
-                open.context.repo.git.unlock_work_tree(own).await?;
+                open.git().unlock_work_tree(own).await?;
             }
             let on = position.head.branch.as_deref();
             let own = own.map(|own| WorkTreePath::new(&own).to_string());
@@ -106,12 +100,12 @@ pub(super) async fn close(
         (EndStep::Leave, None) => (None, Some(here)),
     };
     if !matches!(how, Ending::Keep | Ending::Aside) {
-        stash::drop_all(open).await?;
+        stash::drop_of(open, None).await?;
     }
     if !matches!(plan.step, EndStep::Keep | EndStep::Close)
         && let Some(delete) = deletion(open, plan, position)
     {
-        open.context.repo.git.update_refs(&[delete], why).await?;
+        open.git().update_refs(&[delete], why).await?;
     }
     let trash = open.site().trash().join(TRASH);
     if let Some(linked) = open
@@ -139,7 +133,7 @@ pub(super) async fn close(
 /// Returns advice about the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
 /// checkout of the original branch takes them away.
 pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan, head: &Head) -> Result<Option<What>, Error> {
-    let (git, state) = (&open.context.repo.git, &open.state);
+    let (git, state) = (open.git(), &open.state);
     let Some(was) = state
         .common
         .original_head

@@ -84,7 +84,7 @@ pub(super) async fn reach(
 /// Moves files to the trash that rules of an attempt hid from what it left, and that show since an earlier try has put the
 /// rules back. No ref keeps them. Scans the work tree once.
 async fn put_hidden_away(open: &Loop<'_>, from: &Oid, trash: &str) -> Result<(), Error> {
-    let (git, now) = (&open.context.repo.git, open.read_work_tree().await?.tree);
+    let (git, now) = (open.git(), open.read_work_tree().await?.tree);
     let (since, new) = (
         git.diff_trees(from, &now).await?,
         git.diff_trees(open.state.checkpoint_tree(), &now).await?,
@@ -111,7 +111,7 @@ async fn before_attempt(
     known: Known,
     left: &mut Left,
 ) -> Result<(), Error> {
-    clear_operations(&open.context.repo).await?;
+    clear_operations(open.repo()).await?;
     let checkpoint = open.checkpoint();
     let kept = left.kept.first().map_or(kept, |kept| kept.name.clone());
     let (site, state) = (open.site(), &open.state);
@@ -129,7 +129,7 @@ async fn before_attempt(
 /// Goes to the savepoint from before the loop.
 async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let initial = open.state.initial().clone();
-    let tree = open.context.repo.git.tree_of(&initial).await?;
+    let tree = open.git().tree_of(&initial).await?;
     let start = open.checkpoint().of_start(tree, initial);
     let kept = open.change().ralph_ref("finished");
     let site = open.site();

@@ -25,16 +25,15 @@ pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.
 pub(crate) async fn final_state(open: &Loop<'_>, tip: &Oid, tree: &Oid, message: &str) -> Result<Oid, Error> {
-    let repo = &open.context.repo;
     let of_tip = if tip == open.state.checkpoint() {
         open.state.checkpoint_tree().clone()
     } else {
-        repo.git.tree_of(tip).await?
+        open.repo().git.tree_of(tip).await?
     };
     if of_tip == *tree {
         return Ok(tip.clone());
     }
-    Ok(repo.commit_tree(tree, &[tip], message).await?)
+    Ok(open.repo().commit_tree(tree, &[tip], message).await?)
 }
 
 /// Merges the work of the loop, in the object database: the trees are that of its beginning, that of what gets the work, and

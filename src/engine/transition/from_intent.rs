@@ -28,10 +28,10 @@ impl Transition {
             Intent::Checkpoint(plan) => checkpoint(open, plan, position),
             Intent::Save(plan) => Self {
                 why: "ralph: the state before an attempt".to_owned(),
-                updates: vec![Update::Set {
-                    name: stash::kept(open, &plan.point.story),
-                    new: plan.point.entry.clone(),
-                }],
+                updates: vec![Update::set(
+                    stash::kept(open, &plan.point.story),
+                    plan.point.entry.clone(),
+                )],
                 ..Self::default()
             },
             Intent::Revert(plan) => revert(open, plan, position, known),
@@ -64,10 +64,7 @@ fn tip_to(open: &Loop<'_>, new: &Oid, position: &Position) -> Vec<Update> {
 }
 
 fn set(open: &Loop<'_>, name: &str, new: &Oid) -> Update {
-    Update::Set {
-        name: open.change().ralph_ref(name),
-        new: new.clone(),
-    }
+    Update::set(open.change().ralph_ref(name), new.clone())
 }
 
 fn start(open: &Loop<'_>, plan: &StartPlan, position: &Position, known: &Known) -> Transition {
@@ -164,12 +161,7 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
 
 /// Returns the moves of the refs that keep attempts to what they have to be.
 async fn attempts_at(open: &Loop<'_>, attempts: &[KeptRef]) -> Result<Vec<Update>, Error> {
-    let refs = open
-        .context
-        .repo
-        .git
-        .refs(&[&open.change().ralph_ref("")])
-        .await?;
+    let refs = open.git().refs(&[&open.change().ralph_ref("")]).await?;
     let moved = attempts
         .iter()
         .map(|attempt| (attempt, oid_of(&refs, &attempt.name)))

@@ -60,7 +60,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
 /// Installs an index with the content that the plan stages, else of the original branch, and with the flags that the
 /// user's had. The working index has the merged tree already, if there is one.
 async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
-    let (repo, work) = (&open.context.repo, open.site().work_index());
+    let (repo, work) = (open.repo(), open.site().work_index());
     let (head, staged) = (plan.original.as_ref(), plan.staged.as_ref());
     let held = match &plan.merged {
         Some(merged) => Some(merged.clone()),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::engine::Loop;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::fs::{may_exist, target_of};
 use crate::git::{Git, RefFile, RefInfo, Repo, last_logged};
 use crate::names::Oid;
@@ -32,33 +32,29 @@ pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
     let found = refs.into_iter().find(|found| found.name == name);
     let file = repo.common_dir.join(&name);
     match (found, &state.common.original_head) {
-        (Some(found), _) if is_elsewhere(&found, repo) => Err(FinishRefusal::OriginalElsewhere {
+        (Some(found), _) if is_elsewhere(&found, repo) => refuse(FinishRefusal::OriginalElsewhere {
             branch: branch.clone(),
             path: found.checked_out.unwrap_or_default(),
-        }
-        .into()),
-        (Some(_), None) => Err(FinishRefusal::OriginalBorn {
+        }),
+        (Some(_), None) => refuse(FinishRefusal::OriginalBorn {
             change: state.change.to_string(),
             branch: branch.clone(),
-        }
-        .into()),
+        }),
         (Some(found), Some(_)) => Ok(Some(found.oid)),
         (None, None) => Ok(None),
         (None, Some(was)) if RefFile::read(&file) == RefFile::Damaged => {
-            Err(FinishRefusal::OriginalDamaged {
+            refuse(FinishRefusal::OriginalDamaged {
                 branch: branch.clone(),
                 oid: last_logged(&repo.common_dir.join("logs").join(&name))
                     .unwrap_or_else(|| was.clone())
                     .to_string(),
                 file,
-            }
-            .into())
+            })
         }
-        (None, Some(was)) => Err(FinishRefusal::OriginalGone {
+        (None, Some(was)) => refuse(FinishRefusal::OriginalGone {
             branch: branch.clone(),
             oid: was.to_string(),
-        }
-        .into()),
+        }),
     }
 }
 
@@ -92,7 +88,7 @@ pub(crate) async fn restore_original_index(
 pub(crate) async fn install_original_index(open: &Loop<'_>) -> Result<(), Error> {
     let copy = open.file(ORIGINAL_INDEX);
     open.site().forget_users_index()?;
-    let repo = &open.context.repo.with_users_index();
+    let repo = &open.repo().with_users_index();
     if target_of(&copy)?.is_none() && open.state.here.before.index {
         restore_original_index(&repo.git, open.state.here.before.anchor.as_ref(), &open.store).await?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::files::REPLACED;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::git::{GitError, Repo, discover};
 use crate::state::IntoPlan;
 
@@ -15,7 +15,7 @@ pub(crate) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Er
     let Ok((mut repo, _)) = discover(dir).await else {
         return Err(refused().into());
     };
-    let own = &open.context.repo;
+    let own = open.repo();
     if !repo.layout().shares(&own.common_dir) || repo.top == own.top {
         return Err(refused().into());
     }
@@ -58,12 +58,11 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     }
     target.discard_index(&index)?;
     match written {
-        Err(GitError::Failed { words, .. }) => Err(FinishRefusal::NotWritten {
+        Err(GitError::Failed { words, .. }) => refuse(FinishRefusal::NotWritten {
             change: open.change().to_string(),
             path: target.top.clone(),
             words,
-        }
-        .into()),
+        }),
         other => Ok(other?),
     }
 }

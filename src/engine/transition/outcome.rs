@@ -51,7 +51,7 @@ fn begin(open: &Loop<'_>) {
         source: open.state.source().path.clone(),
     });
     if open.state.has_own_work_tree() {
-        let top = open.context.repo.top.display().to_string();
+        let top = open.repo().top.display().to_string();
         open.tell(format!("its own work tree: {top}"));
     }
 }
@@ -62,7 +62,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     open.state.common.checkpoint_tree = plan.tree;
     open.state.here.noted = None;
     if let Some(story) = &plan.story {
-        stash::drop_of(open, story).await?;
+        stash::drop_of(open, Some(story)).await?;
         shared_stash::put_back(open, stash).await?;
         stash::keep_listed(open).await?;
     }

@@ -59,7 +59,7 @@ impl Transition {
         }
         let to_head = async {
             match &self.head_last {
-                Some(head) if !at.head.is_at(head) => open.context.repo.set_head(head, &self.why).await,
+                Some(head) if !at.head.is_at(head) => open.repo().set_head(head, &self.why).await,
                 _ => Ok(()),
             }
         };

@@ -2,7 +2,7 @@
 //! back, so it is reported.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{FileError, may_exist};
@@ -42,7 +42,7 @@ pub(in crate::protect) fn tell_gone(site: Site<'_>) -> Result<(), FileError> {
 /// Returns whether one with this top directory was there before the attempt.
 pub(in crate::protect) fn was_there(site: Site<'_>, top: &Path) -> Result<bool, FileError> {
     let records = Records::of(site);
-    Ok(records.knows(NAME) && records.paths(NAME)?.contains(top.as_os_str().as_bytes()))
+    Ok(records.knows(NAME) && records.paths(NAME)?.contains(top.as_os_str().as_encoded_bytes()))
 }
 
 fn find(site: Site<'_>) -> Result<Paths, FileError> {

@@ -1,7 +1,6 @@
 //! Pipes and the like, and links to them, in the place of git's own files: git would wait for them. They are moved away
 //! before any git runs after an attempt.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{seen, seen_in};
@@ -29,7 +28,7 @@ pub(in crate::protect) fn clear(site: Site<'_>) -> Result<(), ProtectError> {
     }
     for path in found {
         set_aside(site, &path, &site.trash().join("damaged"))?;
-        let path = shown(path.as_os_str().as_bytes());
+        let path = shown(path.as_os_str().as_encoded_bytes());
         site.notices.tell(format!("{path} was no file; it is moved away"));
     }
     Ok(())

@@ -187,10 +187,7 @@ impl RefChanges {
                 && change.is_replacement()
                 && !change.is_broken
             {
-                let keep = Update::Set {
-                    name: format!("{attempt}-{}", is.short()),
-                    new: is.clone(),
-                };
+                let keep = Update::set(format!("{attempt}-{}", is.short()), is.clone());
                 // One object may replace many.
                 if !updates.contains(&keep) {
                     updates.push(keep);

@@ -1,14 +1,13 @@
 //! Finds out whether git converts files of the work tree at all, by every place from which git reads attributes
 //! (gitattributes(5)). Whether it converts a certain file is a question for git itself.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{FileError, may_exist, path_below};
 use crate::git::index_file::IndexFile;
-use crate::paths::directories;
 use crate::paths::of_user;
+use crate::paths::{directories, path_of};
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
@@ -53,7 +52,7 @@ pub(super) async fn may_convert<'p>(
     } else {
         record(site, repo.git.system_attributes().await?)?
     };
-    let may_exist_at = |path: &Vec<u8>| may_exist(Path::new(OsStr::from_bytes(path)));
+    let may_exist_at = |path: &Vec<u8>| may_exist(path_of(path));
     if of_system.iter().any(may_exist_at) {
         return Ok(true);
     }

@@ -2,8 +2,6 @@
 //! them. Copies are kept outside git, and restored by a revert. Repositories without such rules pay nothing.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +14,7 @@ use crate::fs::{
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
+use crate::paths::path_of;
 use crate::protect::records::make_room;
 use crate::protect::{ProtectError, Site};
 
@@ -76,7 +75,7 @@ impl ExactBytes {
         }
         self.smudge(repo, index, paths).await?;
         for path in paths {
-            let name = OsStr::from_bytes(path);
+            let name = path_of(path);
             let (file, kept) = (repo.top.join(name), self.kept.join(name));
             let smudged = self.scratch.join(name);
             if is_regular(&file)? && is_regular(&smudged)? && !has_same_bytes(&file, &smudged)? {
@@ -104,8 +103,7 @@ impl ExactBytes {
 
     /// Records the bytes of all files when the loop begins; `index` describes the work tree.
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
-        let repo = site.repo;
-        let file = repo.read_index_if_there(index)?;
+        let file = site.repo.read_index_if_there(index)?;
         if !may_convert(site, index, &file, file.paths()).await? {
             return Ok(());
         }
@@ -118,7 +116,7 @@ impl ExactBytes {
     /// Copies all kept files to another place.
     fn copy_to(&self, other: &Self) -> Result<(), ProtectError> {
         for path in self.paths()? {
-            let name = OsStr::from_bytes(&path);
+            let name = path_of(&path);
             other.door.copy(&self.kept.join(name), &other.kept.join(name))?;
         }
         Ok(())
@@ -148,7 +146,7 @@ impl ExactBytes {
             return Ok(written);
         }
         for path in paths {
-            let name = OsStr::from_bytes(path);
+            let name = path_of(path);
             let (file, kept) = (top.join(name), self.kept.join(name));
             if is_regular(&kept)? && below.is_regular(&file)? && !has_same_bytes(&file, &kept)? {
                 below.copy(&kept, &file)?;
@@ -182,7 +180,7 @@ impl ExactBytes {
             .collect();
         self.smudge(repo, index, &unkept).await?;
         for path in unkept {
-            let name = OsStr::from_bytes(&path);
+            let name = path_of(&path);
             let (file, smudged) = (repo.top.join(name), self.scratch.join(name));
             let is_other = |file: &Path| {
                 Ok::<_, FileError>(!below.is_regular(file)? || !has_same_bytes(file, &smudged)?)
@@ -230,7 +228,7 @@ pub(super) async fn keep_in_trash(
     if let Err(ProtectError::Git(_)) = recorded {
         // A filter that fails gives no answer, and must not prevent the step: all files are kept.
         for path in &touched {
-            let name = OsStr::from_bytes(path);
+            let name = path_of(path);
             kept.door.copy(&top.join(name), &kept.kept.join(name))?;
         }
         kept.door.remove(&kept.scratch)?;

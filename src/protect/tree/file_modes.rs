@@ -1,9 +1,7 @@
 //! Permissions that git does not record, and links where it writes files for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -11,7 +9,7 @@ use super::moment::Moment;
 use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
-use crate::paths::directories;
+use crate::paths::{directories, path_of};
 use crate::paths::{first_few, is_of_work_tree};
 use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::Records;
@@ -119,11 +117,16 @@ impl Records {
             let file = path_below(&self.top, path);
             match look_with_permissions(&self.top, &file, kind_of)? {
                 Some(found) if found.is_file() && links.contains_key(path) && below.exists(&file)? => {
-                    below.link(Path::new(OsStr::from_bytes(&read(&file)?)), &file)?;
+                    below.link(path_of(&read(&file)?), &file)?;
                 }
                 Some(found) if found.is_symlink() && !links.contains_key(path) && below.is_free(&file)? => {
                     let target = link_of(&file)?;
-                    below.write(&file, target.as_os_str().as_bytes(), 0o666, Durability::Atomic)?;
+                    below.write(
+                        &file,
+                        target.as_os_str().as_encoded_bytes(),
+                        0o666,
+                        Durability::Atomic,
+                    )?;
                 }
                 _ => continue,
             }

@@ -2,10 +2,8 @@
 //! ones, in small directories too, are restored if an attempt deletes them.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::file_modes::{Modes, mode_of, set_mode};
@@ -17,7 +15,7 @@ use crate::fs::{
     Below, FileError, entries_of, is_directory, is_there, kind_of, link_of, path_below, seen_itself,
 };
 use crate::git::worktree::Reading;
-use crate::paths::first_few;
+use crate::paths::{first_few, path_of};
 use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::{Records, make_room};
 use crate::protect::{ProtectError, Site};
@@ -57,7 +55,7 @@ impl Records {
     }
 
     fn copy_of(&self, path: &[u8]) -> PathBuf {
-        self.dir.join("files").join(OsStr::from_bytes(path))
+        self.dir.join("files").join(path_of(path))
     }
 
     /// Copies a file, or a directory with everything in it; returns whether all of it could be copied.
@@ -81,7 +79,7 @@ impl Records {
             let mut open = vec![small.path().to_vec()];
             while let Some(dir) = open.pop() {
                 for entry in entries_of(&self.copy_of(&dir))? {
-                    let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
+                    let path = [&dir, &b"/"[..], entry.file_name().as_encoded_bytes()].concat();
                     if !wanted.contains(path.as_slice()) {
                         self.door.remove(&entry.path())?;
                     } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

@@ -3,8 +3,6 @@
 //! of the repository itself, whatever the verdict.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::inventory::Kind;
@@ -12,7 +10,7 @@ use super::repo_link::{Link, identity};
 use super::{foreign_filters, inner_repositories, submodules};
 use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there, path_below};
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
-use crate::paths::{first_few, shown};
+use crate::paths::{first_few, path_of, shown};
 use crate::protect::records::Records;
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
@@ -85,7 +83,7 @@ impl Inner {
 
     fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
         let shown = shown(&self.path);
-        let trash = trash.join("inner").join(OsStr::from_bytes(&self.path));
+        let trash = trash.join("inner").join(path_of(&self.path));
         let layout = self.put_link_back(site, (who, &shown), &trash)?;
         let Some(layout) = layout else {
             return Ok(Vec::new());
@@ -221,7 +219,7 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
             dir.strip_prefix(&site.repo.top)
                 .ok()?
                 .as_os_str()
-                .as_bytes()
+                .as_encoded_bytes()
                 .to_vec(),
         )
     });

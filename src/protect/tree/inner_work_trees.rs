@@ -3,7 +3,6 @@
 //! with what git knows of them, so that a retry can make the same ones.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{
@@ -93,7 +92,7 @@ fn find(site: Site<'_>) -> Result<Vec<Inner>, FileError> {
         let inside = dir
             .strip_prefix(&site.repo.top)
             .ok()
-            .map(|path| path.as_os_str().as_bytes().to_vec());
+            .map(|path| path.as_os_str().as_encoded_bytes().to_vec());
         let Some(path) = inside.filter(|path| !path.is_empty()) else {
             continue;
         };
@@ -153,10 +152,7 @@ impl Inner {
         }
         if let (Some(name), Some(oid)) = (&made, &head.oid) {
             let short = name.trim_start_matches("refs/heads/");
-            wanted.push(KeptRef {
-                name: format!("{kept}/branches/{short}"),
-                oid: oid.clone(),
-            });
+            wanted.push(KeptRef::new(format!("{kept}/branches/{short}"), oid.clone()));
         }
         let git = &site.repo.git;
         let there = git.refs(&[kept]).await?;

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -249,7 +248,7 @@ impl Inventory {
         }
         while let Some(dir) = open.pop() {
             for entry in look_with_permissions(top, &path_below(top, &dir), entries_of)? {
-                let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
+                let path = [&dir, &b"/"[..], entry.file_name().as_encoded_bytes()].concat();
                 match self.found(top, &path)? {
                     Found::Known => {}
                     Found::Holding => open.push(path),

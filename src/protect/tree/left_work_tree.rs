@@ -1,12 +1,10 @@
 //! Empties a work tree that is left for good of everything that no commit keeps: it goes to the trash.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::fs::{Below, FileError, entries_of, file_error, path_below};
-use crate::paths::named_in;
+use crate::paths::{named_in, path_of};
 use crate::protect::trash::free_name;
 
 /// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
@@ -29,7 +27,7 @@ pub(crate) fn put_unkept_away(
         let place = path_below(top, &dir);
         for entry in entries_of(&place)? {
             let is_git = entry.file_name() == ".git";
-            let path = named_in(&dir, entry.file_name().as_bytes());
+            let path = named_in(&dir, entry.file_name().as_encoded_bytes());
             if whole.contains(&path) || is_git && dir.is_empty() || kept.contains(path.as_slice()) {
                 continue;
             }
@@ -48,7 +46,7 @@ pub(crate) fn put_unkept_away(
     }
     let trash = free_name(wanted)?;
     for path in going {
-        let name = OsStr::from_bytes(&path);
+        let name = path_of(&path);
         let (from, to) = (top.join(name), trash.join(name));
         Below::new(top)
             .move_to(&from, door, &to)

@@ -2,15 +2,13 @@
 //! away before any git runs after an attempt, once there are none in its own directories.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
 use super::stat_changes::tracked_directories;
 use crate::fs::{path_below, seen_itself};
 use crate::git::RULES;
-use crate::paths::{named_in, shown};
+use crate::paths::{named_in, path_of, shown};
 use crate::protect::records::Records;
 use crate::protect::repository::pipes::entries;
 use crate::protect::trash::{free_name, move_away};
@@ -22,7 +20,7 @@ pub(super) const CLOCK_LAG: Duration = Duration::from_millis(100);
 /// Moves what git would wait for to the trash, if it is in a directory of the work tree that has changed since then.
 pub(in crate::protect) fn clear(site: Site<'_>, since: SystemTime) -> Result<(), ProtectError> {
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
-        let place = free_name(&site.trash().join("damaged").join(OsStr::from_bytes(&path)))?;
+        let place = free_name(&site.trash().join("damaged").join(path_of(&path)))?;
         let from = path_below(&site.repo.top, &path);
         move_away(site, &from, &place)?;
         site.notices.tell(format!(
@@ -37,7 +35,6 @@ pub(in crate::protect) fn clear(site: Site<'_>, since: SystemTime) -> Result<(),
 /// Finds pipes in the place of git's rules. Only directories are looked at that have changed, and those that are new and
 /// not ignored since before.
 fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, ProtectError> {
-    let top = &site.repo.top;
     let tracked = tracked_directories(site.repo, &site.repo.index())?;
     let known = Records::of(site).inventory_before_attempt()?.unwrap_or_default();
     let mut open = tracked.clone();
@@ -45,7 +42,7 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
     let tracked: BTreeSet<Vec<u8>> = tracked.into_iter().collect();
     let mut found = Vec::new();
     while let Some(dir) = open.pop() {
-        let path = path_below(top, &dir);
+        let path = path_below(&site.repo.top, &dir);
         let is = seen_itself(&path).filter(fs::Metadata::is_dir);
         let changed = is.and_then(|is| is.modified().ok());
         if changed.is_none_or(|changed| changed < since && (dir.is_empty() || tracked.contains(&dir))) {
@@ -54,7 +51,7 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
         // Git follows no link there (gitattributes(5), gitignore(5)).
         for (path, is_dir) in entries(&path, |_| false) {
             let Some(name) = path.file_name() else { continue };
-            let below = named_in(&dir, name.as_bytes());
+            let below = named_in(&dir, name.as_encoded_bytes());
             if is_dir {
                 let is_left = name == ".git" || tracked.contains(&below) || known.kind_of(&below).is_some();
                 if !is_left {

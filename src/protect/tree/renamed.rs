@@ -2,7 +2,6 @@
 //! device, inode and birth time show that they are the same files, and they are renamed back.
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::inventory::{Identity, Inventory};
@@ -75,7 +74,7 @@ fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> V
             if dir.is_empty() && entry.file_name() == ".git" {
                 continue;
             }
-            let path = named_in(&dir, entry.file_name().as_bytes());
+            let path = named_in(&dir, entry.file_name().as_encoded_bytes());
             let Ok(is) = entry.metadata() else { continue };
             let is_known = known
                 .kind_of(&path)

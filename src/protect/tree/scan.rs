@@ -2,7 +2,6 @@
 //! permissions, empty directories, pipes and sockets.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::attribute_sources;
@@ -83,7 +82,7 @@ fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
         let mut is_empty = true;
         for entry in entries {
             is_empty = false;
-            let path = [&dir, entry.file_name().as_bytes()].concat();
+            let path = [&dir, entry.file_name().as_encoded_bytes()].concat();
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 let below = [&path[..], b"/"].concat();

@@ -2,7 +2,6 @@
 //! files that a build makes again.
 
 use std::fs::Metadata;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -92,7 +91,7 @@ impl Small {
             for entry in entries_of(&path_below(top, &dir)).ok()? {
                 *left = left.checked_sub(1)?;
                 let is = entry.metadata().ok()?;
-                let path = [&dir, &b"/"[..], entry.file_name().as_bytes()].concat();
+                let path = [&dir, &b"/"[..], entry.file_name().as_encoded_bytes()].concat();
                 let is_git = entry.file_name() == ".git";
                 if is_git || !(is.is_dir() || is.is_file() || is.is_symlink()) || parts.len() > MANY {
                     return None;

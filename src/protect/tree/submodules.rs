@@ -37,12 +37,10 @@ struct Submodule {
     /// The path, relative to the top, percent-encoded.
     path: String,
     /// The full name of its branch; `None` if detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<String>,
     /// Its HEAD commit.
     oid: Oid,
     /// The content of its `.git` if that is a file, which names its repository.
-    #[serde(skip_serializing_if = "Option::is_none")]
     git_file: Option<String>,
 }
 
@@ -152,19 +150,13 @@ impl Savepoint {
         let now = repo
             .read_work_tree(&work, &target, None, whose, Count::Nothing)
             .await?;
-        let stands = Head {
-            branch: was.branch.clone(),
-            oid: Some(was.oid.clone()),
-        };
+        let stands = Head::new(was.branch.clone(), Some(was.oid.clone()));
         if head == stands && now.tree == target && is_indexed(&repo, &work)? {
             return Ok(None);
         }
         let why = format!("ralph: {kept}");
         let commit = repo.commit_tree(&now.tree, &[&base], &why).await?;
-        let mut to_keep = vec![KeptRef {
-            name: kept.to_owned(),
-            oid: commit,
-        }];
+        let mut to_keep = vec![KeptRef::new(kept.to_owned(), commit)];
         let aside = autostashes(&repo).await?;
         to_keep.extend(aside.iter().map(|oid| KeptRef::beside(kept, oid)));
         let mut updates = Vec::new();

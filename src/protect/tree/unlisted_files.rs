@@ -1,6 +1,5 @@
 //! Finds files made by an attempt that git does not list: pipes, sockets, and ignore rules that hide themselves.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -33,7 +32,7 @@ pub(super) fn made_since(
         }
         for entry in seen_in(&path) {
             let Ok(kind) = entry.file_type() else { continue };
-            let name = named_in(dir, entry.file_name().as_bytes());
+            let name = named_in(dir, entry.file_name().as_encoded_bytes());
             if known.kind_of(&name).is_some() {
                 continue;
             }

@@ -29,7 +29,7 @@ pub(crate) async fn asked_for(
     if settings.verify.is_empty() || pathspecs.is_empty() {
         return Ok(Vec::new());
     }
-    let (repo, base) = (&open.context.repo, open.state.checkpoint_tree());
+    let (repo, base) = (open.repo(), open.state.checkpoint_tree());
     let none = repo.empty_tree().await?;
     let held = repo.git.changes_among(&none, base, &pathspecs).await?;
     let mut files: Vec<Vec<u8>> = held.into_iter().map(|file| file.path).collect();

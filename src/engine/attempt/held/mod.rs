@@ -22,7 +22,7 @@ use super::gates::{GateTime, Round, run_round};
 use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
 use crate::engine::{Loop, judged};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::Basis;
 use crate::git::{Git, StagedEntry};
 use crate::names::{OUTPUT, Oid, typed};
@@ -43,10 +43,9 @@ pub(super) struct Proof {
 
 /// Names the pathspecs that no file matches, and the scripts of gates that are held. One process for each.
 pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
-    let git = &open.context.repo.git;
     for (key, pathspecs) in settings.tests.all_pathspecs() {
         for pathspec in pathspecs {
-            if !git.is_any_file(pathspec).await? {
+            if !open.git().is_any_file(pathspec).await? {
                 open.tell(format!(
                     "warning: {key}: no file matches {pathspec}, so that it {} nothing",
                     if key == "ralph.tests" { "holds" } else { "releases" }
@@ -57,7 +56,7 @@ pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(
     if settings.tests.gate_scripts == GateScripts::Held {
         let mut held = Vec::new();
         for script in scripts(open, settings) {
-            if git.is_any_file(&format!(":(top,literal){script}")).await? {
+            if open.git().is_any_file(&format!(":(top,literal){script}")).await? {
                 held.push(script.into_bytes());
             }
         }
@@ -77,11 +76,10 @@ pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<
         if !pathspecs.is_empty()
             && let Some(words) = git.refused_pathspecs(pathspecs).await?
         {
-            return Err(AttemptRefusal::BadPathspecs {
+            return refuse(AttemptRefusal::BadPathspecs {
                 key: key.to_owned(),
                 words,
-            }
-            .into());
+            });
         }
     }
     Ok(())
@@ -164,11 +162,11 @@ async fn rests_on(
     let files = || found.iter().flat_map(|found| &found.files);
     let are_held = !files().any(|file| file.is_test && file.fate == Fate::LetPass);
     let mut rests_on = Vec::new();
-    if !pathspecs.is_empty() && are_held {
-        let repo = &open.context.repo;
-        if files().any(|file| file.is_test) || repo.has_file_of(judged, pathspecs).await? {
-            rests_on.push(Basis::Tests);
-        }
+    if !pathspecs.is_empty()
+        && are_held
+        && (files().any(|file| file.is_test) || open.repo().has_file_of(judged, pathspecs).await?)
+    {
+        rests_on.push(Basis::Tests);
     }
     if files().any(|file| !file.is_test && file.fate == Fate::PutBack) {
         rests_on.push(Basis::GateScript);
@@ -245,8 +243,7 @@ async fn second_run(
     let away: Vec<Vec<u8>> = found.with(Fate::Away).map(|file| file.path.clone()).collect();
     let put_back: Vec<Vec<u8>> = entries.iter().map(|entry| entry.path.clone()).collect();
     let scratch = open.site().file("held.index");
-    let repo = &open.context.repo;
-    let held = repo.tree_with(&scratch, tree, &entries, &away).await?;
+    let held = open.repo().tree_with(&scratch, tree, &entries, &away).await?;
     let record = judged::keep(open, tree, Some(&held)).await?;
     let ran = hold_and_run(open, begun, [tree, &held], &put_back).await;
     // Whatever has happened, the work tree is first what it was.
@@ -328,7 +325,7 @@ async fn hold_and_run(
     };
     let now = open.read_work_tree().await?.tree;
     let tests: HashSet<&Vec<u8>> = put_back.iter().collect();
-    let changes = open.context.repo.git.diff_trees(held, &now).await?;
+    let changes = open.git().diff_trees(held, &now).await?;
     let written: Vec<Vec<u8>> = changes
         .into_iter()
         .map(|(_, path)| path)

@@ -37,7 +37,7 @@ pub(crate) async fn see(open: &Loop<'_>, tests: &[String], mut reading: Reading)
             .await?;
     }
     if !hidden.is_empty() {
-        let (repo, work) = (&open.context.repo, open.site().work_index());
+        let (repo, work) = (open.repo(), open.site().work_index());
         match repo.update_index(&work, &["--add"], &hidden).await {
             Ok(()) => {}
             Err(GitError::Failed { words, .. }) => {

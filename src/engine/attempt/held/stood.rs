@@ -24,7 +24,7 @@ pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, E
     if pathspecs.is_empty() {
         return Ok(last);
     }
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let initial = state.initial();
     let history = repo
         .git

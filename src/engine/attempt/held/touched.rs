@@ -54,7 +54,7 @@ pub(super) async fn find(
     before: &Seen,
     after: &Seen,
 ) -> Result<Found, Error> {
-    let git = &open.context.repo.git;
+    let git = open.git();
     let scripts = scripts(open, settings);
     let reading = &after.reading;
     let mut trees = vec![(
@@ -128,7 +128,7 @@ pub(super) fn pathspecs(open: &Loop<'_>, settings: &Settings) -> Vec<String> {
 
 /// Returns the paths of the gates' scripts from the top directory.
 pub(super) fn scripts(open: &Loop<'_>, settings: &Settings) -> BTreeSet<String> {
-    let top = format!("{}/", open.context.repo.top.display());
+    let top = format!("{}/", open.repo().top.display());
     let all = settings.verify.iter().flat_map(|gate| scripts_of(gate));
     let inside = all.filter_map(|script| match script.strip_prefix(&top) {
         Some(inside) => Some(inside.to_owned()),

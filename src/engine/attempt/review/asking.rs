@@ -159,7 +159,7 @@ pub(crate) async fn ask(
 
 async fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: Tag) -> Result<String, Error> {
     let listing = list_before_attempt(open).await?.unwrap_or_default();
-    let context = context_files(&open.context.repo.top, open.state.source(), &listing);
+    let context = context_files(&open.repo().top, open.state.source(), &listing);
     let files: Vec<String> = work.changes.iter().map(|(_, path)| shown(path)).collect();
     let aside: Vec<String> = work.aside.iter().map(|path| shown(path)).collect();
     let inputs = review::Inputs {

@@ -16,7 +16,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::run_command::{plain_job, run_name, variable};
 use crate::engine::stories::{listing_of, story_in};
 use crate::engine::{Loop, guard_rail, refuse_inside_attempt};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::names::Oid;
 use crate::prompt::{neutral, review as prompt};
 use crate::settings::Settings;
@@ -69,7 +69,7 @@ pub async fn review(
 ) -> Result<Reviewed, Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    let mut reviewers = Reviewer::all(settings, &open.context.repo.top, None)?;
+    let mut reviewers = Reviewer::all(settings, &open.repo().top, None)?;
     if reviewers.is_empty() {
         return Err(AttemptRefusal::NoReviewer.into());
     }
@@ -80,9 +80,9 @@ pub async fn review(
         (None, None) => return Err(AttemptRefusal::NothingToReview(open.change().to_string()).into()),
     };
     let (from, to) = range(open, &story, attempt).await?;
-    let listing = listing_of(&open.state, &open.context.repo.top).await?;
+    let listing = listing_of(&open.state, &open.repo().top).await?;
     let story = story_in(open.state.source(), &listing, &story)?;
-    let git = &open.context.repo.git;
+    let git = open.git();
     let (from, to) = (git.commit_of_name(&from).await?, git.commit_of_name(&to).await?);
     let (before, after) = (git.tree_of(&from).await?, git.tree_of(&to).await?);
     let changes = git.diff_trees(&before, &after).await?;
@@ -91,7 +91,7 @@ pub async fn review(
         let before = template_at(open, settings, &from).await?;
         let template = match before {
             Some(before) => before,
-            None => prompt::load(&open.context.repo.top, None)?,
+            None => prompt::load(&open.repo().top, None)?,
         };
         for reviewer in &mut reviewers {
             reviewer.template = template.clone();
@@ -145,12 +145,11 @@ pub async fn review(
                     break answer;
                 }
                 Opinion::None(why) => {
-                    return Err(AttemptRefusal::NoOpinion {
+                    return refuse(AttemptRefusal::NoOpinion {
                         reviewer: reviewer.name(),
                         reason: why.clone(),
                         log: path,
-                    }
-                    .into());
+                    });
                 }
                 Opinion::Away(unavailable) => unavailable.clone(),
             };
@@ -206,7 +205,7 @@ async fn ask_once(
     open.state.begin_running(Running::gates(&run));
     open.save()?;
     let now = open.read_work_tree().await?.tree;
-    let since = open.context.repo.git.diff_trees(tree, &now).await?;
+    let since = open.git().diff_trees(tree, &now).await?;
     let mut left = work.changes.clone();
     left.retain(|(_, path)| since.iter().all(|(_, changed)| changed != path));
     let aside = instructions::changed(open, &now, before, &left).await?;
@@ -234,8 +233,7 @@ async fn ask_once(
 
 /// Finds the commits before and after an attempt.
 async fn range(open: &Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(String, String), Error> {
-    let git = &open.context.repo.git;
-    let kept = range_of(git, &open.store, &open.state, story, attempt, false).await?;
+    let kept = range_of(open.git(), &open.store, &open.state, story, attempt, false).await?;
     let word = match attempt {
         Some(number) => format!("{story}@{number}"),
         None => story.to_owned(),

@@ -67,8 +67,7 @@ pub(super) async fn changed(
             back: Vec::new(),
         });
     }
-    let repo = &open.context.repo;
-    let mut was = repo.git.staged_between(judged, before).await?;
+    let mut was = open.repo().git.staged_between(judged, before).await?;
     was.retain(|entry| entry.mode != NOTHING && paths.contains(&entry.path));
     let back: Vec<Vec<u8>> = was.iter().map(|entry| entry.path.clone()).collect();
     let away: Vec<Vec<u8>> = paths
@@ -77,7 +76,7 @@ pub(super) async fn changed(
         .cloned()
         .collect();
     let scratch = open.site().file("held.index");
-    let tree = repo.tree_with(&scratch, judged, &was, &away).await?;
+    let tree = open.repo().tree_with(&scratch, judged, &was, &away).await?;
     Ok(Aside {
         paths,
         tree: Some(tree),

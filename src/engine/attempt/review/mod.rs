@@ -44,7 +44,7 @@ const ROUNDS: u32 = 2;
 /// Refuses an attempt whose review could not even begin, before the attempt costs anything.
 pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
     let known = open.review_template.take();
-    if let Some(reviewer) = Reviewer::all(settings, &open.context.repo.top, known)?.pop() {
+    if let Some(reviewer) = Reviewer::all(settings, &open.repo().top, known)?.pop() {
         prompt::check(&reviewer.template, open.change().as_str(), story)?;
         open.review_template.replace(Some(reviewer.template));
     }
@@ -64,7 +64,7 @@ pub(crate) async fn run(
         Some(known) => Some(known),
         None => template_at(open, settings, open.state.checkpoint()).await?,
     };
-    let top = &open.context.repo.top;
+    let top = &open.repo().top;
     let names = name(settings, top).unwrap_or_default();
     let reviewers = match Reviewer::all(settings, top, known) {
         Ok(reviewers) if reviewers.is_empty() => return Ok(Ok(None)),
@@ -129,7 +129,7 @@ async fn template_at(open: &Loop<'_>, settings: &Settings, commit: &Oid) -> Resu
     let Some(path) = template_path(open, settings) else {
         return Ok(None);
     };
-    let bytes = open.context.repo.git.file_of(commit, path).await?;
+    let bytes = open.git().file_of(commit, path).await?;
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(text.map(|text| Template::named(path, text)))
 }
@@ -137,7 +137,7 @@ async fn template_at(open: &Loop<'_>, settings: &Settings, commit: &Oid) -> Resu
 /// Returns the path of the template from the top of the work tree, if it is in there.
 fn template_path<'s>(open: &Loop<'_>, settings: &'s Settings) -> Option<&'s str> {
     let path = settings.review_prompt.as_deref()?;
-    let below = Path::new(path).strip_prefix(&open.context.repo.top).ok();
+    let below = Path::new(path).strip_prefix(&open.repo().top).ok();
     let path = below.and_then(Path::to_str).unwrap_or(path);
     let path = path.trim_start_matches("./");
     is_of_work_tree(path.as_bytes()).then_some(path)
@@ -152,8 +152,7 @@ async fn ask_about_attempt(
 ) -> Result<Answer, Error> {
     let (story, settings) = (&begun.story, &begun.settings);
     let tree = open.read_work_tree().await?.tree;
-    let git = &open.context.repo.git;
-    let changes = git.diff_trees(open.state.checkpoint_tree(), &tree).await?;
+    let changes = open.git().diff_trees(open.state.checkpoint_tree(), &tree).await?;
     let aside = instructions::changed(open, &tree, open.state.checkpoint_tree(), &changes).await?;
     let kept = open.change().attempt_ref(&story.id, begun.number);
     let before = reviewer_changes::begin(open, tree.clone(), aside.tree.as_ref()).await?;

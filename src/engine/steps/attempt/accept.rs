@@ -152,9 +152,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     }
     let changes = revert::ref_changes(open, &begun.facts).await?;
     changes.report_others(&begun.facts.made, ATTEMPT, open);
-    let checkpoint = open.checkpoint();
-    let site = open.site();
-    if let Some(path) = checkpoint.dirty_submodule(site).await? {
+    if let Some(path) = open.checkpoint().dirty_submodule(open.site()).await? {
         let advice = match outcome.confined.walls {
             None => "commit them in it",
             Some(_) => "in a box nothing can be committed in it (docs/sandbox.md)",
@@ -259,9 +257,7 @@ async fn recheck_position(
         neighbours::put_branch_back(open).await?;
         position = open.position().await?;
     }
-    let operations = operations_in_progress(&open.context.repo)
-        .await
-        .map_err(Error::from)?;
+    let operations = operations_in_progress(open.repo()).await.map_err(Error::from)?;
     if position == base.position && operations.is_empty() {
         return Ok(());
     }
@@ -275,8 +271,7 @@ async fn recheck_position(
 /// Moves the files that an agent left for its own use in the top directory to the trash.
 async fn clear_agent_files(open: &Loop<'_>, prefix: &str) -> Result<(), Error> {
     let (checkpoint, trash) = (open.checkpoint(), open.site().trash().join(open.trash_name()));
-    let site = open.site();
-    if checkpoint.clear_agent_files(site, prefix, &trash).await? {
+    if checkpoint.clear_agent_files(open.site(), prefix, &trash).await? {
         open.tell(format!(
             "the agent's own files ({prefix}*) are no part of the story; they are in {}",
             trash.display()

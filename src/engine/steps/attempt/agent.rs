@@ -48,7 +48,7 @@ pub(super) fn require_agent(
     which: Which,
 ) -> Result<Agent, Error> {
     let command = if step == Step::Retry { "retry" } else { "next" };
-    let (top, settings) = (&open.context.repo.top, &options.settings);
+    let (top, settings) = (&open.repo().top, &options.settings);
     let agent = match which {
         Which::Fallback => stand_in(settings, top),
         Which::Usual => usual_agent(&open.state, story, &options.agent, settings, top),
@@ -61,10 +61,14 @@ pub(super) fn require_agent(
 }
 
 /// Returns whether the run lets this story change tests: that which it attempts first, or each.
-pub(super) fn may_change_tests(open: &mut Loop<'_>, options: &AttemptOptions, story: &Story) -> bool {
+pub(super) fn may_change_tests(
+    released: &mut Option<String>,
+    options: &AttemptOptions,
+    story: &Story,
+) -> bool {
     match options.leave {
         None => false,
         Some(Leave::All) => true,
-        Some(Leave::Story) => *open.released.get_or_insert_with(|| story.id.clone()) == story.id,
+        Some(Leave::Story) => *released.get_or_insert_with(|| story.id.clone()) == story.id,
     }
 }

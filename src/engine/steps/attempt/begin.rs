@@ -38,8 +38,7 @@ pub(crate) async fn take_record(
     };
     open.view.note_at_checkpoint(false);
     let known = open.view.refs();
-    let record = open.attempt_record();
-    let (held, refs) = record.before_attempt(known).await?;
+    let (held, refs) = open.attempt_record().before_attempt(known).await?;
     open.view.note_refs(refs.clone());
     Ok(Facts {
         held: Some(held),
@@ -63,7 +62,7 @@ pub(crate) async fn choose_story(
     if open.state.phase() != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;
     }
-    list_growth::note_between(open, &listing);
+    list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
     let story = stories::story_to_do(&open.state, &listing)?;
     list_growth::refuse(open, &listing, &story)?;
     Ok((listing, story))
@@ -131,7 +130,7 @@ pub(crate) fn begin_at(
         log: log_path
             .file_name()
             .map(|name| format!("attempts/{}", name.to_string_lossy())),
-        settings: Some(Box::new(in_force(settings, &open.context.repo.top))),
+        settings: Some(Box::new(in_force(settings, &open.repo().top))),
     }));
     Ok(Begun {
         story,

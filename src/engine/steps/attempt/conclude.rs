@@ -14,7 +14,7 @@ use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, messages, numbers, unmarked_stories};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
@@ -128,12 +128,11 @@ pub(crate) async fn conclude(
     }
     let stops = begun.settings.on_failure == OnFailure::Stop && open.state.phase() == Phase::Failed;
     if stops && !asked_for.is_empty() {
-        return Err(AttemptRefusal::AsksForTests {
+        return refuse(AttemptRefusal::AsksForTests {
             change: open.change().to_string(),
             story: begun.story.id,
             files: first_few(&asked_for).join(", "),
-        }
-        .into());
+        });
     }
     after_failure(open, outcome.judgement)
 }
@@ -158,8 +157,7 @@ async fn save(
         open.tell(notice);
     }
     if outcome.is_of_agent() {
-        let record = open.attempt_record();
-        record.tell_deleted()?;
+        open.attempt_record().tell_deleted()?;
     }
     let beside = list::take_left(open, begun);
     let new = NewCheckpoint {
@@ -180,9 +178,7 @@ async fn save(
 /// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not blamed
 /// for it.
 async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
-    let checkpoint = open.checkpoint();
-    let site = open.site();
-    if let Some(path) = checkpoint.dirty_submodule(site).await? {
+    if let Some(path) = open.checkpoint().dirty_submodule(open.site()).await? {
         open.view.note_at_checkpoint(false);
         open.tell(format!(
             "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
@@ -253,11 +249,10 @@ async fn after_checkpoint(open: &mut Loop<'_>, story: &Story) -> Result<StepEnd,
         // Repeating the command confirms it.
         open.state.common.unchanged = 0;
         open.save()?;
-        return Err(AttemptRefusal::NothingChanged {
+        return refuse(AttemptRefusal::NothingChanged {
             change: open.change().to_string(),
             stories: MOST_UNCHANGED,
-        }
-        .into());
+        });
     }
     Ok(StepEnd::Checkpointed)
 }
@@ -279,7 +274,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         Some(Unjudged::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
         Some(Unjudged::Asked) => return Ok(Concluded::End(StepEnd::Asked)),
         Some(Unjudged::NoVerdict(reviewer)) => {
-            return Err(AttemptRefusal::NoVerdict {
+            return refuse(AttemptRefusal::NoVerdict {
                 change: open.change().to_string(),
                 log: numbers::log_of(open, &current.id, current.attempt),
                 attempt: format!("{}@{}", current.id, current.attempt),
@@ -288,8 +283,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
                     current.id,
                     reason.unwrap_or_default()
                 ),
-            }
-            .into());
+            });
         }
         None => {}
     }
@@ -317,14 +311,13 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         _ => {
             let retries_left = open.state.phase() == Phase::Failed;
             if retries_left && limits::fails_at_once(open, &current.id)? {
-                return Err(AttemptRefusal::AgentUnable {
+                return refuse(AttemptRefusal::AgentUnable {
                     log: numbers::log_of(open, &current.id, current.attempt),
                     story: current.id,
                     verdict,
                     reason,
                     advice: Some("two attempts ended so within seconds: fix the cause".to_owned()),
-                }
-                .into());
+                });
             }
             if retries_left {
                 open.emit(What::Retry {

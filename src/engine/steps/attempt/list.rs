@@ -96,10 +96,9 @@ async fn put_back(
 ) -> Result<(), Error> {
     let tree = open.read_work_tree().await?.tree;
     let source = open.state.source().clone();
-    let git = &open.context.repo.git;
     // What git does not track is in no tree.
     let untracked = match now {
-        Some(now) if git.file_of(&tree, &source.path).await?.is_none() => Some(now),
+        Some(now) if open.git().file_of(&tree, &source.path).await?.is_none() => Some(now),
         _ => None,
     };
     let mut shown = None;
@@ -108,19 +107,16 @@ async fn put_back(
         shown = Some(typed_path(&place));
     }
     let message = "what an attempt made of the story list";
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let commit = repo
         .commit_tree(&tree, &[open.state.checkpoint()], message)
         .await?;
     let own = open.state.change.attempt_ref(&story.id, attempt);
-    let wish = KeptRef {
-        name: format!("{own}-list"),
-        oid: commit.clone(),
-    };
+    let wish = KeptRef::new(format!("{own}-list"), commit.clone());
     let refs = open.read_user_refs().await?;
     let (updates, found) = free_names(&[wish], |name| refs.at(name));
     let why = "ralph: what an attempt made of the story list";
-    open.context.repo.git.update_refs(&updates, why).await?;
+    open.git().update_refs(&updates, why).await?;
     open.view.drop_users_refs();
     before.write(open.site(), &source, wanted)?;
     let left = left.filter(|left| left.is_none());
@@ -156,10 +152,10 @@ pub(super) fn take_left(open: &Loop<'_>, begun: &mut Begun) -> (Option<KeptRef>,
     let Some(LeftList { name, commit }) = begun.facts.left_list.take() else {
         return (None, None);
     };
-    let kept = KeptRef {
-        name: open.state.change.attempt_ref(&begun.story.id, begun.number),
-        oid: commit.clone(),
-    };
+    let kept = KeptRef::new(
+        open.state.change.attempt_ref(&begun.story.id, begun.number),
+        commit.clone(),
+    );
     (Some(kept), Some(Update::Delete { name, old: commit }))
 }
 
@@ -172,7 +168,7 @@ pub(crate) async fn with_left_list(
     let Some(LeftList { name, commit }) = facts.left_list.take() else {
         return Ok((now.clone(), None));
     };
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let list = [format!(":(top,literal){}", open.state.source().path)];
     let left = repo.git.tree_of(&commit).await?;
     let scratch = open.site().file("list.index");

@@ -19,7 +19,7 @@ pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<Strin
         return Ok(None);
     };
     let staged = state.here.save_points.last().map(|point| point.staged.clone());
-    let mut bases = vec![open.context.repo.git.tree_of(&head).await?];
+    let mut bases = vec![open.git().tree_of(&head).await?];
     bases.extend(staged.filter(|staged| !bases.contains(staged)));
     for base in bases {
         let undone = undone(open, &base, now).await?;
@@ -42,7 +42,7 @@ pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<Strin
 
 /// Lists the tracked files in which the checkpoint differs from `base`, if `now` is like `base` in all of them.
 async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<Vec<Vec<u8>>, Error> {
-    let git = &open.context.repo.git;
+    let git = open.git();
     // git-ralph itself has marked the story in its list.
     let list = open.state.source().path.as_bytes();
     let changed = git.diff_trees(base, open.state.checkpoint_tree()).await?;

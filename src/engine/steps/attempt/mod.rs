@@ -36,7 +36,7 @@ use crate::engine::attempt::{gates, held, prompt_text, review, unpromised};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::story_source::boxing;
 use crate::engine::{Loop, Step, lifecycle_hooks, messages, refuse_inside_attempt, stories};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{News, Watching};
 use crate::paths::first_few;
 use crate::settings::to_std;
@@ -75,12 +75,12 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     }
     if options.started == 0 {
         unpromised::require_judge(&options.settings)?;
-        held::require_pathspecs(&open.context.repo.git, &options.settings).await?;
+        held::require_pathspecs(open.git(), &options.settings).await?;
         tell_own_output(open)?;
     }
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     open.context.observer.hear(News::Limits(Watching {
-        top: open.context.repo.top.clone(),
+        top: open.repo().top.clone(),
         idle: options.settings.idle_timeout.map(to_std),
         max_cost: options.settings.max_cost,
     }));
@@ -91,7 +91,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
 
 /// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
 fn tell_own_output(open: &Loop<'_>) -> Result<(), Error> {
-    let repo = &open.context.repo;
+    let repo = open.repo();
     let index = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
     let is_tracked = |path: &&Vec<u8>| index.index().is_some_and(|index| index.find(path).is_some());
     let (tracked, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = open.own_output.iter().partition(is_tracked);
@@ -167,12 +167,11 @@ fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<()
     if options.force {
         return Ok(());
     }
-    Err(AttemptRefusal::SessionAtWork {
+    refuse(AttemptRefusal::SessionAtWork {
         change: open.change().to_string(),
         story: session.given.as_ref().map(|given| given.story.clone()),
         silent: SignedDuration::from_secs(Timestamp::now().duration_since(session.seen).as_secs().max(0)),
-    }
-    .into())
+    })
 }
 
 async fn attempt_once(
@@ -213,7 +212,7 @@ async fn attempt_once(
         open.due.borrow_mut().clear();
     }
     let mut settings = settings.clone();
-    if may_change_tests(open, options, &story) {
+    if may_change_tests(&mut open.released, options, &story) {
         settings.tests.allow();
     }
     let settings = &settings;

@@ -25,10 +25,7 @@ pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
     if let Some(tip) = &tip {
         let kept = open.state.attempt_ref();
         let kept = kept.unwrap_or_else(|| open.change().ralph_ref("replaced"));
-        let wanted = KeptRef {
-            name: format!("{kept}-{}", tip.short()),
-            oid: tip.clone(),
-        };
+        let wanted = KeptRef::new(format!("{kept}-{}", tip.short()), tip.clone());
         open.keep_refs(&[wanted], "ralph: a branch that was moved from outside")
             .await?;
         at = format!("a move to {}", tip.short());
@@ -38,9 +35,7 @@ pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
         new: last,
         old: tip,
     };
-    open.context
-        .repo
-        .git
+    open.git()
         .update_refs(&[back], "ralph: moved from outside, put back")
         .await?;
     open.view.drop_refs();
@@ -53,20 +48,14 @@ pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
 
 async fn contains_checkpoint(open: &Loop<'_>, tip: Option<&Oid>) -> Result<bool, Error> {
     Ok(match tip {
-        Some(tip) => {
-            open.context
-                .repo
-                .git
-                .is_ancestor(open.state.checkpoint(), tip)
-                .await?
-        }
+        Some(tip) => open.git().is_ancestor(open.state.checkpoint(), tip).await?,
         None => false,
     })
 }
 
 /// Returns the last value of HEAD in the reflog of this work tree.
 fn last_of_head(open: &Loop<'_>) -> Result<Option<Oid>, Error> {
-    let log = read_if_there(&open.context.repo.git_dir.join("logs/HEAD"))?.unwrap_or_default();
+    let log = read_if_there(&open.repo().git_dir.join("logs/HEAD"))?.unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
     let last = log.lines().next_back();
     Ok(last.and_then(|line| Oid::parse(line.split(' ').nth(1)?)))

@@ -20,13 +20,12 @@ pub(crate) async fn after_agent(open: &Loop<'_>, begun: &mut Begun, is_of_agent:
 
 /// Repairs anything that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
-    let record = open.attempt_record();
-    if record.after_attempt(held).await? {
+    if open.attempt_record().after_attempt(held).await? {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks.replace(None);
     }
     open.switch_off_foreign_filters().await?;
-    refuse_branch_in_the_way(&open.context.repo, &open.state)
+    refuse_branch_in_the_way(open.repo(), &open.state)
 }
 
 /// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's

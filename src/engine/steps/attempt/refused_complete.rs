@@ -5,7 +5,7 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{Loop, judged, lifecycle_hooks};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::What;
 use crate::state::Verdict;
 
@@ -23,11 +23,10 @@ pub(super) async fn end(open: &mut Loop<'_>, begun: &Begun, outcome: Outcome) ->
     lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
     match outcome.judgement.signal {
         Some(signal) => Ok(signal),
-        None => Err(AttemptRefusal::NotComplete {
+        None => refuse(AttemptRefusal::NotComplete {
             change: open.change().to_string(),
             story: begun.story.id.clone(),
             reason: outcome.judgement.reason.unwrap_or_default(),
-        }
-        .into()),
+        }),
     }
 }

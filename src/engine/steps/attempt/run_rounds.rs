@@ -174,7 +174,7 @@ async fn what_follows(
     };
     let by_round = (work.tree.clone(), reading.tree.clone());
     let by_attempt = (open.state.checkpoint_tree().clone(), reading.tree.clone());
-    let Ok(changes) = open.context.repo.git.changed_files(&[by_round, by_attempt]).await else {
+    let Ok(changes) = open.git().changed_files(&[by_round, by_attempt]).await else {
         return Next::Judge(judgement);
     };
     let mut beside_list = changes.into_iter().map(|mut files| {
@@ -204,7 +204,7 @@ fn doubt(open: &Loop<'_>, begun: &Begun, outcome: &Outcome) -> Option<String> {
     if outcome.uncounted() == Some(Uncounted::Denied) {
         return Some("words around the promise can be read as its opposite".to_owned());
     }
-    let listing = open.state.source().list_in_file(&open.context.repo.top).ok()?;
+    let listing = open.state.source().list_in_file(&open.repo().top).ok()?;
     let story = listing.stories.iter().find(|story| story.id == begun.story.id)?;
     let was_open = |text: &str| {
         begun
@@ -303,9 +303,8 @@ fn next_prompt(
 /// Prepares another round: the story list is what the attempt may leave, and git's own files are recorded again.
 async fn prepare(open: &mut Loop<'_>, begun: &mut Begun) -> Result<(), Error> {
     list::settle(open, begun, list::Then::Continues).await?;
-    let record = open.attempt_record();
     if let Some(held) = &mut begun.facts.held {
-        record.before_round(held)?;
+        open.attempt_record().before_round(held)?;
     }
     // What one process prints does not run into what the next one does.
     if let Err(error) = begun.log.write_all(b"\n") {

@@ -8,7 +8,7 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::steps::restore::restore_unreviewed;
+use crate::engine::steps::restore::restore;
 use crate::engine::stories::changes_only_the_list;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, users_head};
@@ -23,7 +23,7 @@ pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
     if session.is_some_and(AgentSession::is_at_work) || begun.settings.mark == Mark::Agent {
         return;
     }
-    if let Err(error) = restore_unreviewed(open, &begun.story.id, begun.number).await {
+    if let Err(error) = restore(open, &begun.story.id, Some(begun.number), true).await {
         open.tell(format!("the work does not stay in the work tree: {error}"));
     }
 }
