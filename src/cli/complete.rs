@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use clap::builder::StyledStr;
-use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, PathCompleter, ValueCompleter};
 use tokio::runtime::Runtime;
 
 use crate::agent::presets;
@@ -23,6 +23,11 @@ use crate::settings::{BOX_MODES, Choice, Configuration, Wanted};
 use crate::state::{self, Phase, State, Store};
 use crate::stories::Adapter;
 use crate::ui::plain;
+
+/// Offers words for an argument.
+pub fn offer(words: fn() -> Vec<CompletionCandidate>) -> ArgValueCandidates {
+    ArgValueCandidates::new(words)
+}
 
 /// Returns the loops of this repository.
 pub fn loops() -> Vec<CompletionCandidate> {

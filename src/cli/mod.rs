@@ -7,9 +7,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter};
+use clap_complete::engine::ArgValueCompleter;
 
-use self::complete::{adapters, agents, box_modes, loops, story_lists};
+use self::complete::{adapters, agents, box_modes, loops, offer, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
 use crate::settings::{BoxMode, Limit, Options, PlainOptions, parse_box, parse_dollars, parse_duration};
@@ -18,7 +18,7 @@ use crate::settings::{BoxMode, Limit, Options, PlainOptions, parse_box, parse_do
 #[derive(Debug, Args)]
 pub struct StepArgs {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Settings.
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub struct Choice {
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
     /// The agent: a name that git ralph doctor lists, or a shell command line (ralph.agent)
-    #[arg(long = "agent", value_name = "AGENT", add = ArgValueCandidates::new(agents))]
+    #[arg(long = "agent", value_name = "AGENT", add = offer(agents))]
     pub agent_line: Option<String>,
     /// Retries per story, after the first attempt (ralph.maxRetries)
     #[arg(long, value_name = "N", value_parser = whole_number)]
@@ -72,7 +72,7 @@ pub struct Settings {
     pub verify: Vec<String>,
     /// Run agents and gates in a box: require (without a value), on or off (ralph.box)
     #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box,
-        add = ArgValueCandidates::new(box_modes))]
+        add = offer(box_modes))]
     pub boxed: Option<BoxMode>,
 }
 
@@ -128,7 +128,7 @@ pub struct StoriesFrom {
     #[arg(long = "stories", value_name = "PATH", add = ArgValueCompleter::new(story_lists))]
     pub path: Option<String>,
     /// How to read the stories: openspec, markdown, prd or command (ralph.adapter)
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(adapters))]
+    #[arg(long, value_name = "NAME", add = offer(adapters))]
     pub adapter: Option<String>,
 }
 
@@ -178,7 +178,7 @@ impl TestChanges {
 #[derive(Debug, Args)]
 pub struct CompleteArgs {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Changes of tests.
     #[command(flatten)]
@@ -192,7 +192,7 @@ pub struct CompleteArgs {
 #[derive(Debug, Args)]
 pub struct ManualArgs {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]

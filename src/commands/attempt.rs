@@ -1,26 +1,32 @@
 //! One attempt: `git ralph next` and `git ralph retry`.
 
 use super::dry_run;
-use super::setup::{context, open_loop, resolve, step_exit, step_settings, tell_fixed};
+use super::setup::{Console, resolve, step_exit, step_settings, tell_fixed};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
-use crate::ui::{self, Narrator, Screen};
+use crate::ui;
 
 /// Makes one attempt, and returns its exit code.
-pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
+pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    let narrator = Narrator::new(screen);
     if args.dry_run {
-        let context = context(&narrator).await?;
+        let context = console.context().await?;
         let change = resolve(&context, args.change.as_deref())?;
         let given = (&args.settings, args.agent.as_slice());
-        return Box::pin(dry_run::of_loop(screen, context, &change, Some(step), given)).await;
+        return Box::pin(dry_run::of_loop(
+            console.screen,
+            context,
+            &change,
+            Some(step),
+            given,
+        ))
+        .await;
     }
-    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
+    let mut open = console.open(args.change.as_deref()).await?;
     tell_fixed(&open);
     let mut settings = step_settings(&open, &args.settings);
     args.tests.apply(&mut settings);
@@ -39,6 +45,6 @@ pub(super) async fn attempt(screen: Screen, step: Step, args: cli::StepArgs) -> 
     // The commands that show something were listed with the failure.
     let mut next = status.next_steps(Driver::Steps);
     next.retain(|step| !step.only_shows);
-    screen.say(&ui::summary::next(&next));
+    console.say(&ui::summary::next(&next));
     Ok(step_exit(&open, end))
 }

@@ -95,7 +95,7 @@ impl Question {
             },
             range: shown_range(open)?,
             log: log_of(open, Screen::default())?,
-            git: open.context.repo.git.clone(),
+            git: open.git().clone(),
         })
     }
 
@@ -188,8 +188,7 @@ async fn offers(open: &Loop<'_>) -> Result<Offers, Error> {
         Err(error) => format!("not possible: {}", in_one_line(&error)),
     };
     let state = &open.state;
-    let git = &open.context.repo.git;
-    let size = git.diff_size(state.initial(), state.checkpoint()).await?;
+    let size = open.git().diff_size(state.initial(), state.checkpoint()).await?;
     let files = counted(size.files, "file", "files");
     let commits = counted(open.state.progress().completed.len(), "checkpoint", "checkpoints");
     Ok(Offers {
@@ -208,7 +207,7 @@ async fn moved_on(open: &Loop<'_>) -> Result<String, Error> {
         return Ok(String::new());
     };
     let name = format!("refs/heads/{branch}");
-    let refs = open.context.repo.git.refs(&[&name]).await?;
+    let refs = open.git().refs(&[&name]).await?;
     let tip = refs.iter().find(|found| found.name == name);
     Ok(match tip {
         Some(tip) if tip.oid != *head => format!("; {branch} has moved on, and merges without conflict"),

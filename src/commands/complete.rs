@@ -1,16 +1,14 @@
 //! `git ralph complete`.
 
-use super::setup::{open_loop, step_exit};
+use super::setup::{Console, step_exit};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, StepEnd};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::Effect;
-use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(screen: Screen, args: cli::CompleteArgs) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
+pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Exit, Error> {
+    let mut open = console.open(args.change.as_deref()).await?;
     // The same command was cut off, and opening the loop has completed it: it does not mean the next story.
     if open.completed == Some(Effect::Completed) {
         return Ok(step_exit(&open, StepEnd::Checkpointed));

@@ -11,6 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use super::setup::Console;
 use crate::engine::{
     AttemptOptions, Context, Finish, StartOptions, Stopped, finish, refuse_inside_attempt, start,
 };
@@ -53,7 +54,7 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let dir = tempfile::Builder::new()
         .prefix("git-ralph-demo-")
@@ -61,17 +62,17 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         .map_err(demo_error)?;
     let top = dir.path().join("greeter");
     explain(
-        screen,
+        console.screen,
         "A repository with one commit, some work that is not committed, and a change of three stories:",
     );
     make_repository(&top).await?;
     let git = Git::at(&top);
-    show(screen, &git, "status", &["--short", "--branch"]).await?;
+    show(console.screen, &git, "status", &["--short", "--branch"]).await?;
     explain(
-        screen,
+        console.screen,
         &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
     );
-    let narrator = Narrator::new(screen);
+    let narrator = Narrator::new(console.screen);
     let context = Context::open(&top, &narrator).await?;
     let program = env::current_exe().map_err(demo_error)?;
     let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
@@ -82,7 +83,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let change = Change::new(CHANGE)?;
     let mut open = Box::pin(start(context, &change, &options, None)).await?.open;
     explain(
-        screen,
+        console.screen,
         "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
     );
     let agent = AttemptOptions {
@@ -94,28 +95,31 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if let Stopped::Signal(signal) = stopped {
         return Err(Error::Stopped(signal));
     }
-    explain(screen, "The branch has a checkpoint for each story:");
+    explain(console.screen, "The branch has a checkpoint for each story:");
     let branch = &open.state.common.branch;
-    show(screen, &git, "log", &["--oneline", "--graph", branch]).await?;
-    explain(screen, "The failed attempt is not lost. This is what it left:");
-    let failed = open.change().attempt_ref("2", 1);
-    show(screen, &git, "show", &["--stat", "--format=%B", &failed]).await?;
+    show(console.screen, &git, "log", &["--oneline", "--graph", branch]).await?;
     explain(
-        screen,
+        console.screen,
+        "The failed attempt is not lost. This is what it left:",
+    );
+    let failed = open.change().attempt_ref("2", 1);
+    show(console.screen, &git, "show", &["--stat", "--format=%B", &failed]).await?;
+    explain(
+        console.screen,
         "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
     );
     finish(&mut open, Finish::Cleanup { index: false }, None).await?;
-    show(screen, &git, "status", &["--short", "--branch"]).await?;
-    show(screen, &git, "diff", &[]).await?;
+    show(console.screen, &git, "status", &["--short", "--branch"]).await?;
+    show(console.screen, &git, "diff", &[]).await?;
     let complete = stopped == Stopped::Complete;
     if args.keep {
         let kept = dir.keep();
-        screen.say(&format!(
+        console.say(&format!(
             "\nthe repository is kept: {}\n",
             kept.join("greeter").display()
         ));
     } else {
-        screen.say("\nThe demo's repository is removed again (git ralph demo --keep leaves it there).\n");
+        console.say("\nThe demo's repository is removed again (git ralph demo --keep leaves it there).\n");
     }
     if complete {
         Ok(Exit::Done)

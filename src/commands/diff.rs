@@ -1,8 +1,8 @@
 //! `git ralph diff`.
 
-use super::setup::{change_and_word, context};
+use super::setup::{Console, change_and_word};
 use super::story_word::story_and_attempt;
-use crate::cli::complete::loops_and_attempts;
+use crate::cli::complete::{loops_and_attempts, offer};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{look, range_of};
 use crate::error::Error;
@@ -10,8 +10,7 @@ use crate::exit::Exit;
 use crate::git::Git;
 use crate::names::{Change, typed};
 use crate::state::Store;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::Screen;
 use serde_json::json;
 
 /// The arguments of `git ralph diff`.
@@ -21,7 +20,7 @@ pub struct Args {
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
-        add = ArgValueCandidates::new(loops_and_attempts)
+        add = offer(loops_and_attempts)
     )]
     pub words: Vec<String>,
     /// Show only which files changed, and by how much
@@ -32,9 +31,8 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let (change, attempt) = change_and_word(&context, &args.words)?;
     let (context, state) = look(context, &change).await?;
     let (from, to) = match attempt {
@@ -64,7 +62,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             json!({ "path": String::from_utf8_lossy(path), "status": char::from(*kind).to_string() })
         });
         let files: Vec<serde_json::Value> = files.collect();
-        screen.document(&json!({ "change": change, "from": from, "to": to, "files": files }));
+        console.document(&json!({ "change": change, "from": from, "to": to, "files": files }));
         return Ok(Exit::Done);
     }
     let mut git_args = vec!["diff"];
@@ -72,7 +70,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         git_args.push("--stat");
     }
     git_args.extend([from.as_str(), to.as_str(), "--"]);
-    tell_empty(screen, &context.repo.git, &change, [&from, &to]).await?;
+    tell_empty(console.screen, &context.repo.git, &change, [&from, &to]).await?;
     // Git takes over, with the user's pager and colours.
     Err(context.repo.git.take_over(&git_args).into())
 }

@@ -1,12 +1,12 @@
 //! `git ralph doctor`.
 
-use super::setup::{context, here};
+use super::setup::{Console, here};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::doctor::examine;
 use crate::remote::Server;
 use crate::remote::probe::probe;
-use crate::ui::{Narrator, Screen, doctor};
+use crate::ui::doctor;
 
 /// The arguments of `git ralph doctor`.
 #[derive(Debug, clap::Args)]
@@ -19,15 +19,15 @@ pub struct Args {
     pub remote: Option<String>,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if let Some(remote) = &args.remote {
-        return try_out(screen, &args, remote).await;
+        return try_out(console, &args, remote).await;
     }
     let found = examine(&here()?).await?;
     if args.json {
-        screen.document(&found);
+        console.document(&found);
     } else {
-        screen.answer(&doctor::table(&found, screen.columns()));
+        console.answer(&doctor::table(&found, console.columns()));
     }
     Ok(if found.problems.is_empty() {
         Exit::Done
@@ -37,16 +37,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 }
 
 /// Tries out what a remote accepts.
-async fn try_out(screen: Screen, args: &Args, remote: &str) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+async fn try_out(console: &Console, args: &Args, remote: &str) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let settings = &context.configuration.settings;
     let server = Server::new(&context.repo, settings, Some(remote))?;
     let findings = probe(&context.repo, &server).await?;
     if args.json {
-        screen.document(&findings);
+        console.document(&findings);
     } else {
-        screen.answer(&doctor::remote(&findings));
+        console.answer(&doctor::remote(&findings));
     }
     Ok(if findings.are_good() {
         Exit::Done

@@ -1,30 +1,25 @@
 //! `git ralph fail`.
 
-use super::setup::{change_and_word, context, step_exit};
-use crate::cli::complete::loops;
+use super::setup::{Console, step_exit};
+use crate::cli::complete::{loops, offer};
 use crate::engine::{self, StepEnd};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::{Effect, Phase};
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 
 /// The arguments of `git ralph fail`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change, the reason, or both; a single word that names no loop is the reason
-    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = ArgValueCandidates::new(loops))]
+    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = offer(loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
-    let (change, reason) = change_and_word(&context, &args.words)?;
-    let mut open = engine::open(context, &change).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let (mut open, reason) = console.open_with_word(&args.words).await?;
     let retries_left = match open.state.phase() {
         Phase::Failed => Some(true),
         Phase::Exhausted => Some(false),

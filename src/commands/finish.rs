@@ -2,9 +2,9 @@
 
 use super::choose::{AT_THE_END, by_flag, choose, closes};
 use super::job_page::summarise;
-use super::setup::{here, open_loop};
+use super::setup::{Console, here};
 use crate::cli;
-use crate::cli::complete::choices_and_loops;
+use crate::cli::complete::{choices_and_loops, offer};
 use crate::engine::question::Answered;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -14,10 +14,9 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::state::{Effect, Ending};
+use crate::ui;
 use crate::ui::choice::Choice;
-use crate::ui::{self, Narrator, Screen};
 use clap::ValueHint;
-use clap_complete::engine::ArgValueCandidates;
 use std::path::PathBuf;
 
 /// The arguments of `git ralph finish`.
@@ -35,20 +34,19 @@ pub struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["keep", "index"], value_hint = ValueHint::DirPath)]
     pub into: Option<PathBuf>,
     /// The change; `cleanup` or `keep` may stand before it as a word
-    #[arg(num_args = 0..=2, value_name = "CHANGE", add = ArgValueCandidates::new(choices_and_loops))]
+    #[arg(num_args = 0..=2, value_name = "CHANGE", add = offer(choices_and_loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let (choice, change) = chosen(&args);
     if choice.is_some() && change.is_some_and(|change| CHOICES.contains(&change)) && args.words.len() == 2 {
         return Err(FinishRefusal::TwoChoices.into());
     }
-    let narrator = Narrator::new(screen);
-    let mut open = open_loop(&narrator, change).await?;
+    let mut open = console.open(change).await?;
     if !open.state.is_live() {
         let asked = choice.map(|choice| match choice {
             Finish::Cleanup { .. } => Effect::Closed(Ending::Cleanup),
@@ -67,7 +65,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         return Err(StepRefusal::of_end(&open.state).into());
     }
-    if choice.is_none() && !screen.can_ask() {
+    if choice.is_none() && !console.can_ask() {
         return Err(FinishRefusal::NoChoice(open.change().to_string()).into());
     }
     let choice = match choice {
@@ -77,8 +75,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
                 next: Vec::new(),
                 ..Summary::of(&open, Driver::Steps).await?
             };
-            screen.say(&ui::summary::of(&summary, None));
-            let answered = Box::pin(choose(screen, &mut open, &AT_THE_END, None, None)).await?;
+            console.say(&ui::summary::of(&summary, None));
+            let answered = Box::pin(choose(console.screen, &mut open, &AT_THE_END, None, None)).await?;
             let choice = match answered {
                 Answered::Here(choice) => choice,
                 Answered::ToStop => Choice::Quit,

@@ -5,13 +5,13 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::setup::{context, here};
+use super::setup::{Console, here};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Repo, discover};
 use crate::install::agent_settings::{self, Agent, Changed, Standing, Wanted};
 use crate::install::repository_hooks::{self, Outcome};
-use crate::ui::{Narrator, Screen};
+use crate::ui::Screen;
 
 /// The arguments of `git ralph hooks`.
 #[derive(Debug, clap::Args)]
@@ -86,8 +86,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 }
 
 async fn repository() -> Result<Repo, Error> {
-    let narrator = Narrator::new(Screen::default());
-    Ok(context(&narrator).await?.repo)
+    Ok(Console::new(Screen::default()).context().await?.repo)
 }
 
 /// Prints the changes, and reports what was not changed.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::setup::{change_and_word, context};
+use super::setup::{Console, change_and_word};
 use super::story_word::story_and_attempt;
 use crate::agent::decode::Format;
-use crate::cli::complete::loops_and_attempts;
+use crate::cli::complete::{loops_and_attempts, offer};
 use crate::engine::look;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
@@ -17,8 +17,7 @@ use crate::inspect::attempt_output::AttemptOutput;
 use crate::names::Change;
 use crate::signal::Stop;
 use crate::state::{State, Store};
-use crate::ui::{self, Narrator, Printer, Screen, pager};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::{self, Printer, pager};
 
 /// Time between two reads of a log that grows.
 const POLL: Duration = Duration::from_millis(250);
@@ -30,7 +29,7 @@ pub struct Args {
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
-        add = ArgValueCandidates::new(loops_and_attempts)
+        add = offer(loops_and_attempts)
     )]
     pub words: Vec<String>,
     /// Show what the attempt prints until it ends; without a story, the attempt that is running
@@ -44,9 +43,8 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let (change, word) = change_and_word(&context, &args.words)?;
     let (context, state) = look(context, &change).await?;
     let store = Store::new(&context.repo.common_dir, &change);
@@ -80,22 +78,22 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
     }
     if args.json {
-        screen.document(&log);
+        console.document(&log);
         return Ok(Exit::Done);
     }
     let is_empty = log.attempts.is_empty() && log.messages.is_empty();
     if is_empty && running.is_none() {
-        screen.say("no attempt was made yet\n");
+        console.say("no attempt was made yet\n");
     } else if !is_empty {
-        let text = ui::log::table(&log, screen.columns());
+        let text = ui::log::table(&log, console.columns());
         if running.is_none() {
-            pager::show(screen, &context.repo.top, &text).await;
+            pager::show(console.screen, &context.repo.top, &text).await;
             return Ok(Exit::Done);
         }
-        screen.answer(&text);
+        console.answer(&text);
     }
     if let Some((story, Some(number))) = running {
-        screen.say(&format!(
+        console.say(&format!(
             "attempt {number} of story {story} is running; to watch it: git ralph log --follow\n"
         ));
     }

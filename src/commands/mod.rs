@@ -64,6 +64,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use self::attempt::attempt;
+use self::setup::Console;
 use crate::cli::{self, Verb};
 use crate::engine::Step;
 use crate::engine::open_refusal::OpenRefusal;
@@ -252,40 +253,44 @@ pub async fn run(cli: Cli) -> Exit {
     screen.settle_colours(None);
     let is_run = matches!(cli.command, Command::Run(_));
     let result = match cli.command {
-        Command::Start(Verb(args)) => Box::pin(start::run(with_json(&mut screen, args.json), args)).await,
-        Command::Next(Verb(args)) => attempt(with_json(&mut screen, args.json), Step::Next, args).await,
-        Command::Retry(Verb(args)) => attempt(with_json(&mut screen, args.json), Step::Retry, args).await,
-        Command::Finish(Verb(args)) => Box::pin(finish::run(with_json(&mut screen, args.json), args)).await,
+        Command::Start(Verb(args)) => Box::pin(start::run(&with_events(&mut screen, args.json), args)).await,
+        Command::Next(Verb(args)) => attempt(&with_events(&mut screen, args.json), Step::Next, args).await,
+        Command::Retry(Verb(args)) => attempt(&with_events(&mut screen, args.json), Step::Retry, args).await,
+        Command::Finish(Verb(args)) => {
+            Box::pin(finish::run(&with_events(&mut screen, args.json), args)).await
+        }
         Command::Run(Verb(args)) if args.any || args.changes.len() > 1 => {
-            Box::pin(several::run(with_json(&mut screen, args.json), args)).await
+            Box::pin(several::run(with_events(&mut screen, args.json).screen, args)).await
         }
-        Command::Run(Verb(args)) => Box::pin(run::run(with_json(&mut screen, args.json), args)).await,
-        Command::Watch(Verb(args)) => Box::pin(watch::run(screen, args)).await,
-        Command::Stop(Verb(args)) => stop::run(screen, args).await,
-        Command::Status(Verb(args)) => Box::pin(status::run(screen, args)).await,
-        Command::Stories(Verb(args)) => Box::pin(stories::run(screen, args)).await,
-        Command::Prompt(Verb(args)) => prompt::run(screen, args).await,
-        Command::Log(Verb(args)) => Box::pin(log::run(screen, args)).await,
-        Command::Report(Verb(args)) => Box::pin(report::run(screen, args)).await,
+        Command::Run(Verb(args)) => {
+            Box::pin(run::run(with_events(&mut screen, args.json).screen, args)).await
+        }
+        Command::Watch(Verb(args)) => Box::pin(watch::run(&Console::new(screen), args)).await,
+        Command::Stop(Verb(args)) => stop::run(&Console::new(screen), args).await,
+        Command::Status(Verb(args)) => Box::pin(status::run(&Console::new(screen), args)).await,
+        Command::Stories(Verb(args)) => Box::pin(stories::run(&Console::new(screen), args)).await,
+        Command::Prompt(Verb(args)) => prompt::run(&Console::new(screen), args).await,
+        Command::Log(Verb(args)) => Box::pin(log::run(&Console::new(screen), args)).await,
+        Command::Report(Verb(args)) => Box::pin(report::run(&Console::new(screen), args)).await,
         Command::Complete(Verb(args)) => {
-            Box::pin(complete::run(with_json(&mut screen, args.json), args)).await
+            Box::pin(complete::run(&with_events(&mut screen, args.json), args)).await
         }
-        Command::Fail(Verb(args)) => Box::pin(fail::run(with_json(&mut screen, args.json), args)).await,
-        Command::Tell(Verb(args)) => tell::run(screen, args).await,
-        Command::Revert(Verb(args)) => revert::run(with_json(&mut screen, args.json), args).await,
-        Command::List(Verb(args)) => Box::pin(list::run(screen, args)).await,
-        Command::Redo(Verb(args)) => Box::pin(redo::run(with_json(&mut screen, args.json), args)).await,
-        Command::Skip(Verb(args)) => Box::pin(skip::run(screen, args)).await,
-        Command::Abort(Verb(args)) => abort::run(with_json(&mut screen, args.json), args).await,
-        Command::Diff(Verb(args)) => Box::pin(diff::run(screen, args)).await,
-        Command::Review(Verb(args)) => Box::pin(review::run(screen, args)).await,
-        Command::Restore(Verb(args)) => Box::pin(restore::run(screen, args)).await,
-        Command::Prune(Verb(args)) => prune::run(screen, args).await,
-        Command::Push(Verb(args)) => Box::pin(push::run(screen, args)).await,
-        Command::Pull(Verb(args)) => Box::pin(pull::run(screen, args)).await,
-        Command::Queue(Verb(args)) => Box::pin(queue::run(screen, args)).await,
-        Command::Doctor(Verb(args)) => doctor::run(screen, args).await,
-        Command::Demo(Verb(args)) => demo::run(with_json(&mut screen, args.json), args).await,
+        Command::Fail(Verb(args)) => Box::pin(fail::run(&with_events(&mut screen, args.json), args)).await,
+        Command::Tell(Verb(args)) => tell::run(&Console::new(screen), args).await,
+        Command::Revert(Verb(args)) => revert::run(&with_events(&mut screen, args.json), args).await,
+        Command::List(Verb(args)) => Box::pin(list::run(&Console::new(screen), args)).await,
+        Command::Redo(Verb(args)) => Box::pin(redo::run(&with_events(&mut screen, args.json), args)).await,
+        Command::Skip(Verb(args)) => Box::pin(skip::run(&Console::new(screen), args)).await,
+        Command::Abort(Verb(args)) => abort::run(&with_events(&mut screen, args.json), args).await,
+        Command::Diff(Verb(args)) => Box::pin(diff::run(&Console::new(screen), args)).await,
+        Command::Review(Verb(args)) => Box::pin(review::run(&Console::new(screen), args)).await,
+        Command::Restore(Verb(args)) => Box::pin(restore::run(&Console::new(screen), args)).await,
+        Command::Prune(Verb(args)) => prune::run(&Console::new(screen), args).await,
+        Command::Push(Verb(args)) => Box::pin(push::run(&Console::new(screen), args)).await,
+        Command::Pull(Verb(args)) => Box::pin(pull::run(&Console::new(screen), args)).await,
+        Command::Queue(Verb(args)) => Box::pin(queue::run(&Console::new(screen), args)).await,
+        Command::Doctor(Verb(args)) => doctor::run(&Console::new(screen), args).await,
+        Command::Demo(Verb(args)) => demo::run(&with_events(&mut screen, args.json), args).await,
         Command::Install(Verb(args)) => install::run(screen, args).await,
         Command::Hooks(Verb(args)) => hooks::run(screen, args).await,
         Command::Help(Verb(args)) => help::run(screen, args, Cli::command()).await,
@@ -315,7 +320,7 @@ pub async fn run(cli: Cli) -> Exit {
 }
 
 /// Makes standard output carry events from here on; listings print a document of their own instead.
-fn with_json(screen: &mut Screen, json: bool) -> Screen {
+fn with_events(screen: &mut Screen, json: bool) -> Console {
     screen.json = json;
-    *screen
+    Console::new(*screen)
 }

@@ -32,7 +32,7 @@ async fn tell(screen: Screen, open: &Loop<'_>, what: &str) -> Result<(), String>
     };
     let command = Command::new("sh")
         .args(["-c", command])
-        .dir(&open.context.repo.top)
+        .dir(&open.repo().top)
         .env("RALPH_CHANGE", open.change().as_str())
         .env("RALPH_MESSAGE", what)
         .limit(to_std(settings.command_timeout));

@@ -1,8 +1,8 @@
 //! `git ralph prompt`.
 
 use super::pick::change_to_run;
-use super::setup::context;
-use crate::cli::complete::{changes_and_loops, stories as story_ids};
+use super::setup::Console;
+use crate::cli::complete::{changes_and_loops, offer, stories as story_ids};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{first_story, list_of_new_loop, listing_of, story_in, story_to_do};
@@ -13,18 +13,17 @@ use crate::exit::Exit;
 use crate::names::Change;
 use crate::prompt;
 use crate::stories::{SourceError, Story};
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::{self, Screen};
 use serde_json::json;
 
 /// The arguments of `git ralph prompt`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open stories
-    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
+    #[arg(add = offer(changes_and_loops))]
     pub change: Option<String>,
     /// The story; defaults to that of the next attempt
-    #[arg(long, value_name = "ID", conflicts_with = "template", add = ArgValueCandidates::new(story_ids))]
+    #[arg(long, value_name = "ID", conflicts_with = "template", add = offer(story_ids))]
     pub story: Option<String>,
     /// Print the built-in template, as a start for your own (ralph.prompt)
     #[arg(long)]
@@ -34,17 +33,16 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.template {
-        screen.answer(prompt::DEFAULT);
+        console.answer(prompt::DEFAULT);
         return Ok(Exit::Done);
     }
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+    let context = console.context().await?;
     let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) => change,
         (Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. })), Some(name)) => {
-            return match before(screen, &context, Change::new(name)?, &args).await {
+            return match before(console.screen, &context, Change::new(name)?, &args).await {
                 // Another one is meant.
                 Err(Error::Source(SourceError::NoStories { changes, .. })) if !changes.is_empty() => {
                     Err(unknown)
@@ -53,8 +51,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             };
         }
         (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
-            let change = change_to_run(screen, &context, &context.configuration.settings).await?;
-            return before(screen, &context, change, &args).await;
+            let change = change_to_run(console.screen, &context, &context.configuration.settings).await?;
+            return before(console.screen, &context, change, &args).await;
         }
         (Err(error), _) => return Err(error),
     };
@@ -63,7 +61,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if !open.state.is_live() {
         return Err(StepRefusal::of_end(&open.state).into());
     }
-    let listing = listing_of(&open.state, &open.context.repo.top).await?;
+    let listing = listing_of(&open.state, &open.repo().top).await?;
     let story = match &args.story {
         None => {
             refuse_unmarked(&open.state, &listing)?;
@@ -74,7 +72,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     take_messages(&mut open)?;
     let text = prompt_text(&open, &listing, &story, &open.settings())?;
     note_prompted(&mut open, &story)?;
-    answer(screen, open.change(), &story, &text, args.json);
+    answer(console.screen, open.change(), &story, &text, args.json);
     Ok(Exit::Done)
 }
 

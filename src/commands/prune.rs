@@ -1,7 +1,7 @@
 //! `git ralph prune`.
 
-use super::setup::{context, resolve};
-use crate::cli::complete::loops;
+use super::setup::{Console, resolve};
+use crate::cli::complete::{loops, offer};
 use crate::engine::{self, Context};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -9,15 +9,14 @@ use crate::names::Change;
 use crate::remote::Server;
 use crate::remote::prune::{Pruned, prune};
 use crate::settings::to_std;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::Screen;
 use serde_json::json;
 
 /// The arguments of `git ralph prune`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Remove finished loops from this git remote instead; without a name from ralph.remote
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "")]
@@ -30,20 +29,19 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     if let Some(remote) = &args.remote {
         let name = Some(remote.as_str()).filter(|name| !name.is_empty());
-        return Box::pin(on_remote(screen, &context, &args, name)).await;
+        return Box::pin(on_remote(console.screen, &context, &args, name)).await;
     }
     let change = args.change.as_deref().map(|name| resolve(&context, Some(name)));
     let change = change.transpose()?;
     let removed = engine::prune(&context, change.as_ref()).await?;
     if args.json {
-        screen.document(&json!({ "removed": removed }));
+        console.document(&json!({ "removed": removed }));
     } else if removed == 0 {
-        screen.say("nothing is old enough to be removed\n");
+        console.say("nothing is old enough to be removed\n");
     }
     Ok(Exit::Done)
 }

@@ -1,9 +1,9 @@
 //! `git ralph pull`.
 
-use super::setup::{context, tell_ignored};
-use crate::cli::complete::changes_and_loops;
+use super::setup::{Console, tell_ignored};
+use crate::cli::complete::{changes_and_loops, offer};
 use crate::engine::{Context, adopt, refuse_inside_attempt};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::What;
 use crate::exit::Exit;
 use crate::names::{Change, typed};
@@ -11,8 +11,7 @@ use crate::remote::handover::{fetch, note};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, There, require_same};
 use crate::state::Phase;
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui;
 use serde_json::{Value, json};
 
 /// Finds the loop to bring here if none is named: that of this work tree, if the remote has it, else the only one that
@@ -38,12 +37,11 @@ async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Res
     match going_on.as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(RemoteRefusal::NoLoops { remote }.into()),
-        several => Err(RemoteRefusal::SeveralLoops {
+        several => refuse(RemoteRefusal::SeveralLoops {
             changes: several.iter().map(ToString::to_string).collect(),
             remote,
             is_typed,
-        }
-        .into()),
+        }),
     }
 }
 
@@ -51,7 +49,7 @@ async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Res
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of this work tree, if the remote has it, or to the only loop there
-    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
+    #[arg(add = offer(changes_and_loops))]
     pub change: Option<String>,
     /// The remote that keeps loops (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
@@ -67,10 +65,9 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+    let context = console.context().await?;
     let settings = context.configuration.settings.clone();
     let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
     let change = match args.change.as_deref() {
@@ -85,14 +82,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     let found = fetch(&context, &server, &change, args.take).await?;
     let Some(portable) = found.portable else {
         note(&context, &server, &found.there)?;
-        if args.json {
-            screen.document(&document(&found.there, server.name(), false, args.take));
-            return Ok(Exit::Done);
-        }
-        screen.say(&format!(
-            "everything that {} has of {change} is here\n",
-            server.name()
-        ));
+        let document = document(&found.there, server.name(), false, args.take);
+        let words = format!("everything that {} has of {change} is here\n", server.name());
+        console.conclude(args.json, &document, &words);
         return Ok(Exit::Done);
     };
     require_same(&context, &portable)?;
@@ -104,17 +96,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             remote: server.name().to_owned(),
         });
     }
-    if args.json {
-        screen.document(&document(&found.there, server.name(), true, args.take));
-        return Ok(Exit::Done);
-    }
+    let document = document(&found.there, server.name(), true, args.take);
     let (done, total) = (found.there.record.done, found.there.record.total);
-    screen.say(&format!(
+    let words = format!(
         "{change} is here: {done} of {total} stories are complete, checkpoint {}\nnext: git ralph run {change} --remote {remote}\n",
         open.state.checkpoint().short(),
         change = typed(change),
         remote = typed(server.name())
-    ));
+    );
+    console.conclude(args.json, &document, &words);
     Ok(Exit::Done)
 }
 

@@ -1,22 +1,20 @@
 //! `git ralph push`.
 
-use super::setup::open_loop;
-use crate::cli::complete::loops;
+use super::setup::Console;
+use crate::cli::complete::{loops, offer};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
 use crate::remote::handover::{Pushed, push};
 use crate::remote::{Server, taken_along};
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 /// The arguments of `git ralph push`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// The remote that keeps loops (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
@@ -26,10 +24,9 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let open = open_loop(&narrator, args.change.as_deref()).await?;
-    let server = Server::new(&open.context.repo, &open.settings(), args.remote.as_deref())?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let open = console.open(args.change.as_deref()).await?;
+    let server = Server::new(open.repo(), &open.settings(), args.remote.as_deref())?;
     let pushed = push(&open, &server).await?;
     if args.json {
         let uncommitted = match pushed {
@@ -37,7 +34,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             Pushed::Done { .. } => taken_along(&open).await?,
         };
         let uncommitted = uncommitted.iter().map(|path| String::from_utf8_lossy(path));
-        screen.document(&json!({
+        console.document(&json!({
             "v": 1,
             "change": open.change(),
             "remote": server.name(),
@@ -50,7 +47,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let (change, remote) = (open.change().clone(), server.name());
-    screen.say(&match pushed {
+    console.say(&match pushed {
         Pushed::Already => format!("{remote} has everything of {change}\n"),
         Pushed::Done { branch } => {
             let mut text = format!(

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::setup::context;
+use super::setup::Console;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::remote::queue::{Queue, find_conflicts, read};
 use crate::remote::{Server, Watch};
 use crate::settings::{parse_duration, to_std};
-use crate::ui::{self, Narrator, Screen};
+use crate::ui::{self, Screen};
 
 /// The arguments of `git ralph queue`.
 #[derive(Debug, clap::Args)]
@@ -43,9 +43,8 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "it must be a time, such as 10s".to_owned())
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let settings = context.configuration.settings.clone();
     let named = args.remote.is_some() || settings.remote.is_some();
     let server = named.then(|| Server::new(&context.repo, &settings, args.remote.as_deref()));
@@ -60,9 +59,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         if last.as_ref() != Some(&queue.changes) {
             if last.is_some() && !args.json {
-                screen.answer(&format!("\n{:#}\n", jiff::Zoned::now().strftime("%H:%M:%S")));
+                console.answer(&format!("\n{:#}\n", jiff::Zoned::now().strftime("%H:%M:%S")));
             }
-            print(screen, &args, &queue);
+            print(console.screen, &args, &queue);
         }
         let Some(time) = args.watch else { break };
         last = Some(queue.changes);

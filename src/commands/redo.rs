@@ -1,15 +1,13 @@
 //! `git ralph redo`.
 
-use super::setup::{context, resolve};
+use super::setup::{Console, resolve};
 use super::story_word::story_named;
-use crate::cli::complete::loops_and_complete_stories;
+use crate::cli::complete::{loops_and_complete_stories, offer};
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::state::Effect;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 
 /// The arguments of `git ralph redo`.
 #[derive(Debug, clap::Args)]
@@ -20,7 +18,7 @@ pub struct Args {
         num_args = 1..,
         required = true,
         value_names = ["CHANGE", "STORY", "WORDS"],
-        add = ArgValueCandidates::new(loops_and_complete_stories)
+        add = offer(loops_and_complete_stories)
     )]
     pub words: Vec<String>,
     /// Undo the stories that were completed later, too
@@ -31,9 +29,8 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let mut words = args.words.as_slice();
     let named = words.first().filter(|_| words.len() > 1);
     let change = match named.map(|word| resolve(&context, Some(word))) {
@@ -56,6 +53,6 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if open.completed != Some(Effect::Redone) || !is_same {
         engine::redo(&mut open, &story, said, args.force).await?;
     }
-    screen.say(&format!("to do it again: git ralph run {}\n", typed(&change)));
+    console.say(&format!("to do it again: git ralph run {}\n", typed(&change)));
     Ok(Exit::Done)
 }

@@ -9,8 +9,8 @@ use regex::Regex;
 
 use super::report_of::report_of;
 use super::report_remote;
-use super::setup::context;
-use crate::cli::complete::loops;
+use super::setup::Console;
+use crate::cli::complete::{loops, offer};
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -21,15 +21,13 @@ use crate::report::{Diffs, Redaction, Report, Wanted};
 use crate::settings::parse_duration;
 use crate::state::{self, Store};
 use crate::ui::report::{Options, PULL_REQUEST, Progress, junit, markdown, page};
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 
 /// The arguments of `git ralph report`.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Report every loop of the repository, a section each
     #[arg(long, conflicts_with = "change")]
@@ -97,9 +95,8 @@ fn since(text: &str) -> Result<Timestamp, String> {
     time.ok_or_else(|| "a time is 2026-11-22T10:00:00Z, a date 2026-11-22, or 2h or 3d ago".to_owned())
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let mut context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let mut context = console.context().await?;
     let changes = if args.remote.is_some() {
         Vec::new()
     } else if args.all {
@@ -117,7 +114,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         link: settings.link_commit.clone(),
         ..Wanted::default()
     };
-    let mut progress = Progress::new(screen);
+    let mut progress = Progress::new(console.screen);
     let mut reports = Vec::new();
     let mut exit = Exit::Done;
     for change in &changes {
@@ -125,7 +122,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         if args.all
             && let Err(error) = Store::new(&context.repo.common_dir, change).load()
         {
-            screen.fail(change.as_str(), &error.into());
+            console.fail(change.as_str(), &error.into());
             exit = Exit::Error;
             continue;
         }
@@ -140,7 +137,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     }
     if let Some(remote) = &args.remote {
         let mut stop = context.stop.clone();
-        let made = report_remote::reports(screen, &context, remote, &wanted, &mut progress);
+        let made = report_remote::reports(console.screen, &context, remote, &wanted, &mut progress);
         tokio::select! {
             signal = stop.asked(1) => return Ok(Exit::Signal(signal)),
             made = made => (reports, exit) = made?,
@@ -161,16 +158,16 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         _ => {
             if args.json {
-                screen.json(&text);
+                console.json(&text);
             } else {
-                screen.answer_exactly(&text);
+                console.answer_exactly(&text);
             }
             return Ok(exit);
         }
     };
     let file = std::path::absolute(&file).unwrap_or(file);
     let address = file.to_string_lossy();
-    screen.answer(&format!("{}\n", address.replace('\n', "^J")));
+    console.answer(&format!("{}\n", address.replace('\n', "^J")));
     if args.open {
         context.repo.git.show(&["web--browse", &address]).await?;
     }

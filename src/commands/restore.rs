@@ -1,15 +1,11 @@
 //! `git ralph restore`.
 
-use super::setup::{change_and_word, context};
-use super::story_word::story_and_attempt;
-use crate::cli::complete::loops_and_kept_attempts;
+use super::setup::Console;
+use crate::cli::complete::{loops_and_kept_attempts, offer};
 use crate::engine;
-use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::typed;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 /// The arguments of `git ralph restore`.
@@ -21,7 +17,7 @@ pub struct Args {
         num_args = 1..=2,
         required = true,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
-        add = ArgValueCandidates::new(loops_and_kept_attempts)
+        add = offer(loops_and_kept_attempts)
     )]
     pub words: Vec<String>,
     /// Print one JSON document
@@ -29,23 +25,14 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
-    let (change, attempt) = change_and_word(&context, &args.words)?;
-    let Some(attempt) = attempt else {
-        return Err(OpenRefusal::NoAttempt(args.words.concat()).into());
-    };
-    let mut open = engine::open(context, &change).await?;
-    let (story, number) = story_and_attempt(&open.context, &open.state, &attempt).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let (mut open, _, (story, number)) = console.open_attempt(&args.words).await?;
     let number = engine::restore(&mut open, &story, number, false).await?;
-    if args.json {
-        screen.document(&json!({ "change": change, "story": story, "attempt": number }));
-        return Ok(Exit::Done);
-    }
-    screen.say(&format!(
+    let document = json!({ "change": open.change(), "story": story, "attempt": number });
+    let words = format!(
         "the work of {story}@{number} is back; to make it the story's checkpoint: git ralph complete {change}\n",
-        change = typed(change)
-    ));
+        change = typed(open.change())
+    );
+    console.conclude(args.json, &document, &words);
     Ok(Exit::Done)
 }

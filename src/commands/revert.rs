@@ -1,17 +1,15 @@
 //! `git ralph revert`.
 
-use super::setup::open_loop;
+use super::setup::Console;
 use crate::cli;
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::{Narrator, Screen};
 
-pub(super) async fn run(screen: Screen, args: cli::ManualArgs) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let mut open = open_loop(&narrator, args.change.as_deref()).await?;
+pub(super) async fn run(console: &Console, args: cli::ManualArgs) -> Result<Exit, Error> {
+    let mut open = console.open(args.change.as_deref()).await?;
     if !engine::revert(&mut open).await? {
-        screen.say("the work tree is at the checkpoint already\n");
+        console.say("the work tree is at the checkpoint already\n");
     }
     Ok(Exit::Done)
 }

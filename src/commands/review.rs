@@ -1,14 +1,12 @@
 //! `git ralph review`.
 
-use super::setup::{change_and_word, context};
+use super::setup::Console;
 use super::story_word::story_and_attempt;
-use crate::cli::complete::{agents, loops_and_attempts};
+use crate::cli::complete::{agents, loops_and_attempts, offer};
 use crate::engine::{self, Unanswered, at_limit};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::prompt;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 /// The arguments of `git ralph review`.
@@ -19,11 +17,11 @@ pub struct Args {
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
         conflicts_with = "template",
-        add = ArgValueCandidates::new(loops_and_attempts)
+        add = offer(loops_and_attempts)
     )]
     pub words: Vec<String>,
     /// The reviewer: a name that git ralph doctor lists, or a shell command line (ralph.review)
-    #[arg(long, value_name = "AGENT", conflicts_with = "template", add = ArgValueCandidates::new(agents))]
+    #[arg(long, value_name = "AGENT", conflicts_with = "template", add = offer(agents))]
     pub agent: Option<String>,
     /// Print the built-in template of its prompt, as a start for your own (ralph.reviewPrompt)
     #[arg(long)]
@@ -33,15 +31,12 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.template {
-        screen.answer(prompt::review::DEFAULT);
+        console.answer(prompt::review::DEFAULT);
         return Ok(Exit::Done);
     }
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
-    let (change, word) = change_and_word(&context, &args.words)?;
-    let open = engine::open(context, &change).await?;
+    let (open, word) = console.open_with_word(&args.words).await?;
     let (story, attempt) = match &word {
         Some(word) => Some(story_and_attempt(&open.context, &open.state, word).await?),
         None => None,
@@ -57,18 +52,16 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         Err(Unanswered::Interrupted(signal)) => return Ok(Exit::Signal(signal)),
         Err(Unanswered::Asked) => return Ok(Exit::Limit),
         Err(Unanswered::Limited(limit)) => {
-            drop(open);
-            drop(narrator);
-            screen.say(&format!("{}\n", at_limit(&limit)));
+            console.narrator.end_words();
+            console.say(&format!("{}\n", at_limit(&limit)));
             return Ok(Exit::Limit);
         }
     };
-    drop(open);
-    drop(narrator);
+    console.narrator.end_words();
     let verdict = if accepted { "accepted" } else { "rejected" };
     if args.json {
-        screen.document(&json!({
-            "change": change,
+        console.document(&json!({
+            "change": open.change(),
             "story": reviewed.story,
             "attempt": reviewed.attempt,
             "from": reviewed.from,
@@ -81,9 +74,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }));
     } else {
         if !reviewed.words.is_empty() {
-            screen.answer(&format!("{}\n\n", reviewed.words));
+            console.answer(&format!("{}\n\n", reviewed.words));
         }
-        screen.answer(&format!(
+        console.answer(&format!(
             "the reviewer {} {verdict} story {}\n",
             reviewed.reviewer, reviewed.story
         ));

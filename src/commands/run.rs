@@ -5,15 +5,15 @@ use super::dry_run;
 use super::job_page::summarise;
 use super::pick::change_to_run;
 use super::run_end::{RunEnd, Turn, retry_once};
-use super::setup::{context, put_stories_in, step_settings, tell_fixed, tell_ignored, tell_strategy};
+use super::setup::{Console, put_stories_in, step_settings, tell_fixed, tell_ignored, tell_strategy};
 use super::view;
 use crate::cli;
-use crate::cli::complete::{changes_and_loops, names_of};
+use crate::cli::complete::{changes_and_loops, names_of, offer};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::exit::Exit;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
@@ -21,8 +21,7 @@ use crate::runs::{Command, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
 use crate::stories;
 use crate::ui::view::ViewThread;
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::{self, Screen};
 use std::ffi::OsString;
 use std::time::Instant;
 
@@ -32,7 +31,7 @@ use std::time::Instant;
 pub struct Args {
     /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open
     /// stories. Several run one after another
-    #[arg(value_name = "CHANGE", add = ArgValueCandidates::new(changes_and_loops))]
+    #[arg(value_name = "CHANGE", add = offer(changes_and_loops))]
     pub changes: Vec<String>,
     /// The choice.
     #[command(flatten)]
@@ -46,16 +45,16 @@ pub struct Args {
     /// Let the first story that is attempted, or with =all every story, change tests and the scripts of gates, and say so
     /// in the checkpoint (ralph.testChanges)
     #[arg(long, value_name = "STORIES", num_args = 0..=1, require_equals = true, default_missing_value = "story", value_parser = Leave::parse,
-        add = ArgValueCandidates::new(names_of::<Leave>))]
+        add = offer(names_of::<Leave>))]
     pub allow_test_changes: Option<Leave>,
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
     /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
-    #[arg(long, value_name = "WHAT", value_parser = OnFailure::parse, add = ArgValueCandidates::new(names_of::<OnFailure>))]
+    #[arg(long, value_name = "WHAT", value_parser = OnFailure::parse, add = offer(names_of::<OnFailure>))]
     pub on_failure: Option<OnFailure>,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
-    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = ArgValueCandidates::new(names_of::<Strategy>))]
+    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = offer(names_of::<Strategy>))]
     pub strategy: Option<Strategy>,
     /// A work tree of its own.
     #[command(flatten)]
@@ -101,10 +100,10 @@ pub(super) struct Typed<'a> {
 }
 
 impl Command for Typed<'_> {
-    type Narrator = Narrator;
+    type Narrator = Console;
 
-    fn narrator(&self) -> Narrator {
-        Narrator::new(self.screen)
+    fn narrator(&self) -> Console {
+        Console::new(self.screen)
     }
 
     fn say(&self, line: &str) {
@@ -123,15 +122,14 @@ impl Command for Typed<'_> {
         if has_choice(self.args, settings) {
             return Ok(());
         }
-        Err(FinishRefusal::NoChoiceForSeveral {
+        refuse(FinishRefusal::NoChoiceForSeveral {
             is_agent: false,
             changes: vec!["--any".to_owned()],
-        }
-        .into())
+        })
     }
 
-    async fn open<'o>(&self, narrator: &'o Narrator) -> Result<Context<'o>, Error> {
-        context(narrator).await
+    async fn open<'o>(&self, narrator: &'o Console) -> Result<Context<'o>, Error> {
+        narrator.context().await
     }
 
     async fn prepare<'o>(

@@ -1,7 +1,10 @@
 //! Opens the repository and the loop for the verbs, and gives a step its settings and its exit code.
 
 use std::env;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
@@ -11,7 +14,7 @@ use crate::fs::target_of;
 use crate::names::Change;
 use crate::settings::{Choice, Options, Settings, Strategy};
 use crate::stories::from_directory;
-use crate::ui::{self, Narrator};
+use crate::ui::{self, Narrator, Screen};
 
 /// Returns the current directory.
 pub(super) fn here() -> Result<PathBuf, Error> {
@@ -31,12 +34,55 @@ pub(super) fn here() -> Result<PathBuf, Error> {
     })
 }
 
-/// Opens the repository around the current directory.
-pub(super) async fn context(narrator: &Narrator) -> Result<Context<'_>, Error> {
-    let screen = narrator.screen();
-    let context = Context::open(&here()?, narrator).await?;
-    screen.settle_colours(context.configuration.colour);
-    Ok(context)
+/// What a command prints on, and the narrator of the loop that it opens.
+pub(super) struct Console {
+    pub(super) screen: Screen,
+    pub(super) narrator: Narrator,
+}
+
+impl Deref for Console {
+    type Target = Screen;
+
+    fn deref(&self) -> &Screen {
+        &self.screen
+    }
+}
+
+impl Console {
+    pub(super) fn new(screen: Screen) -> Self {
+        let narrator = Narrator::new(screen);
+        Self { screen, narrator }
+    }
+
+    /// Opens the repository around the current directory.
+    pub(super) async fn context(&self) -> Result<Context<'_>, Error> {
+        let context = Context::open(&here()?, &self.narrator).await?;
+        self.settle_colours(context.configuration.colour);
+        Ok(context)
+    }
+
+    /// Opens the loop of a step.
+    pub(super) async fn open(&self, change: Option<&str>) -> Result<Loop<'_>, Error> {
+        let context = self.context().await?;
+        let change = resolve(&context, change)?;
+        engine::open(context, &change).await
+    }
+
+    /// Opens the loop of a command with one more word, and returns that word if it was typed.
+    pub(super) async fn open_with_word(&self, words: &[String]) -> Result<(Loop<'_>, Option<String>), Error> {
+        let context = self.context().await?;
+        let (change, word) = change_and_word(&context, words)?;
+        Ok((engine::open(context, &change).await?, word))
+    }
+
+    /// Prints the result of a command as a document, or else in words.
+    pub(super) fn conclude(&self, json: bool, document: &impl Serialize, words: &str) {
+        if json {
+            self.document(document);
+        } else {
+            self.say(words);
+        }
+    }
 }
 
 /// Finds the change of a command; errors from here on are about it.
@@ -44,13 +90,6 @@ pub(super) fn resolve(context: &Context<'_>, name: Option<&str>) -> Result<Chang
     let change = context.resolve_change(name)?;
     ui::set_subject(&change);
     Ok(change)
-}
-
-/// Opens the loop of a step.
-pub(super) async fn open_loop<'o>(narrator: &'o Narrator, change: Option<&str>) -> Result<Loop<'o>, Error> {
-    let context = context(narrator).await?;
-    let change = resolve(&context, change)?;
-    engine::open(context, &change).await
 }
 
 /// Returns the settings for this command on an existing loop.

@@ -1,17 +1,17 @@
 //! `git ralph run` with several changes, one after another, or with `--any`: those that no other run holds on a remote.
 
 use super::run::{Args, Typed, goes_on, has_choice};
-use super::setup::{context, put_stories_in};
+use super::setup::{Console, put_stories_in};
 use crate::engine::refuse_inside_attempt;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::story_source::wanted;
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::runs::{Schedule, work};
 use crate::state::{State, Store};
 use crate::stories;
-use crate::ui::{Narrator, Screen};
+use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
@@ -27,8 +27,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 /// Returns the schedule of the named changes. Refuses before any work if a later change could not begin.
 async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
     let named = &args.changes;
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+    let console = Console::new(screen);
+    let context = console.context().await?;
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, &context, &args.stories)?;
     let find = |name: &String| -> Result<Change, Error> {
@@ -40,11 +40,10 @@ async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
         Ok(change)
     };
     if !has_choice(args, &settings) {
-        return Err(FinishRefusal::NoChoiceForSeveral {
+        return refuse(FinishRefusal::NoChoiceForSeveral {
             is_agent: !named.iter().skip(1).any(|name| find(name).is_ok()),
             changes: named.clone(),
-        }
-        .into());
+        });
     }
     let changes = named.iter().map(find).collect::<Result<_, _>>()?;
     let here = context.change_of_branch();

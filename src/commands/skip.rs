@@ -1,13 +1,11 @@
 //! `git ralph skip`.
 
-use super::setup::{change_and_word, context};
+use super::setup::Console;
 use super::story_word::story_named;
-use crate::cli::complete::loops_and_stories_to_skip;
+use crate::cli::complete::{loops_and_stories_to_skip, offer};
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 /// The arguments of `git ralph skip`.
@@ -17,7 +15,7 @@ pub struct Args {
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY"],
-        add = ArgValueCandidates::new(loops_and_stories_to_skip)
+        add = offer(loops_and_stories_to_skip)
     )]
     pub words: Vec<String>,
     /// Take the skip back
@@ -28,26 +26,15 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
-    let (change, story) = change_and_word(&context, &args.words)?;
-    let mut open = engine::open(context, &change).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let (mut open, story) = console.open_with_word(&args.words).await?;
     let story = match &story {
         Some(word) => Some(story_named(&open.context, &open.state, word).await?),
         None => None,
     };
     let id = engine::skip(&mut open, story.as_deref(), args.undo).await?;
-    if args.json {
-        let skipped = !args.undo;
-        screen.document(&json!({ "change": change, "story": id, "skipped": skipped }));
-        return Ok(Exit::Done);
-    }
-    let what = if args.undo {
-        "is no longer skipped"
-    } else {
-        "is skipped"
-    };
-    screen.say(&format!("story {id} {what}\n"));
+    let document = json!({ "change": open.change(), "story": id, "skipped": !args.undo });
+    let again = if args.undo { "no longer " } else { "" };
+    console.conclude(args.json, &document, &format!("story {id} is {again}skipped\n"));
     Ok(Exit::Done)
 }

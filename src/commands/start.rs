@@ -2,9 +2,9 @@
 
 use super::dry_run;
 use super::pick::change_to_run;
-use super::setup::{here, put_stories_in, tell_ignored, tell_strategy};
+use super::setup::{Console, here, put_stories_in, tell_ignored, tell_strategy};
 use crate::cli;
-use crate::cli::complete::{changes, names_of};
+use crate::cli::complete::{changes, names_of, offer};
 use crate::engine::{Context, StartOptions, agent_of, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
@@ -15,8 +15,7 @@ use crate::inspect::status::Status;
 use crate::names::{Change, typed_path};
 use crate::settings::{Choice, Options, Strategy};
 use crate::state::Store;
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::{self};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
@@ -25,7 +24,7 @@ use std::io::{self, IsTerminal};
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub struct Args {
     /// The change: a name that can be part of a branch name; defaults to the only one with open stories
-    #[arg(add = ArgValueCandidates::new(changes))]
+    #[arg(add = offer(changes))]
     pub change: Option<String>,
     /// Settings.
     #[command(flatten)]
@@ -34,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
-    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = ArgValueCandidates::new(names_of::<Strategy>))]
+    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = offer(names_of::<Strategy>))]
     pub strategy: Option<Strategy>,
     /// A work tree of its own.
     #[command(flatten)]
@@ -59,10 +58,9 @@ pub struct Args {
     pub agent: Vec<OsString>,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let (context, refs) = Context::open_beside(&here()?, &narrator, true).await?;
-    screen.settle_colours(context.configuration.colour);
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let (context, refs) = Context::open_beside(&here()?, &console.narrator, true).await?;
+    console.settle_colours(context.configuration.colour);
     let mut settings = context.configuration.settings.clone();
     let mut typed = Options::from(&args.settings);
     if !args.agent.is_empty() {
@@ -75,7 +73,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     put_stories_in(&mut settings, &context, &args.stories)?;
     let change = match &args.change {
         Some(name) => Change::new(name)?,
-        None => change_to_run(screen, &context, &settings).await?,
+        None => change_to_run(console.screen, &context, &settings).await?,
     };
     ui::set_subject(&change);
     tell_ignored(&context, &change);
@@ -89,8 +87,8 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         linked: None,
     };
     if args.dry_run {
-        if !dry_run::of_new_loop(screen, &context, &change, &options, refs).await? {
-            screen.say("the loop is already active; nothing would be changed\n");
+        if !dry_run::of_new_loop(console.screen, &context, &change, &options, refs).await? {
+            console.say("the loop is already active; nothing would be changed\n");
         }
         return Ok(Exit::Done);
     }
@@ -105,22 +103,22 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     if already {
         tell_strategy(&open, args.strategy);
         let message = "the loop is already active; nothing was changed".to_owned();
-        screen.say(&format!("{message}\n"));
-        if screen.json {
-            screen.json(&Event::now(change.as_str(), What::Notice { message }).line());
+        console.say(&format!("{message}\n"));
+        if console.json {
+            console.json(&Event::now(change.as_str(), What::Notice { message }).line());
         }
-    } else if agent_of(&[], &open.settings(), &open.context.repo.top).is_none() {
-        screen.say(
+    } else if agent_of(&[], &open.settings(), &open.repo().top).is_none() {
+        console.say(
             "no agent is configured, and none that git ralph doctor lists is installed: git ralph next -- <agent command>, or work on the story yourself: git ralph complete\n",
         );
     }
-    if !screen.json {
-        let status = Status::of(&open.state, &open.context.repo.top).await;
-        let is_told = !already && !screen.quiet && io::stdout().is_terminal();
-        screen.answer(&if is_told {
+    if !console.json {
+        let status = Status::of(&open.state, &open.repo().top).await;
+        let is_told = !already && !console.quiet && io::stdout().is_terminal();
+        console.answer(&if is_told {
             ui::summary::next(&status.next_steps(Driver::Steps))
         } else {
-            ui::status::table(&status, screen.columns())
+            ui::status::table(&status, console.columns())
         });
     }
     // A signal during the gates ends the command; the loop has begun all the same.

@@ -1,7 +1,7 @@
 //! `git ralph status`.
 
-use super::setup::{context, here, resolve};
-use crate::cli::complete::loops;
+use super::setup::{Console, here, resolve};
+use crate::cli::complete::{loops, offer};
 use crate::engine::look;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -10,14 +10,13 @@ use crate::inspect::status_line;
 use crate::names::typed;
 use crate::state::{self, Store};
 use crate::stories;
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui;
 
 /// The arguments of `git ralph status`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -27,26 +26,25 @@ pub struct Args {
     pub short: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.short {
         // A prompt needs a line or nothing, wherever it is shown.
         if let Ok(dir) = here()
             && let Some(line) = status_line::line(&dir, args.change.as_deref()).await
         {
-            screen.answer(&format!("{line}\n"));
+            console.answer(&format!("{line}\n"));
         }
         return Ok(Exit::Done);
     }
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+    let context = console.context().await?;
     if let Some(name) = &args.change {
         let change = resolve(&context, Some(name))?;
         let (context, state) = look(context, &change).await?;
         let status = Status::seen_from(&context.repo, &context.head, &state).await?;
         if args.json {
-            screen.document(&status);
+            console.document(&status);
         } else {
-            screen.answer(&ui::status::table(&status, screen.columns()));
+            console.answer(&ui::status::table(&status, console.columns()));
         }
         return Ok(Exit::Done);
     }
@@ -56,7 +54,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     for change in state::changes(&context.repo.common_dir)? {
         // An unreadable loop must not hide the others.
         if let Err(error) = Store::new(&context.repo.common_dir, &change).load() {
-            screen.fail(change.as_str(), &error.into());
+            console.fail(change.as_str(), &error.into());
             exit = Exit::Error;
             continue;
         }
@@ -65,10 +63,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         all.push(Status::seen_from(&context.repo, &context.head, &state).await?);
     }
     if args.json {
-        screen.document(&all);
+        console.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
         let changes = stories::changes(&context.repo.top);
-        screen.say(&match changes.as_slice() {
+        console.say(&match changes.as_slice() {
             [] => "there is no loop in this repository; to begin one: git ralph start <change>\n".to_owned(),
             [only] => format!(
                 "there is no loop in this repository; to begin one: git ralph start {only}\n",
@@ -80,10 +78,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             ),
         });
     } else {
-        let columns = screen.columns();
+        let columns = console.columns();
         let texts = all.iter().map(|status| ui::status::table(status, columns));
         let texts: Vec<String> = texts.collect();
-        screen.answer(&texts.join("\n"));
+        console.answer(&texts.join("\n"));
     }
     Ok(exit)
 }

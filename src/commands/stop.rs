@@ -1,14 +1,12 @@
 //! `git ralph stop`.
 
-use super::setup::{context, resolve};
-use crate::cli::complete::loops;
+use super::setup::{Console, resolve};
+use crate::cli::complete::{loops, offer};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::follow::{asked, driver, is_driven};
 use crate::names::typed;
 use crate::state::Store;
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
@@ -17,7 +15,7 @@ use serde_json::json;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Stop the attempt that is running too (SIGTERM): it is undone, and does not count
     #[arg(long)]
@@ -27,9 +25,8 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let change = resolve(&context, args.change.as_deref())?;
     let store = Store::new(&context.repo.common_dir, &change);
     let question = asked(&store).filter(|_| !is_driven(&store));
@@ -49,13 +46,10 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
         }
         (None, None) => (None, None),
     };
-    if args.json {
-        screen.document(&json!({ "v": 1, "change": change, "pid": pid, "stops": how }));
-        return Ok(Exit::Done);
-    }
+    let document = json!({ "v": 1, "change": change, "pid": pid, "stops": how });
     let holder = pid.map_or_else(String::new, |pid| format!("process {pid}"));
     let process = question.map_or(holder, |question| question.process());
-    screen.say(&match how {
+    let words = match how {
         None => format!("no git-ralph is working on {change}\n"),
         Some("question") => format!("git-ralph ({process}) leaves its question unanswered and ends\n"),
         Some("now") => format!("git-ralph ({process}) stops the attempt and ends\n"),
@@ -64,6 +58,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
              {change}\n",
             change = typed(change)
         ),
-    });
+    };
+    console.conclude(args.json, &document, &words);
     Ok(Exit::Done)
 }

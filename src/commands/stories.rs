@@ -1,9 +1,9 @@
 //! `git ralph stories`.
 
 use super::pick::change_to_run;
-use super::setup::{context, put_stories_in, resolve};
+use super::setup::{Console, put_stories_in, resolve};
 use crate::cli;
-use crate::cli::complete::changes_and_loops;
+use crate::cli::complete::{changes_and_loops, offer};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::{list_of_new_loop, listing_from_head};
 use crate::engine::{Context, look};
@@ -11,14 +11,13 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::stories::Stories;
 use crate::names::{Change, named_after};
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui;
 
 /// The arguments of `git ralph stories`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
-    #[arg(add = ArgValueCandidates::new(changes_and_loops))]
+    #[arg(add = offer(changes_and_loops))]
     pub change: Option<String>,
     /// Another story list than that of the loop.
     #[command(flatten)]
@@ -28,9 +27,8 @@ pub struct Args {
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let is_named = args.from.path.is_some() || args.from.adapter.is_some();
     let stories = match (resolve(&context, args.change.as_deref()), &args.change) {
         (Ok(change), _) if is_named => as_start_would(&context, &change, &args.from).await?,
@@ -46,17 +44,17 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
             let settings = context.configuration.settings.clone();
             let change = match &args.from.path {
                 Some(list) => Change::new(&named_after(list))?,
-                None => change_to_run(screen, &context, &settings).await?,
+                None => change_to_run(console.screen, &context, &settings).await?,
             };
             as_start_would(&context, &change, &args.from).await?
         }
         (Err(error), None) => return Err(error),
     };
     if args.json {
-        screen.document(&stories);
+        console.document(&stories);
     } else {
-        screen.answer(&ui::stories::table(&stories, screen.columns()));
-        screen.say(&ui::stories::warnings(&stories));
+        console.answer(&ui::stories::table(&stories, console.columns()));
+        console.say(&ui::stories::warnings(&stories));
     }
     Ok(Exit::Done)
 }

@@ -1,9 +1,10 @@
 //! Finds the story, and the attempt, that a typed word names.
 
-use crate::engine::Context;
+use super::setup::{Console, change_and_word};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::listing_of;
-use crate::error::Error;
+use crate::engine::{self, Context, Loop};
+use crate::error::{Error, refuse};
 use crate::events::log::attempts;
 use crate::state::{State, Store};
 
@@ -43,12 +44,11 @@ pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str
     match found.as_slice() {
         [] => Ok(word.to_owned()),
         [only] => Ok(only.clone()),
-        _ => Err(OpenRefusal::SeveralStories {
+        _ => refuse(OpenRefusal::SeveralStories {
             change: state.change.to_string(),
             word: word.to_owned(),
             stories: found,
-        }
-        .into()),
+        }),
     }
 }
 
@@ -75,6 +75,22 @@ pub(super) async fn story_and_attempt(
     match number.parse() {
         Ok(number) if !story.is_empty() => Ok((story, Some(number))),
         _ => Err(no_attempt()),
+    }
+}
+
+impl Console {
+    /// Opens the loop of a command that names an attempt. Returns with it the word that names the attempt, its story, and
+    /// its number if the word has one.
+    pub(super) async fn open_attempt(
+        &self,
+        words: &[String],
+    ) -> Result<(Loop<'_>, String, (String, Option<u32>)), Error> {
+        let context = self.context().await?;
+        let (change, word) = change_and_word(&context, words)?;
+        let word = word.ok_or_else(|| OpenRefusal::NoAttempt(words.concat()))?;
+        let open = engine::open(context, &change).await?;
+        let named = story_and_attempt(&open.context, &open.state, &word).await?;
+        Ok((open, word, named))
     }
 }
 

@@ -3,15 +3,13 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 
-use super::setup::{context, resolve};
-use crate::cli::complete::loops;
+use super::setup::{Console, resolve};
+use crate::cli::complete::{loops, offer};
 use crate::engine::refuse_word_of_attempt;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::{LONGEST_MESSAGE, Phase, State, Store};
-use crate::ui::{Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 /// The arguments of `git ralph tell`.
@@ -19,16 +17,15 @@ use serde_json::json;
 #[command(override_usage = "git ralph tell [--json] [<change>] [<words>...]")]
 pub struct Args {
     /// The change, then the words; a first word that names no loop is one of them. Without words, reads standard input
-    #[arg(num_args = 0.., value_names = ["CHANGE", "WORDS"], add = ArgValueCandidates::new(loops))]
+    #[arg(num_args = 0.., value_names = ["CHANGE", "WORDS"], add = offer(loops))]
     pub words: Vec<OsString>,
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     let words: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
     let named = words
         .first()
@@ -48,9 +45,9 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     store.tell(&if said.is_empty() { from_input()? } else { said })?;
     if args.json {
         let waiting = state.unshown() + store.untaken();
-        screen.document(&json!({ "v": 1, "change": change, "messages": waiting }));
+        console.document(&json!({ "v": 1, "change": change, "messages": waiting }));
     } else {
-        screen.say(&when_read(&store, &state));
+        console.say(&when_read(&store, &state));
     }
     Ok(Exit::Done)
 }

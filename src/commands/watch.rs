@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::choose::{AT_THE_END, Question, closes};
 use super::queue::interval;
 use super::run_end::AFTER_A_FAILURE;
-use super::setup::{context, open_loop, resolve};
+use super::setup::{Console, resolve};
 use super::view;
 use super::watch_remote;
-use crate::cli::complete::loops;
+use crate::cli::complete::{loops, offer};
 use crate::engine::question::Over;
 use crate::engine::{self, Context};
 use crate::error::Error;
@@ -22,8 +22,7 @@ use crate::state::{self, Phase, Store};
 use crate::ui::choice::Choice;
 use crate::ui::view::plain::PlainLoop;
 use crate::ui::view::{Closing, Left};
-use crate::ui::{self, Narrator, Screen};
-use clap_complete::engine::ArgValueCandidates;
+use crate::ui::{self, Screen};
 
 /// Time between two reads of the files.
 const POLL: Duration = Duration::from_millis(200);
@@ -32,7 +31,7 @@ const POLL: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The change; defaults to all active loops of the repository
-    #[arg(add = ArgValueCandidates::new(loops))]
+    #[arg(add = offer(loops))]
     pub change: Option<String>,
     /// Print lines, one below the other, instead of using the whole screen
     #[arg(long)]
@@ -60,15 +59,14 @@ fn speed(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a speed is a number from 0.01 to 1000000".to_owned())
 }
 
-pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
-    let narrator = Narrator::new(screen);
-    let context = context(&narrator).await?;
+pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    let context = console.context().await?;
     if let Some(remote) = &args.remote {
-        return watch_remote::run(screen, &context, remote, args.interval, args.json).await;
+        return watch_remote::run(console.screen, &context, remote, args.interval, args.json).await;
     }
     let changes = watched(&context, args.change.as_deref())?;
-    if args.plain || args.json || !view::can_be_shown(screen, false) {
-        return plain(screen, &context, &changes, &args).await;
+    if args.plain || args.json || !view::can_be_shown(console.screen, false) {
+        return plain(console.screen, &context, &changes, &args).await;
     }
     let mut setup = view::setup(&context, &changes, false).await;
     if let Some(speed) = args.replay {
@@ -92,20 +90,25 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     match (left, changes.as_slice()) {
         (Left::AtEnd(at), _) => {
             let change = &changes[at];
-            let (choice, summary) = Box::pin(ask(screen, context, change)).await?;
+            let (choice, summary) = Box::pin(ask(console.screen, context, change)).await?;
             if choice == Choice::Quit {
-                screen.say(&ui::summary::next(&summary.next));
+                console.say(&ui::summary::next(&summary.next));
             } else {
-                Box::pin(act(screen, &narrator, change, choice)).await?;
+                Box::pin(act(console, change, choice)).await?;
             }
             Ok(Exit::Done)
         }
         (_, [change]) => {
-            view::tell(screen, &context.repo.common_dir, change, "to see it again");
+            view::tell(
+                console.screen,
+                &context.repo.common_dir,
+                change,
+                "to see it again",
+            );
             Ok(Exit::Done)
         }
         (_, several) => {
-            screen.say(&format!(
+            console.say(&format!(
                 "{} loops (use \"git ralph watch\" to see them again)\n",
                 several.len()
             ));
@@ -137,13 +140,13 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
 }
 
 /// Does what was chosen for a loop, as git ralph finish and git ralph skip do.
-async fn act(screen: Screen, narrator: &Narrator, change: &Change, choice: Choice) -> Result<(), Error> {
-    let mut open = open_loop(narrator, Some(change.as_str())).await?;
+async fn act(console: &Console, change: &Change, choice: Choice) -> Result<(), Error> {
+    let mut open = console.open(Some(change.as_str())).await?;
     match closes(choice) {
         Some(close) => engine::finish(&mut open, close, None).await,
         None => {
             let id = engine::skip(&mut open, None, false).await?;
-            screen.say(&format!(
+            console.say(&format!(
                 "story {id} is skipped\n  (use \"git ralph run {change}\" to continue)\n",
                 change = typed(change)
             ));

@@ -2,7 +2,6 @@
 
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions};
 use crate::error::Error;
-use crate::events::Observer;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::Tenure;
@@ -11,7 +10,7 @@ use crate::settings::Settings;
 /// The command that began a run: it knows what was typed, prints and asks.
 pub trait Command {
     /// Shows what happens to one change.
-    type Narrator: Observer;
+    type Narrator;
 
     /// Returns a narrator for the next change.
     fn narrator(&self) -> Self::Narrator;

@@ -11,22 +11,19 @@ use crate::events::{Event, News, Observer, Stream, Watching, What};
 /// Watches a loop for a [`Screen`].
 #[derive(Debug)]
 pub struct Narrator {
-    screen: Screen,
     tale: RefCell<Tale>,
 }
 
 impl Narrator {
     /// Makes a narrator for a screen.
     pub fn new(screen: Screen) -> Self {
-        Self {
-            screen,
-            tale: RefCell::new(Tale::new(screen)),
-        }
+        let tale = RefCell::new(Tale::new(screen));
+        Self { tale }
     }
 
-    /// Returns the screen that the words go to.
-    pub fn screen(&self) -> Screen {
-        self.screen
+    /// Ends what the agent has printed, before an answer.
+    pub fn end_words(&self) {
+        self.tale.borrow_mut().begin_words();
     }
 }
 
