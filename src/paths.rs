@@ -156,6 +156,19 @@ pub fn percent_decode(text: &str) -> Vec<u8> {
     bytes
 }
 
+/// Keeps bytes percent-encoded in a text (`#[serde(with = "percent")]`).
+pub mod percent {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::percent_encode(bytes))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        Ok(super::percent_decode(&String::deserialize(deserializer)?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

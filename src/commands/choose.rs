@@ -49,7 +49,12 @@ pub(super) async fn choose(
         loop {
             let is_over = over.clone();
             match ask(screen, QUESTION, possible, &stop, move || is_over.is_over()).await {
-                Choice::Diff => shown.show_diff().await?,
+                Choice::Diff => {
+                    shown
+                        .git
+                        .show(&["diff", &shown.range.0, &shown.range.1, "--"])
+                        .await?;
+                }
                 Choice::Log => loud.say(&shown_log),
                 chosen => return Ok(chosen),
             }
@@ -97,12 +102,6 @@ impl Question {
             log: log_of(open, Screen::default())?,
             git: open.git().clone(),
         })
-    }
-
-    /// Shows what was changed, with git's pager.
-    async fn show_diff(&self) -> Result<(), Error> {
-        let (from, to) = (&self.range.0, &self.range.1);
-        Ok(self.git.show(&["diff", from, to, "--"]).await?)
     }
 
     /// Asks; returns `None` if the terminal cannot be used.

@@ -27,10 +27,7 @@ pub fn main() -> ExitCode {
         return with_runtime(runner::run());
     }
     if let Some(event) = hook::asked(env::args_os()) {
-        return match hook::look(&event) {
-            Some(work) => with_runtime(hook::run(work)),
-            None => ExitCode::SUCCESS,
-        };
+        return hook::look(&event).map_or(ExitCode::SUCCESS, |work| with_runtime(hook::run(work)));
     }
     CompleteEnv::with_factory(to_complete).complete();
     let typed = grouped(Cli::command()).try_get_matches();

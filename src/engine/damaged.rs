@@ -26,11 +26,7 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         let repo = Repo::new(top, layout.clone(), state.checkpoint().as_str().len() / 2);
         let slot = store.slot();
         let messages: RefCell<Vec<String>> = RefCell::default();
-        let site = Site {
-            repo: &repo,
-            slot: &slot,
-            notices: &messages,
-        };
+        let site = Site::new(&repo, &slot, &messages);
         let (head, tip) = (state.loop_head(), state.tip_ref());
         let in_attempt = state.phase() == Phase::Running;
         let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt);

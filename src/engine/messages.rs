@@ -1,10 +1,13 @@
 //! Reads what the user says to the next attempts (`git ralph tell`). From then on it is in the state, where no attempt changes
 //! it; what is read after an attempt has begun may be the word of the attempt itself.
 
-use super::Loop;
+use super::{Loop, numbers};
 use crate::error::Error;
 use crate::events::What;
 use crate::names::counted;
+use crate::state::Given;
+use crate::stories::Story;
+use jiff::Timestamp;
 
 /// Takes the messages into the state, and into the events; `during` is the story and the number of the attempt that ran when
 /// they were written.
@@ -64,4 +67,16 @@ pub(crate) fn take_last(open: &mut Loop<'_>) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// Records that the prompt about `story` was shown, for the session that receives it.
+pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
+    open.state.show_messages(&story.id);
+    open.state.here.prompted = Some(Given {
+        story: story.id.clone(),
+        attempt: numbers::next_number(open, &story.id)?,
+        checkpoint: open.state.checkpoint().clone(),
+        since: Timestamp::now(),
+    });
+    open.save()
 }

@@ -4,7 +4,7 @@
 //!   and the known facts of the repository (`position`).
 //! - `progress` decides (pure). `stories` finds the next story, `marks` marks it as done, `unmarked_stories` insists on
 //!   the mark.
-//! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent (`journal`), then
+//! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent, then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
 //! - `messages` reads what the user says to the next attempts.
 //! - `attempt` runs an agent, its gates and its reviewer, and reads the loop alone; `steps/attempt` leads from the choice of
@@ -22,7 +22,6 @@ mod checkpoint_message;
 mod context;
 mod damaged;
 mod guard_rail;
-mod journal;
 mod judged;
 pub mod lifecycle_hooks;
 mod list_growth;
@@ -36,7 +35,6 @@ mod own_output;
 mod own_work_tree;
 pub(crate) mod position;
 pub mod progress;
-mod prompted;
 pub mod question;
 mod recover;
 pub(crate) mod repository_refusal;
@@ -61,13 +59,12 @@ pub use attempt::review::{Unanswered, review};
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
 pub use context::{Context, refuse_inside_attempt, refuse_word_of_attempt};
-pub use messages::take_between as take_messages;
+pub use messages::{note_prompted, take_between as take_messages};
 pub use numbers::range_of;
 pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
 pub use position::require_place;
 pub use progress::Step;
-pub use prompted::note_prompted;
 pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};

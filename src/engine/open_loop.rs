@@ -27,7 +27,7 @@ use crate::protect::{AttemptRecord, Savepoint, Site, UserRefs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
 use crate::slot::Slot;
-use crate::state::{Effect, GateFile, Lock, Progress, State, Stood, Store};
+use crate::state::{Effect, Lock, Progress, State, Stood, Store};
 
 /// A loop that this process may change. It holds the lock, but while it asks the user (`question`).
 pub struct Loop<'o> {
@@ -135,11 +135,7 @@ impl<'o> Loop<'o> {
 
     /// Returns the repository and the loop's slot.
     pub(crate) fn site(&self) -> Site<'_> {
-        Site {
-            repo: &self.context.repo,
-            slot: &self.slot,
-            notices: self,
-        }
+        Site::new(&self.context.repo, &self.slot, self)
     }
 
     /// Records an event and shows it.
@@ -201,7 +197,6 @@ impl<'o> Loop<'o> {
         let state = &self.state;
         let running = state.running();
         let gate_files = state.here.gate_files.borrow();
-        let gate_files = gate_files.iter().map(GateFile::entry);
         let nested = state.here.before.nested.iter().map(|path| percent_decode(path));
         let since = running
             .as_ref()
@@ -209,7 +204,10 @@ impl<'o> Loop<'o> {
         let (tree, commit) = (state.checkpoint_tree().clone(), state.checkpoint().clone());
         Savepoint {
             nested: nested.chain(self.own_output.iter().cloned()).collect(),
-            gate_files: gate_files.map(|file| (file.path.clone(), file)).collect(),
+            gate_files: gate_files
+                .iter()
+                .map(|file| (file.path.clone(), file.clone()))
+                .collect(),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
             ..Savepoint::of_checkpoint(tree, commit, since)
         }
@@ -247,16 +245,12 @@ impl<'o> Loop<'o> {
 
     /// Reads the work tree as it is now, compared with the checkpoint. One scan.
     pub(crate) async fn read_work_tree(&self) -> Result<Reading, Error> {
-        self.read(Count::Nothing).await
+        Ok(self.checkpoint().read(self.site(), Count::Nothing).await?)
     }
 
     /// Reads the work tree as it is now, and counts its differences from the checkpoint. One scan.
     pub(crate) async fn read_and_count(&self) -> Result<Reading, Error> {
-        self.read(Count::Lines).await
-    }
-
-    async fn read(&self, count: Count) -> Result<Reading, Error> {
-        Ok(self.checkpoint().read(self.site(), count).await?)
+        Ok(self.checkpoint().read(self.site(), Count::Lines).await?)
     }
 
     /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.

@@ -139,11 +139,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
         store.lock().is_err_and(|error| busy(&error))
     };
     let slot = store.slot();
-    let site = Site {
-        repo: &context.repo,
-        slot: &slot,
-        notices: &(),
-    };
+    let site = Site::new(&context.repo, &slot, &());
     // A git of the attempt that was cut off is ended first.
     let waits = || (!state.is_running() || state.intent.is_some()) && site.is_locked(change);
     if !cut_off || !here || is_held() || waits() {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::Git;
 use super::discover::Repo;
 use super::error::GitError;
@@ -9,16 +11,18 @@ use super::foreign::FOREIGN;
 use super::loose;
 use crate::fs::is_seen_as_file;
 use crate::names::Oid;
+use crate::paths::percent;
 
 /// An index entry that differs from a tree; mode `000000` means that it is not there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedEntry {
+    /// The path, relative to the top.
+    #[serde(with = "percent")]
+    pub path: Vec<u8>,
     /// The mode, as git prints it.
     pub mode: String,
     /// The object.
     pub oid: Oid,
-    /// The path, relative to the top.
-    pub path: Vec<u8>,
 }
 
 /// A commit of a history.

@@ -49,7 +49,7 @@ impl PathChange {
             let oid = Oid::parse(oid)?;
             let path = path.to_vec();
             let mode = mode.to_owned();
-            (mode != NOTHING).then_some(StagedEntry { mode, oid, path })
+            (mode != NOTHING).then_some(StagedEntry { path, mode, oid })
         };
         Some(Self {
             path: path.to_vec(),

@@ -4,7 +4,6 @@ pub mod at_work;
 pub mod attempt_output;
 mod basis;
 pub mod changed_files;
-mod closed;
 pub mod doctor;
 pub mod follow;
 pub mod list_notes;

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::at_work::{GateAtWork, RunningAttempt, Waiting};
 use super::basis::{bases, open_ids};
-use super::closed::closed;
 use super::list_notes::ListNotes;
 use super::session::SessionStatus;
 use crate::engine::go_to_own_refused;
@@ -16,7 +15,8 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::log::{LogEntry, attempts};
+use crate::events::What;
+use crate::events::log::{LogEntry, attempts, read_events};
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
@@ -442,4 +442,18 @@ impl Status {
             away: if state.is_live() { noted::away(state) } else { None },
         }
     }
+}
+
+/// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, its events say so; `None` if
+/// they do not.
+fn closed(repo: &Repo, state: &State) -> Option<String> {
+    if let Some(closed) = state.here.closed {
+        return Some(closed.to_string());
+    }
+    let store = Store::new(&repo.common_dir, &state.change);
+    let events = read_events(&store.file("events.jsonl")).ok()?;
+    events.into_iter().rev().find_map(|event| match event.what {
+        What::Finished { how, .. } => Some(how),
+        _ => None,
+    })
 }

@@ -45,6 +45,10 @@ pub(crate) struct Site<'a> {
 }
 
 impl<'a> Site<'a> {
+    pub fn new(repo: &'a Repo, slot: &'a Slot, notices: &'a dyn Notices) -> Self {
+        Self { repo, slot, notices }
+    }
+
     /// Returns this slot with another work tree of the repository.
     pub fn with_repo(self, repo: &'a Repo) -> Self {
         Self { repo, ..self }

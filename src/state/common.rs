@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Completed, ListNotes, Listed, Progress, Stood};
+use super::{Completed, ListNotes, Listed, Progress};
 use crate::names::Oid;
 use crate::settings::{LoopSettings, Strategy, is_default};
 use crate::stories::Source;
@@ -51,4 +51,13 @@ pub struct Common {
     /// The versions of tests that the user made or allowed since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stood: Vec<Stood>,
+}
+
+/// A stretch of the loop's history: what it changed, the user has seen or allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stood {
+    /// The checkpoint before it.
+    pub from: Oid,
+    /// The checkpoint at its end.
+    pub to: Oid,
 }

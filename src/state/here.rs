@@ -5,7 +5,8 @@ use std::cell::{Cell, RefCell};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentSession, AwaitingChoice, Ending, GateFile, Given, Linked, Message, Noted, SavePoint};
+use super::{AgentSession, AwaitingChoice, Ending, Given, Linked, Message, Noted, SavePoint};
+use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
 use crate::settings::{LoopCommands, is_default};
@@ -48,7 +49,7 @@ pub struct Here {
     pub save_points: Vec<SavePoint>,
     /// The new files that only gates made: they are in no checkpoint.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub gate_files: RefCell<Vec<GateFile>>,
+    pub gate_files: RefCell<Vec<StagedEntry>>,
     /// The messages of the user for the prompts, oldest first (`git ralph tell`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,

@@ -7,7 +7,6 @@ mod closed;
 mod common;
 mod error;
 mod flat;
-mod gate_file;
 mod held_tests;
 mod here;
 mod intent;
@@ -18,11 +17,9 @@ mod moved;
 pub mod noted;
 mod running;
 mod slots;
-mod stood;
 mod store;
 mod strategy;
 mod text;
-mod version;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -37,9 +34,8 @@ use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use awaiting_choice::AwaitingChoice;
-pub use common::Common;
+pub use common::{Common, Stood};
 pub use error::StateError;
-pub use gate_file::GateFile;
 pub use held_tests::HeldTests;
 pub use here::{Before, Here};
 pub use intent::{
@@ -51,9 +47,14 @@ pub use list_notes::ListNotes;
 pub use messages::{LONGEST as LONGEST_MESSAGE, MESSAGES, Message};
 pub use noted::Noted;
 pub use slots::{Running, RunningGate};
-pub use stood::Stood;
 pub use store::{Lock, Store, changes, live_in, make_root};
-pub use version::VERSION;
+
+/// The version of the files that this program writes, and the highest that it reads: a program that knows an earlier one
+/// refuses them, and says that a newer git-ralph wrote them. A change that an earlier program would misread needs another.
+pub const VERSION: u32 = 4;
+
+/// The last version without parts.
+const LAST_FLAT: u32 = 3;
 
 /// The phase of a loop.
 #[derive(

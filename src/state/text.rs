@@ -6,8 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use super::version::{LAST_FLAT, VERSION};
-use super::{Before, Common, Here, State, StateError, flat};
+use super::{Before, Common, Here, LAST_FLAT, State, StateError, VERSION, flat};
 use crate::names::Change;
 use crate::paths::WorkTreePath;
 

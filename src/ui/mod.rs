@@ -3,7 +3,6 @@
 
 mod amounts;
 pub mod choice;
-mod colour;
 pub mod doctor;
 pub mod github;
 mod hold;
@@ -60,7 +59,7 @@ pub struct Screen {
 impl Screen {
     /// Sets the colours that the command line, the environment and git's settings want, from here on.
     pub fn settle_colours(self, configured: Option<Colour>) {
-        colour::settle(self.colour, configured);
+        style::settle(self.colour, configured);
     }
 
     /// Returns the screen for words that `--quiet` leaves.

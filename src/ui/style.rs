@@ -1,7 +1,10 @@
 //! The styles of words on a terminal.
 
 use super::shown::styled;
+use crate::settings::Colour;
 use crate::state::Verdict;
+use anstream::ColorChoice;
+use std::env;
 
 pub(super) fn bold(words: &str) -> String {
     styled(&["1"], words)
@@ -26,4 +29,19 @@ pub(super) fn verdict(verdict: Verdict, words: &str) -> String {
     } else {
         red(words)
     }
+}
+
+/// Decides for the rest of this process; what is written to a stream asks again each time.
+pub fn settle(given: Option<Colour>, configured: Option<Colour>) {
+    let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let by_environment = set("NO_COLOR") || set("CLICOLOR_FORCE");
+    let configured = configured.filter(|_| !by_environment);
+    match given.or(configured) {
+        Some(Colour::Always) => ColorChoice::Always,
+        Some(Colour::Never) => ColorChoice::Never,
+        // Git has begun the pager and says so; it is the terminal that reads.
+        Some(Colour::Auto) | None if set("GIT_PAGER_IN_USE") && !by_environment => ColorChoice::Always,
+        Some(Colour::Auto) | None => ColorChoice::Auto,
+    }
+    .write_global();
 }

@@ -15,7 +15,7 @@ use crate::names::{Oid, typed};
 use crate::paths::first_few;
 use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
-use crate::state::{GateFile, HeldTests};
+use crate::state::HeldTests;
 
 pub(super) use put_back::put_back;
 
@@ -196,10 +196,9 @@ async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     }
     open.state.here.gate_files.borrow_mut().retain(|file| {
         let mut made = made.iter();
-        made.all(|entry| !is_same_place(&file.path(), &entry.path))
+        made.all(|entry| !is_same_place(&file.path, &entry.path))
     });
-    let new = made.iter().map(GateFile::of);
-    open.state.here.gate_files.borrow_mut().extend(new);
+    open.state.here.gate_files.borrow_mut().extend_from_slice(made);
     keep_gate_files(open).await?;
     open.save()
 }
@@ -215,8 +214,7 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
 
 /// Keeps the files that gates made by a ref, on top of those from before.
 async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
-    let files = open.state.here.gate_files.borrow().clone();
-    let entries: Vec<StagedEntry> = files.iter().map(GateFile::entry).collect();
+    let entries = open.state.here.gate_files.borrow().clone();
     let name = open.change().ralph_ref("gate-files");
     let (repo, scratch) = (open.repo(), open.site().file("gate-files.index"));
     let empty = repo.empty_tree().await?;
@@ -243,9 +241,10 @@ pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let index = open.repo().read_index_or_none(&open.repo().index())?;
     let mut left = Vec::new();
     for file in files {
-        let path = file.path();
-        let is_tracked = index.index().is_some_and(|index| index.find(&path).is_some());
-        if !is_tracked && open.repo().exists(&path)? {
+        let is_tracked = index
+            .index()
+            .is_some_and(|index| index.find(&file.path).is_some());
+        if !is_tracked && open.repo().exists(&file.path)? {
             left.push(file);
         }
     }

@@ -4,7 +4,7 @@ use super::leave;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, original_now};
-use crate::engine::{Loop, journal, lifecycle_hooks};
+use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::{Error, refuse};
 use crate::events::What;
 use crate::state::{EndPlan, EndStep, Intent};
@@ -60,6 +60,5 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
         reading: Some(now),
         ..Known::fresh()
     };
-    journal::begin(open, intent.clone())?;
-    transition::make(open, intent, known).await
+    transition::take_untold(open, intent, known).await
 }

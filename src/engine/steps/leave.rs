@@ -16,7 +16,7 @@ use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch};
 use crate::paths::{WorkTreePath, first_few};
-use crate::state::{self, EndPlan, EndStep, Intent, IntoPlan, Store};
+use crate::state::{EndPlan, EndStep, Intent, IntoPlan, live_in};
 
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
 const REMOVED: &str = "removed";
@@ -82,14 +82,11 @@ pub(super) async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPl
 /// Merges the work of the loop with the HEAD of the target, in the object database.
 async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPlan, Error> {
     refuse_operation(target).await?;
-    for other in state::changes(&target.common_dir)? {
-        let state = Store::new(&target.common_dir, &other).load_live()?;
-        if state.is_some_and(|state| state.work_tree() == target.top) {
-            return refuse(FinishRefusal::LoopInTheWay {
-                other: other.to_string(),
-                path: target.top.clone(),
-            });
-        }
+    if let Some(other) = live_in(&target.common_dir, &target.top)? {
+        return refuse(FinishRefusal::LoopInTheWay {
+            other: other.change.to_string(),
+            path: target.top.clone(),
+        });
     }
     locks::require_free(target).await?;
     let head = target.head().await?;

@@ -31,10 +31,7 @@ pub async fn restore(
     let found = kept_attempt(open.git(), open.change(), story, attempt).await?;
     let (attempt, kept) = found.ok_or_else(|| OpenRefusal::UnknownAttempt {
         change: open.change().to_string(),
-        attempt: match attempt {
-            Some(number) => format!("{story}@{number}"),
-            None => story.to_owned(),
-        },
+        attempt: attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}")),
     })?;
     if !open.is_at_checkpoint().await? {
         return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());

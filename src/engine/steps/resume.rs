@@ -201,11 +201,7 @@ async fn rebuild_files(
     slot.make()?;
     let work = slot.file("work.index");
     let made = repo.private_index(&repo.index(), &work, Some(tip)).await?;
-    let site = Site {
-        repo,
-        slot: &slot,
-        notices: &(),
-    };
+    let site = Site::new(repo, &slot, &());
     site.begin_loop(&work, &made.entries).await?;
     restore_original_index(&repo.git, anchor, store).await?;
     repo.discard_index(&work)?;

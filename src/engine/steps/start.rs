@@ -136,11 +136,7 @@ async fn compute(
     repo.show_paths(&work, &made.entries.hidden()).await?;
     repo.discard_index(&store.file(ORIGINAL_INDEX))?;
     repo.copy_index(&repo.index(), &store.file(ORIGINAL_INDEX))?;
-    let site = Site {
-        repo,
-        slot: &slot,
-        notices: &(),
-    };
+    let site = Site::new(repo, &slot, &());
     // Work that does not need the result of the reading runs in parallel.
     let users_index = repo.index();
     let (reading, staged, recorded, anchor, from_head) = tokio::join!(

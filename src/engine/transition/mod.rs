@@ -20,9 +20,10 @@ mod other_work_tree;
 mod outcome;
 mod phases;
 
-use super::{Loop, journal};
+use super::Loop;
 use crate::error::Error;
 use crate::events::What;
+use crate::fs::Durability;
 use crate::state::Intent;
 use phases::Transition;
 
@@ -38,8 +39,20 @@ pub(super) use outcome::given_up;
 /// # Errors
 /// If something cannot be moved or written; the next command continues from there.
 pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
-    journal::begin(open, intent.clone())?;
-    apply(open, intent, known).await
+    for event in take_untold(open, intent, known).await? {
+        open.emit(event);
+    }
+    Ok(())
+}
+
+/// Writes a step into the state, makes it, and returns its events.
+pub(super) async fn take_untold(
+    open: &mut Loop<'_>,
+    intent: Intent,
+    known: Known,
+) -> Result<Vec<What>, Error> {
+    begin(open, intent.clone())?;
+    make(open, intent, known).await
 }
 
 /// Makes a step that the state already has, and emits its events.
@@ -51,7 +64,7 @@ pub(super) async fn apply(open: &mut Loop<'_>, intent: Intent, known: Known) -> 
 }
 
 /// Makes a step that the state already has, and returns its events.
-pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) -> Result<Vec<What>, Error> {
+async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) -> Result<Vec<What>, Error> {
     let position = match known.position.take() {
         Some(position) => position,
         None => open.position().await?,
@@ -61,13 +74,32 @@ pub(super) async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) 
     let mut left = Box::pin(transition.reach(open, &position, known)).await?;
     if let Some(refused) = left.refused.take() {
         (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
-        journal::end(open)?;
+        end(open)?;
         return Err(refused.into());
     }
     let mut events = Box::pin(outcome::enter(open, &intent, left, stash, &position, &why)).await?;
-    journal::end(open)?;
+    end(open)?;
     if let Intent::End(plan) = &intent {
         events.extend(endings::advice(open, plan, &position.head).await?);
     }
     Ok(events)
+}
+
+/// Records the plan of a step in the state.
+fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
+    // Any other step means that the work tree is no longer as it was restored.
+    let here = &mut open.state.here;
+    (here.restored, here.is_unreviewed) = match &intent {
+        Intent::Restore(plan) => (plan.attempt.clone(), plan.is_unreviewed),
+        _ => (None, false),
+    };
+    open.state.intent = Some(intent);
+    open.save()
+}
+
+/// Records that the step is done, with its other changes to the state.
+fn end(open: &mut Loop<'_>) -> Result<(), Error> {
+    open.state.intent = None;
+    // If a power cut brings the intent back, the plan is applied once more.
+    open.save_for(Durability::Whole)
 }

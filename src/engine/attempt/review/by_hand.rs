@@ -234,9 +234,6 @@ async fn ask_once(
 /// Finds the commits before and after an attempt.
 async fn range(open: &Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(String, String), Error> {
     let kept = range_of(open.git(), &open.store, &open.state, story, attempt, false).await?;
-    let word = match attempt {
-        Some(number) => format!("{story}@{number}"),
-        None => story.to_owned(),
-    };
+    let word = attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}"));
     kept.ok_or_else(|| OpenRefusal::of_attempt(open.change(), word).into())
 }
