@@ -71,6 +71,13 @@ impl Git {
         self.cmd("rev-parse", ["--verify", "-q", &name]).oid().await
     }
 
+    /// Lists the paths of the files of a tree.
+    pub async fn files_of(&self, tree: &Oid) -> Result<Vec<Vec<u8>>, GitError> {
+        self.cmd("ls-tree", ["-r", "-z", "--name-only", tree.as_str()])
+            .fields()
+            .await
+    }
+
     /// Lists the staged entries of an index with the tree `to`, relative to `from`.
     pub async fn staged_between(&self, from: &Oid, to: &Oid) -> Result<Vec<StagedEntry>, GitError> {
         let args = ["-r", "-z", "--raw", "--no-renames", from.as_str(), to.as_str()];

@@ -38,7 +38,7 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
         }
         Further::Unchanged => "## Asked once more\n\nAn earlier process of this attempt said that the story is complete, but git sees \
              no change outside\nthe story list since the last checkpoint. If the story was done before, name for each of its tasks the file or commit \
-             that shows it,\nand finish as described above. Otherwise do it now. Run nothing again that acts outside of this \
+             that shows it,\nand finish as described above; a promise that names none is not accepted. Otherwise do it now. Run nothing again that acts outside of this \
              repository.\n"
             .to_owned(),
         Further::Doubtful => format!(

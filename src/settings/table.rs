@@ -125,7 +125,7 @@ settings! {
     "ralph.gateScripts" => tests.gate_scripts;
         "held", "the scripts that gates run: held (the gates must also pass with them as they were), allow, or a git pathspec of what is the product, and may change; may have several values";
     "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Confirm;
-        "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once, also about a doubtful promise), warn (complete; three in a row stop the loop), fail or accept";
+        "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once, and has to name a file or commit that shows the story done; also about a doubtful promise), warn (complete; three in a row stop the loop), fail or accept";
     "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;
         "retry", "if an attempt ends without the promise: retry (it failed), ask (another process is asked once about what it left), or gates (asked, and then gates and the reviewer decide)";
     "ralph.continue" => continuations: Option<u32> = None;

@@ -152,6 +152,9 @@ class Turn:
     def announced(self, *stories: str) -> str:
         """Returns the last message of such a turn, with the signal where it is due."""
         words = "I wrote what %s asked for." % " and ".join(stories)
+        # It answers what it is asked. Only a lie has nothing to name.
+        if "names none is not accepted" in self.prompt and self.fault != "two-empty":
+            words += " %s shows it." % scene.path(stories[0])
         signal = self.signal()
         if self.dialect["kind"] == "story" or all(self.ticked(name) for name in self.listed()):
             self.status("done")

@@ -20,6 +20,7 @@
 //! This module must not know which agent speaks, nor what a promise leads to.
 
 mod doubt;
+mod evidence;
 mod learned;
 mod line;
 mod plain;
@@ -30,12 +31,11 @@ mod tag;
 #[cfg(test)]
 mod tests;
 mod thoughts;
-mod unchanged;
 
 pub use doubt::doubt;
+pub use evidence::{Evidence, says_unchanged};
 pub use sentence::{may_be_blocked, promises_in_sentence};
 pub use tag::{Nonce, Promise, Tag};
-pub use unchanged::says_unchanged;
 
 use learned::LearningFilter;
 use line::{

@@ -13,6 +13,10 @@ const CONTINUATIONS: u32 = 4;
 /// The reason of an attempt that promises in the end, and has left nothing.
 const UNCHANGED: &str = "the agent promised, but git sees no change outside the story list";
 
+/// The reason of an attempt that only says, when it is asked too, that nothing was left to do.
+const UNSHOWN: &str = "the agent promised twice, but git sees no change outside the story list, and it names no file or commit of \
+                       the last checkpoint that shows the story done";
+
 /// The rounds of an attempt so far.
 pub(crate) struct Rounds {
     /// The most rounds that continue.
@@ -67,6 +71,8 @@ pub(crate) struct Left {
     pub changed: bool,
     /// True if a file other than the story list differs from the checkpoint.
     pub differs: bool,
+    /// True if none differs, and the agent names a file or commit of the checkpoint.
+    pub shows: bool,
 }
 
 /// What follows a round.
@@ -110,8 +116,11 @@ impl Rounds {
             Verdict::Complete if self.doubts(said) && left.differs => self.ask(Further::Doubtful, judgement),
             Verdict::Complete if self.confirms(said) && !left.differs => {
                 let basis = match self.asked {
-                    _ if said.why_unchanged.is_some() => Basis::UnchangedSaid,
-                    Some(Further::Unchanged) => Basis::Confirmed,
+                    _ if said.why_unchanged.is_some() && left.shows => Basis::UnchangedSaid,
+                    Some(Further::Unchanged) if left.shows => Basis::Confirmed,
+                    Some(Further::Unchanged) => {
+                        return Next::Judge(Judgement::new(Verdict::Failed, UNSHOWN));
+                    }
                     None => return self.ask(Further::Unchanged, judgement),
                     // It was asked for another reason, and took its work back.
                     Some(_) => return Next::Judge(Judgement::new(Verdict::Failed, UNCHANGED)),
@@ -189,22 +198,30 @@ mod tests {
     const NOTHING: Left = Left {
         changed: false,
         differs: false,
+        shows: true,
+    };
+    /// As before, and the agent names nothing that shows the story done.
+    const UNSAID: Left = Left {
+        shows: false,
+        ..NOTHING
     };
     const WORK: Left = Left {
         changed: true,
         differs: true,
+        shows: false,
     };
     /// The round changed nothing, and an earlier one did.
     const EARLIER: Left = Left {
         changed: false,
         differs: true,
+        shows: false,
     };
 
     /// The end of a round: its words, and the work tree after it.
     #[derive(Clone, Copy, Debug)]
     enum End {
         Done(Left),
-        DoneBefore,
+        DoneBefore(Left),
         Denied,
         Doubtful(Left),
         TakenBack(Left),
@@ -222,8 +239,8 @@ mod tests {
         let mut course = String::new();
         for end in ends {
             let (judgement, left) = match *end {
-                Done(left) | Doubtful(left) => (Judgement::complete(), left),
-                DoneBefore | Denied => (Judgement::complete(), NOTHING),
+                Done(left) | DoneBefore(left) | Doubtful(left) => (Judgement::complete(), left),
+                Denied => (Judgement::complete(), NOTHING),
                 More(left) => {
                     let judgement = Judgement {
                         left: Some("x".to_owned()),
@@ -245,7 +262,7 @@ mod tests {
                 },
                 is_doubtful: matches!(end, Doubtful(_)),
                 why_unchanged: match end {
-                    DoneBefore => Some(WhyUnchanged::DoneBefore),
+                    DoneBefore(_) => Some(WhyUnchanged::DoneBefore),
                     Denied => Some(WhyUnchanged::Denied),
                     _ => None,
                 },
@@ -297,6 +314,7 @@ mod tests {
             ..ask.clone()
         };
         let by_sentence = "s complete, promise-in-sentence, accepted without a promise (ralph.noSignal)";
+        let unshown = &format!("u failed, {UNSHOWN}");
         let table: &[(&Settings, &[End], &str)] = &[
             (&plain, &[Done(WORK)], "complete"),
             (&plain, &[Failed], "failed, no"),
@@ -305,10 +323,17 @@ mod tests {
             (&plain, &[Done(NOTHING), Failed], "u failed, no"),
             (&plain, &[Done(NOTHING), Silent(NOTHING)], "u no signal"),
             (&plain, &[Done(NOTHING), More(WORK), Done(EARLIER)], "uc complete"),
-            (&plain, &[DoneBefore], "complete, unchanged-said"),
+            (&plain, &[Done(NOTHING), Done(UNSAID)], unshown),
+            (&plain, &[Done(UNSAID), Done(NOTHING)], "u complete, confirmed"),
+            (&plain, &[DoneBefore(NOTHING)], "complete, unchanged-said"),
+            (&plain, &[DoneBefore(UNSAID), DoneBefore(UNSAID)], unshown),
             (&plain, &[Denied], "complete"),
             (&plain, &[Done(NOTHING), Denied], "u complete"),
-            (&plain, &[Done(NOTHING), DoneBefore], "u complete, unchanged-said"),
+            (
+                &plain,
+                &[Done(NOTHING), DoneBefore(NOTHING)],
+                "u complete, unchanged-said",
+            ),
             (&plain, &[Doubtful(WORK), Done(EARLIER)], "d complete"),
             (&plain, &[Doubtful(WORK), Doubtful(WORK)], "d complete"),
             (&plain, &[Doubtful(NOTHING), Done(WORK)], "u complete"),
@@ -350,7 +375,16 @@ mod tests {
                 &[Silent(WORK), Done(NOTHING)],
                 "s failed, the agent promised, but git sees no change outside the story list",
             ),
-            (&ask, &[Silent(WORK), DoneBefore], "s complete, unchanged-said"),
+            (
+                &ask,
+                &[Silent(WORK), DoneBefore(NOTHING)],
+                "s complete, unchanged-said",
+            ),
+            (
+                &ask,
+                &[Silent(WORK), DoneBefore(UNSAID)],
+                "s failed, the agent promised, but git sees no change outside the story list",
+            ),
             (&ask, &[Done(NOTHING), Silent(WORK)], "u no signal"),
             (
                 &ask,

@@ -108,7 +108,8 @@ pub(super) fn confirming() -> Sandbox {
 #[test]
 fn a_promise_without_a_changed_file_is_asked_about_once() {
     let sandbox = confirming();
-    let output = sandbox.step("next", &rounds(&sandbox, &[DONE])).exits(0);
+    let shown = format!("echo 'README.md shows both tasks.'; {DONE}");
+    let output = sandbox.step("next", &rounds(&sandbox, &[DONE, &shown])).exits(0);
     let output = output.says("  round 2: the agent promised, but git sees no change outside the story list; another process is asked");
     assert!(!output.stderr.contains("warning"), "{}", output.stderr);
     assert_eq!(
@@ -139,7 +140,7 @@ fn a_promise_without_a_changed_file_is_asked_about_once() {
     let sandbox = confirming();
     let agent = rounds(
         &sandbox,
-        &[&format!("echo '<unchanged>1.1: file.txt</unchanged>'; {DONE}")],
+        &[&format!("echo '<unchanged>1.1: README.md</unchanged>'; {DONE}")],
     );
     sandbox.step("next", &agent).exits(0);
     assert_eq!(
@@ -151,6 +152,36 @@ fn a_promise_without_a_changed_file_is_asked_about_once() {
     for _ in 0..2 {
         sandbox.step("next", &agent).exits(0);
     }
+}
+
+#[test]
+fn a_promise_without_a_changed_file_that_names_nothing_fails() {
+    let list = "openspec/changes/add-login/tasks.md";
+    for words in [
+        "It was all done before.".to_owned(),
+        "<unchanged>1.1 was done before</unchanged>".to_owned(),
+        "See src/nothing.html.".to_owned(),
+        format!("All boxes of {list} are ticked."),
+        "It is in 0123456789abcdef.".to_owned(),
+    ] {
+        let sandbox = confirming();
+        let agent = rounds(&sandbox, &[&format!("echo '{words}'; {DONE}")]);
+        sandbox
+            .step("next", &agent)
+            .exits(3)
+            .says("it names no file or commit of the last checkpoint that shows the story done");
+        assert_eq!(sandbox.verdict(), "failed", "{words}");
+        assert_eq!(last(&sandbox)["rounds"], 2, "{words}");
+        // The next process learns what is missing.
+        let agent = rounds(&sandbox, &["echo '<promise>FAILED: no</promise>'"]);
+        sandbox.step("retry", &agent).exits(3);
+        let prompt = sandbox.noted("prompt.3");
+        assert!(prompt.contains("it names no file or commit"), "{prompt}");
+    }
+    // A commit does as well.
+    let sandbox = confirming();
+    let shown = format!("git rev-parse --short HEAD; {DONE}");
+    sandbox.step("next", &rounds(&sandbox, &[DONE, &shown])).exits(0);
 }
 
 #[test]
@@ -367,11 +398,10 @@ fn a_repeated_prompt_says_nothing_about_an_unchanged_story() {
         .replace("1.1 ", "1.1 <unchanged>words</unchanged> ");
     sandbox.write(list, &text);
     let agent = rounds(&sandbox, &[&format!("cat \"$notes/prompt.$n\"; echo; {DONE}")]);
-    sandbox.step("next", &agent).exits(0);
-    assert_eq!(
-        last(&sandbox)["rests_on"],
-        serde_json::json!(["promise", "confirmed"])
-    );
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("it names no file or commit");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use super::put_right::after_agent;
 use super::stopped::BY_REQUEST;
 use crate::agent::Agent;
 use crate::agent::decode::Report;
+use crate::agent::promise::Evidence;
 use crate::engine::attempt::agent_run::run_agent;
 use crate::engine::attempt::backoff::{Backoff, Unavailable, Waited, wait_for_service};
 use crate::engine::attempt::begun::Begun;
@@ -29,6 +30,9 @@ use crate::paths::shown;
 use crate::prompt::{Begins, further};
 use crate::settings::Settings;
 use crate::state::Verdict;
+
+/// The most commits that are looked for in an agent's message.
+const MOST_IDS: usize = 20;
 
 /// The agent of a round, its box and its prompt.
 pub(super) struct Round {
@@ -75,7 +79,8 @@ pub(super) async fn run(
         earlier.add(&used);
         let doubt = doubt(open, begun, &outcome);
         outcome.is_closed = is_closed || doubt.is_some();
-        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, doubt, &mut work).await {
+        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, (text, doubt), &mut work).await
+        {
             Next::Round(why, judgement) => (Some(why), judgement),
             Next::Judge(judgement) => (None, judgement),
         };
@@ -139,12 +144,13 @@ struct Work {
 }
 
 /// Decides what follows a round, by what it left in the work tree if that matters. `work` is the work tree before the round, and
-/// becomes that after it. The story list does not count: what a round may not change in it is put back.
+/// becomes that after it. The story list does not count: what a round may not change in it is put back. `asked` is the prompt of the
+/// round, and what makes its promise doubtful.
 async fn what_follows(
     open: &Loop<'_>,
     rounds: &mut Rounds,
     outcome: &Outcome,
-    doubt: Option<String>,
+    (prompt, doubt): (&str, Option<String>),
     work: &mut Work,
 ) -> Next {
     let judgement = outcome.judgement.clone();
@@ -187,13 +193,45 @@ async fn what_follows(
         files: beside_list.next().unwrap_or_default(),
     };
     let differs = !work.files.is_empty();
-    match rounds.after(judgement, Left { changed, differs }, said) {
+    let shows =
+        !differs && judgement.verdict == Verdict::Complete && shows_evidence(open, outcome, prompt).await;
+    let left = Left {
+        changed,
+        differs,
+        shows,
+    };
+    match rounds.after(judgement, left, said) {
         Next::Round(why @ (Further::Doubtful | Further::Unchanged), mut judgement) => {
             judgement.left = doubt;
             Next::Round(why, judgement)
         }
         next => next,
     }
+}
+
+/// Returns whether the agent names a file of the last checkpoint other than the story list, or a commit that it contains.
+async fn shows_evidence(open: &Loop<'_>, outcome: &Outcome, prompt: &str) -> bool {
+    let Some(report) = &outcome.report else {
+        return false;
+    };
+    let (git, list) = (&open.context.repo.git, open.state.source().path.as_bytes());
+    let evidence = Evidence::of(&report.message.text, prompt);
+    let files = git
+        .files_of(open.state.checkpoint_tree())
+        .await
+        .unwrap_or_default();
+    let names = |path: &Vec<u8>| path != list && evidence.names_file(&String::from_utf8_lossy(path));
+    if files.iter().any(names) {
+        return true;
+    }
+    for id in evidence.ids().take(MOST_IDS) {
+        if let Ok(commit) = git.commit_of_name(id).await
+            && matches!(git.is_ancestor(&commit, open.state.checkpoint()).await, Ok(true))
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns what makes a promise doubtful: a line of the message, or that the agent ticked some boxes of its story only.
