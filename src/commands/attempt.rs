@@ -1,7 +1,7 @@
 //! One attempt: `git ralph next` and `git ralph retry`.
 
 use super::dry_run;
-use super::setup::{Console, resolve, step_exit, step_settings, tell_fixed};
+use super::setup::{Console, end_step, resolve, step_settings, tell_fixed};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
@@ -46,5 +46,5 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
     let mut next = status.next_steps(Driver::Steps);
     next.retain(|step| !step.only_shows);
     console.say(&ui::summary::next(&next));
-    Ok(step_exit(&open, end))
+    Ok(end_step(&open, end))
 }

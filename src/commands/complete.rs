@@ -1,6 +1,6 @@
 //! `git ralph complete`.
 
-use super::setup::{Console, step_exit};
+use super::setup::{Console, end_step};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, StepEnd};
 use crate::error::Error;
@@ -11,7 +11,7 @@ pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Ex
     let mut open = console.open(args.change.as_deref()).await?;
     // The same command was cut off, and opening the loop has completed it: it does not mean the next story.
     if open.completed == Some(Effect::Completed) {
-        return Ok(step_exit(&open, StepEnd::Checkpointed));
+        return Ok(end_step(&open, StepEnd::Checkpointed));
     }
     let mut settings = open.settings();
     args.tests.apply(&mut settings);
@@ -21,5 +21,5 @@ pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Ex
         ..AttemptOptions::default()
     };
     let end = engine::complete(&mut open, &options).await?;
-    Ok(step_exit(&open, end))
+    Ok(end_step(&open, end))
 }

@@ -1,6 +1,6 @@
 //! `git ralph fail`.
 
-use super::setup::{Console, step_exit};
+use super::setup::{Console, end_step};
 use crate::cli::complete::{loops, offer};
 use crate::engine::{self, StepEnd};
 use crate::error::Error;
@@ -30,5 +30,5 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         Some(retries_left) => StepEnd::Failed { retries_left },
         None => engine::fail(&mut open, reason).await?,
     };
-    Ok(step_exit(&open, end))
+    Ok(end_step(&open, end))
 }

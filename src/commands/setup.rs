@@ -9,10 +9,12 @@ use serde::Serialize;
 use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
+use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::names::Change;
 use crate::settings::{Choice, Options, Settings, Strategy};
+use crate::state::Phase;
 use crate::stories::from_directory;
 use crate::ui::{self, Narrator, Screen};
 
@@ -114,9 +116,19 @@ pub(super) fn put_stories_in(
     Ok(())
 }
 
-/// Returns the exit code of a step. A signal during the completion of a step did not interrupt it, but ends the
-/// command.
-pub(super) fn step_exit(open: &Loop<'_>, end: StepEnd) -> Exit {
+/// Emits that no story is left if a step completed the last one, and returns its exit code. A signal during the completion of
+/// a step did not interrupt it, but ends the command.
+pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
+    if end == StepEnd::Checkpointed
+        && open.state.phase() == Phase::Complete
+        && let Some(listed) = open.state.listed()
+    {
+        open.emit(What::Complete {
+            done: listed.done,
+            total: listed.total,
+            options: closings(),
+        });
+    }
     match (end, open.context.stop.signal()) {
         (StepEnd::Interrupted(signal), _) | (_, Some(signal)) => Exit::Signal(signal),
         (StepEnd::Checkpointed, None) => Exit::Done,

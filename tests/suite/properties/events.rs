@@ -121,6 +121,27 @@ fn every_line_of_a_run_matches_the_schema() {
 }
 
 #[test]
+fn step_that_completes_the_last_story_says_so() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("echo $RALPH_STORY >>done");
+    let is_complete = |output: &Output| output.stdout.contains("\"event\":\"complete\"");
+    for args in [vec!["next", "--json", "--", &agent], vec!["complete", "--json"]] {
+        assert!(!is_complete(&sandbox.ralph(&args).exits(0)), "{args:?}");
+    }
+    let last = sandbox.ralph(&["next", "--json", "--", &agent]).exits(0);
+    let event: Value = serde_json::from_str(last.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        [&event["event"], &event["done"], &event["total"]],
+        [&Value::from("complete"), &3.into(), &3.into()]
+    );
+    assert_eq!(event["options"], serde_json::json!(["cleanup", "keep"]));
+    // A run says it once.
+    let sandbox = Sandbox::started();
+    let run = sandbox.ralph(&["run", "--json", "--", &agent]).exits(0);
+    assert_eq!(run.stdout.matches("\"event\":\"complete\"").count(), 1);
+}
+
+#[test]
 fn schema_rejects_other_lines() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["start", CHANGE, "--json"]).exits(0);
