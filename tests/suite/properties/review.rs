@@ -454,10 +454,9 @@ fn all_of_several_reviewers_have_to_accept() {
     fs::write(sandbox.outside("home/ready"), "").unwrap();
     attempt(&sandbox, "retry").exits(0);
     let message = sandbox.git(&["log", "-1", "--format=%B"]);
-    assert!(
-        message.contains("Ralph-Review: one (accepted, 0s), two (accepted, 0s)"),
-        "{message}"
-    );
+    for accepted in ["Ralph-Review: one (accepted, ", "), two (accepted, "] {
+        assert!(message.contains(accepted), "{message}");
+    }
     assert_eq!(sandbox.attempts().last().unwrap()["reviewer"], "one, two");
     fs::remove_file(sandbox.outside("home/ready")).unwrap();
     let by_hand = sandbox.ralph(&["review", CHANGE]).stdout;
