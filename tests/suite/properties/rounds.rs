@@ -442,7 +442,8 @@ echo '{"type":"result","subtype":"success","is_error":false,"total_cost_usd":1.5
         ],
     );
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
-    sandbox.ralph(&["revert"]).exits(0);
+    // A git of the killed command can still be ending.
+    wait_until("revert", || sandbox.ralph(&["revert"]).code == 0);
     let last = last(&sandbox);
     assert_eq!((&last["rounds"], &last["cost_usd"]), (&2.into(), &1.5.into()));
     sandbox.configure("ralph.maxCost", "1");
@@ -457,9 +458,12 @@ fn status_says_that_a_later_round_waits() {
     let running = sandbox.direct(&["next", "--", &agent]).start();
     wait_until("it waits", || !sandbox.status()["waiting"].is_null());
     assert_eq!(sandbox.status()["running"]["rounds"], 2);
-    let words = sandbox.ralph(&["status"]).exits(0).stdout;
-    assert!(words.contains("attempt 1, round 2, has been waiting"), "{words}");
-    assert!(words.contains("waiting for an agent's service until "), "{words}");
+    // Between two waits the agent is asked again.
+    wait_until("status says so", || {
+        let words = sandbox.ralph(&["status"]).exits(0).stdout;
+        words.contains("attempt 1, round 2, has been waiting")
+            && words.contains("waiting for an agent's service until ")
+    });
     running.signal(Signal::SIGINT);
     running.end().exits(130);
     sandbox.is_at_checkpoint();

@@ -257,7 +257,9 @@ fn the_list_is_printed_again_when_it_has_changed() {
     wait_until("the loop", || watching.seen().contains("0/3  ready"));
     watching.signal(Signal::SIGINT);
     let seen = watching.end().exits(130).stdout;
-    assert_eq!(seen.matches("1 change: ").count(), 2, "{seen}");
+    // Once more if it was seen while `start` held the loop.
+    let lists = seen.matches("1 change: ").count();
+    assert_eq!(lists, 2 + seen.matches("held by").count().min(1), "{seen}");
     sandbox
         .ralph(&["queue", "--watch=0"])
         .exits(2)
