@@ -95,6 +95,11 @@ impl Attempt {
         self.rests_on.iter().any(is_word) && !self.rests_on.contains(&Basis::Review)
     }
 
+    /// Returns whether the agent's word is all that speaks for it, one way or the other; `None` if that is not known.
+    pub fn is_by_word_alone(&self) -> Option<bool> {
+        (!self.rests_on.is_empty()).then(|| self.is_by_promise_alone() || self.is_by_word())
+    }
+
     /// Returns whether it was accepted without a promise, by gates or a reviewer (`ralph.noSignal`).
     pub fn is_unpromised(&self) -> bool {
         let is_word = |basis: &Basis| matches!(basis, Basis::Promise | Basis::Person);

@@ -255,6 +255,7 @@ pub(super) fn story_of<'a>(
                 title: String::new(),
                 state: StoryState::Open,
                 asked: None,
+                by_word_alone: None,
                 attempts: Vec::new(),
             });
             stories.len() - 1

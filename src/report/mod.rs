@@ -187,6 +187,9 @@ pub struct StoryReport {
     pub state: StoryState,
     /// What it asks for, as in the list, or else as in the list of the latest checkpoint; null if neither has it.
     pub asked: Option<Asked>,
+    /// True if it is complete and nothing but the agent's word speaks for it: there were no gates and no review, or no file
+    /// changed; null if it is not complete, or what it rests on is not known.
+    pub by_word_alone: Option<bool>,
     /// Its attempts since the loop was last started, oldest first.
     pub attempts: Vec<AttemptReport>,
 }
@@ -233,6 +236,9 @@ pub struct AttemptReport {
     /// The end of its output.
     #[serde(skip)]
     pub log: Option<String>,
+    /// True if all of its output can be read here.
+    #[serde(skip)]
+    pub has_log: bool,
 }
 
 /// A gate that has run.
@@ -389,15 +395,12 @@ impl Report {
             files: self.totals.files,
             insertions: self.totals.insertions,
             deletions: self.totals.deletions,
-            ..Totals::default()
+            ..Totals::of(self.stories.iter().flat_map(|story| &story.attempts))
         };
         if let (Some(started), Some(ended)) = (self.started, self.ended) {
             totals.duration = seconds_between(started, ended);
         }
-        totals.gate_duration = 0.0 + self.gates.iter().map(|gate| gate.duration).sum::<f64>();
-        for entry in self.stories.iter().flat_map(|story| &story.attempts) {
-            totals.add(entry);
-        }
+        totals.gate_duration += self.gates.iter().map(|gate| gate.duration).sum::<f64>();
         let waits = self.events.iter().filter(|event| event.kind == Kind::Waiting);
         totals.waiting = 0.0 + waits.filter_map(|event| event.duration).sum::<f64>();
         self.totals = totals;
@@ -405,6 +408,13 @@ impl Report {
 }
 
 impl Totals {
+    /// Sums up attempts.
+    pub fn of<'a>(attempts: impl IntoIterator<Item = &'a AttemptReport>) -> Self {
+        let mut totals = Self::default();
+        attempts.into_iter().for_each(|attempt| totals.add(attempt));
+        totals
+    }
+
     fn add(&mut self, report: &AttemptReport) {
         let attempt = &report.entry.attempt;
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
@@ -424,6 +434,15 @@ impl Totals {
         add(&mut self.cache_read_tokens, attempt.cache_read_tokens);
         add(&mut self.cache_write_tokens, attempt.cache_write_tokens);
         add(&mut self.output_tokens, attempt.output_tokens);
+    }
+}
+
+impl StoryReport {
+    /// Returns the attempt that completed it, if it is complete.
+    pub fn completed_by(&self) -> Option<&AttemptReport> {
+        let is_complete = self.state == StoryState::Complete;
+        let mut attempts = self.attempts.iter();
+        attempts.rfind(|attempt| is_complete && attempt.is_complete())
     }
 }
 

@@ -38,6 +38,8 @@ pub async fn of_loop(
     let mut stories = stories_of(state, listing, std::mem::take(&mut history.stories));
     for story in &mut stories {
         story.state = state_of(story, state, listing, then.as_ref());
+        let completed = story.completed_by();
+        story.by_word_alone = completed.and_then(|attempt| attempt.entry.attempt.is_by_word_alone());
     }
     let version = repo.git.version().await.ok().flatten();
     let mut report = Report {

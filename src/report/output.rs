@@ -36,6 +36,7 @@ pub(super) fn add(report: &mut Report, store: &Store, begun: &[Begun<'_>], logs:
         let message = done.output.and_then(|part| message(&path, part, of_agent));
         attempt.message = message.filter(|message| Some(message.as_str()) != done.reason.as_deref());
         attempt.gates.iter_mut().for_each(|gate| add_to(gate, &path));
+        attempt.has_log = open_regular(&path, Links::Refused).is_ok();
         if logs {
             attempt.log = end_of_log(&path, format.unwrap_or(Format::Auto));
         }
