@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::room::LINE;
 use super::{short, tokens};
 use crate::names::dollars;
 use crate::report::{AgentTotals, Review, first_line};
@@ -14,7 +15,7 @@ const UNKNOWN: &str = "unknown";
 const MOST_REVIEWS: usize = 10;
 
 /// Returns the row of an agent.
-pub(super) fn agent_row(sums: &AgentTotals, most: usize) -> Value {
+pub(super) fn agent_row(sums: &AgentTotals) -> Value {
     let name = sums.agent.as_deref().unwrap_or("none that git-ralph started");
     let unknown = |number: Option<u64>| number.map_or_else(|| UNKNOWN.to_owned(), tokens);
     let of_all = match sums.tokens_unknown {
@@ -22,7 +23,7 @@ pub(super) fn agent_row(sums: &AgentTotals, most: usize) -> Value {
         missing => format!(" ({missing} of {} unknown)", sums.attempts),
     };
     json!({
-        "agent": short(name, most),
+        "agent": short(name, 80),
         "attempts": sums.attempts,
         "complete": sums.complete,
         "failed": sums.failed,
@@ -38,8 +39,8 @@ pub(super) fn agent_row(sums: &AgentTotals, most: usize) -> Value {
     })
 }
 
-/// Returns the rows of the last reviews of an attempt; words are cut to their first line of at most `most` characters.
-pub(super) fn review_rows(reviews: &[Review], most: usize) -> Vec<Value> {
+/// Returns the rows of the last reviews of an attempt, with the first line of their words.
+pub(super) fn review_rows(reviews: &[Review]) -> Vec<Value> {
     let unshown = reviews.len().saturating_sub(MOST_REVIEWS);
     let row = |review: &Review| {
         let (kind, verdict) = match review.accepted {
@@ -50,10 +51,7 @@ pub(super) fn review_rows(reviews: &[Review], most: usize) -> Vec<Value> {
         json!({
             "kind": kind,
             "verdict": verdict,
-            "words": short(
-                first_line(review.words.as_deref().unwrap_or_default()).trim(),
-                most,
-            ),
+            "words": short(first_line(review.words.as_deref().unwrap_or_default()).trim(), LINE),
             "time": time(review.duration),
             "cost": review.cost_usd.map(dollars).unwrap_or_default(),
             "reviewer": short(&review.reviewer, 80),

@@ -20,13 +20,20 @@ const TOP: f64 = 44.0;
 /// Draws the timeline of a loop; `None` if nothing ran.
 pub(super) fn timeline_of(
     report: &Report,
-    mut lines: Vec<(String, Vec<Value>)>,
-    scale: &Scale,
+    stories: &[(String, Vec<(String, &AttemptReport)>)],
 ) -> Option<Value> {
     let (start, end) = report.started.zip(report.ended)?;
-    if lines.is_empty() {
+    if stories.is_empty() {
         return None;
     }
+    let scale = &Scale::of(report);
+    let lines = stories.iter().map(|(title, attempts)| {
+        let bars = attempts
+            .iter()
+            .flat_map(|(id, attempt)| bars_of(attempt, scale, id));
+        (title.clone(), bars.collect())
+    });
+    let mut lines: Vec<(String, Vec<Value>)> = lines.collect();
     let waits = timeline::of_waits(report);
     let has_waits = !waits.is_empty();
     if has_waits {
@@ -91,7 +98,7 @@ fn bar(scale: &Scale, span: timeline::Span, kind: &str, title: &str, target: Opt
 }
 
 /// Draws the bars of an attempt: the agent, then its gates.
-pub(super) fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Value> {
+fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Value> {
     let entry = &attempt.entry.attempt;
     let title = format!(
         "{} {}, {}",

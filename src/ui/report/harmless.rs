@@ -1,8 +1,5 @@
 //! Writes text of others in Markdown so that it never becomes markup, a link, a mention or a reference.
 
-use std::fmt::Write;
-
-use super::short;
 use crate::ui::shown::plain;
 
 /// Returns a fenced code block of a language with a text in which nothing is markup, as whole lines.
@@ -13,38 +10,47 @@ pub(super) fn fenced(kind: &str, text: &str) -> String {
     format!("{fence}{kind}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// Returns text of others for use within a line: unchanged if it cannot contain markup, a link or a mention, else as
-/// code with all punctuation escaped. Texts of more than `most` characters are cut.
-pub(super) fn inline(text: &str, most: usize) -> String {
-    let text = short(&text.replace(['\n', '\r', '\t'], " "), most);
-    let is_plain = |c: char| c.is_alphanumeric() || " ,;:()/'%=?".contains(c);
-    let is_dot = |at: usize| {
-        // A dot within a word may make it an address.
-        let after = text[at + 1..].chars().next();
-        after.is_none_or(|c| c == ' ' || c.is_ascii_digit())
+/// Returns text of others for use within a line, after words of our own: unchanged if it cannot contain markup, a link, a
+/// mention or a reference, else as a code span. Line ends and tabs become blanks.
+pub(super) fn inline(text: &str) -> String {
+    let text = plain(text).replace(['\n', '\r', '\t'], " ");
+    let is_safe = |(at, c): (usize, char)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + c.len_utf8()..].chars().next();
+        let is = |beside: Option<char>, kind: fn(char) -> bool| beside.is_some_and(kind);
+        let ends = after.is_none_or(|c| c == ' ');
+        let is_in_number = is(before, char::is_numeric) && is(after, char::is_numeric);
+        // Within words these may make an address, an emoji, a list or a reference.
+        match c {
+            '.' | ':' => ends || is_in_number,
+            '%' => ends,
+            '-' => is(before, |c| !c.is_alphabetic()) || before.is_some() && is(after, char::is_alphabetic),
+            '+' => before.is_some(),
+            _ => c.is_alphanumeric() || " ,;()/'=?·…".contains(c),
+        }
     };
-    let mut chars = text.char_indices();
-    let is_safe =
-        chars.all(|(at, c)| is_plain(c) || c == '…' || c == '.' && is_dot(at) || c == '-' && at > 0);
-    if is_safe && !text.contains("://") && !text.starts_with(' ') {
+    let mut words = text.split(|c: char| !c.is_ascii_hexdigit());
+    let has_id = words.any(|word| word.len() >= 7);
+    if !has_id && !text.starts_with(' ') && text.char_indices().all(is_safe) {
         return text;
     }
-    let mut code = "<code>".to_owned();
-    for c in text.chars() {
-        if c.is_ascii_punctuation() {
-            let _ = write!(code, "&#{};", u32::from(c));
-        } else {
-            code.push(c);
-        }
-    }
-    code.push_str("</code>");
-    code
+    let runs = text.split(|c| c != '`').map(str::len);
+    let ticks = "`".repeat(runs.max().unwrap_or(0) + 1);
+    // Readers take away one blank at each end.
+    let has_edge = text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
+    let apart = if has_edge && !text.trim_matches(' ').is_empty() {
+        " "
+    } else {
+        ""
+    };
+    format!("{ticks}{apart}{text}{apart}{ticks}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use pulldown_cmark::{Event, Options, Parser, Tag};
 
     #[test]
     fn plain_words_stay_and_others_are_code() {
@@ -52,39 +58,47 @@ mod tests {
             "2. Check the password",
             "3 tests failed in 2.5 s",
             "a well-known thing",
+            "2026-11-22 10:00:00 UTC · 1 file +1 -0",
             "",
             "Prüfen",
         ] {
-            assert_eq!(inline(text, 100), text);
+            assert_eq!(inline(text), text);
         }
         for (text, code) in [
-            ("@all", "<code>&#64;all</code>"),
-            ("fix #1", "<code>fix &#35;1</code>"),
-            ("a.example", "<code>a&#46;example</code>"),
-            ("<b>|`", "<code>&#60;b&#62;&#124;&#96;</code>"),
-            ("- x", "<code>&#45; x</code>"),
-            ("\u{202e}x", "<code>&#60;U&#43;202E&#62;x</code>"),
+            ("@all", "`@all`"),
+            ("fix #1", "`fix #1`"),
+            ("GH-1", "`GH-1`"),
+            (":100:", "`:100:`"),
+            ("%7", "`%7`"),
+            ("see 5626abf", "`see 5626abf`"),
+            ("src/form.py", "`src/form.py`"),
+            ("<b>|`", "`` <b>|` ``"),
+            ("a ``b`` c", "```a ``b`` c```"),
+            ("- x", "`- x`"),
+            (" x ", "`  x  `"),
+            ("\u{202e}x", "`<U+202E>x`"),
         ] {
-            assert_eq!(inline(text, 100), code);
+            assert_eq!(inline(text), code);
         }
     }
 
     proptest! {
         #[test]
         fn foreign_text_becomes_no_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
-            use pulldown_cmark::{Event, Options, Parser, Tag};
-
-            let all = format!("- {}\n\n{}", inline(&text, 1000), fenced("diff", &text));
-            let mut blocks = 0;
-            for event in Parser::new_ext(&all, Options::all()) {
+            let all = format!("- of {} and {}\n\n{}", inline(&text), inline(&text), fenced("diff", &text));
+            let (mut blocks, mut said) = (0, String::new());
+            for event in Parser::new_ext(&all, Options::all() - Options::ENABLE_SMART_PUNCTUATION) {
                 match event {
                     Event::Start(Tag::CodeBlock(_)) => blocks += 1,
+                    Event::Text(words) | Event::Code(words) if blocks == 0 => said.push_str(&words),
                     Event::Start(Tag::List(_) | Tag::Item | Tag::Paragraph) | Event::End(_) | Event::Text(_) => {}
-                    Event::InlineHtml(tag) => prop_assert!(matches!(&*tag, "<code>" | "</code>")),
                     other => prop_assert!(false, "{other:?} in {all:?}"),
                 }
             }
             prop_assert_eq!(blocks, 1);
+            let shown = plain(&text).replace(['\n', '\r', '\t'], " ");
+            let wanted = format!("of {shown} and {shown}");
+            prop_assert_eq!(said.trim_end(), wanted.trim_end());
         }
     }
 }

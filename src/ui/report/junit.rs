@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
-use super::{headed, took};
+use super::cards::rests_on;
+use super::{headed, state_of, took};
 use crate::report::{AttemptReport, OutcomeKind, Report, StoryReport, StoryState, first_line};
 use crate::ui::shown::plain;
 
@@ -85,12 +86,13 @@ fn case_of(story: &StoryReport) -> TestCase {
         .iter()
         .filter(|attempt| !attempt.is_complete())
         .collect();
+    let skipped = || {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(state_of(story));
+        status
+    };
     let status = match (story.state, failed.split_last()) {
-        (StoryState::Complete, _) if story.attempts.is_empty() => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message("done in the list; no attempt at it is in this report");
-            status
-        }
+        (StoryState::Complete, _) if story.attempts.is_empty() => skipped(),
         (StoryState::Complete, _) => {
             let mut status = TestCaseStatus::success();
             status.add_reruns(failed.into_iter().map(rerun));
@@ -106,18 +108,13 @@ fn case_of(story: &StoryReport) -> TestCase {
             status.add_reruns(earlier.iter().copied().map(rerun));
             status
         }
-        (state, _) => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(match state {
-                StoryState::Skipped => "the loop skips it",
-                _ if story.attempts.is_empty() => "not attempted",
-                _ => "open again",
-            });
-            status
-        }
+        _ => skipped(),
     };
     let mut case = TestCase::new(plain(&headed(story)), status);
     case.set_time(duration(story.attempts.iter().map(took).sum()));
+    if let Some(rests_on) = rests_on(story) {
+        case.set_system_out(format!("rests on: {rests_on}"));
+    }
     case
 }
 

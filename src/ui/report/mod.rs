@@ -2,7 +2,9 @@
 //! characters visible, and never becomes markup.
 
 mod agents;
+mod cards;
 mod differences;
+mod document;
 mod drawing;
 mod harmless;
 mod junit;
@@ -22,7 +24,7 @@ use super::amounts::{spent, time};
 use super::live::Live;
 use super::shown::plain;
 use crate::names::{counted, dollars};
-use crate::report::{AttemptReport, Environment, FileTotal, Gate, Report, StoryReport, Totals};
+use crate::report::{AttemptReport, Environment, FileTotal, Gate, Report, StoryReport, StoryState, Totals};
 
 pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
@@ -76,6 +78,11 @@ fn short(text: &str, most: usize) -> String {
     cut
 }
 
+/// Shortens a text to one line of `most` characters.
+fn in_line(text: &str, most: usize) -> String {
+    short(&text.replace('\n', "^J"), most)
+}
+
 /// Returns the last `most` characters of a text, and says if its beginning is left out.
 fn last_chars(text: &str, most: usize) -> String {
     let text = plain(text);
@@ -86,19 +93,6 @@ fn last_chars(text: &str, most: usize) -> String {
     } else {
         end
     }
-}
-
-/// Returns the words of a story and of an attempt that stand beside what was changed, with their headings.
-fn words_of<'a>(story: &'a StoryReport, attempt: &'a AttemptReport) -> Vec<(&'static str, &'a str)> {
-    let is_last = story
-        .attempts
-        .last()
-        .is_some_and(|last| std::ptr::eq(last, attempt));
-    let asked = story.asked.as_ref().filter(|_| is_last);
-    let asked = asked.map(|asked| ("What the story asks for", asked.text.as_str()));
-    let message = attempt.message.as_deref();
-    let message = message.map(|message| ("What the agent said at its end", message));
-    asked.into_iter().chain(message).collect()
 }
 
 /// Returns the id and the title of a story.
@@ -138,10 +132,37 @@ fn origin(report: &Report) -> String {
     plain(&format!("{}, from {from} ({head}){when}{end}", report.branch)).into_owned()
 }
 
-/// Returns the number of complete stories, in words.
-fn how_far(totals: &Totals) -> String {
-    let stories = counted(totals.stories, "story", "stories");
-    format!("{} of {stories} complete", totals.complete)
+/// Returns the state of a story in words.
+fn state_of(story: &StoryReport) -> String {
+    let last = story.attempts.last();
+    let state = match (story.state, last) {
+        (StoryState::Complete, _) if story.completed_by().is_some() => "complete",
+        (StoryState::Complete, _) => "done in the list",
+        (StoryState::Skipped, Some(last)) if !last.is_complete() => "failed and skipped",
+        (StoryState::Skipped, _) => "skipped",
+        (StoryState::Failed, Some(last)) => last.entry.attempt.verdict.words(),
+        (_, None) => "open",
+        (_, Some(_)) => "open again",
+    };
+    match (story.completed_by(), last) {
+        (_, None) => format!("{state}; no attempt at it is in this report"),
+        (None, _) if story.state == StoryState::Complete => format!("{state}; no attempt completed it"),
+        _ => state.to_owned(),
+    }
+}
+
+/// Returns the number of complete stories, and of those that rest on the agent's word alone, in words.
+fn how_far(report: &Report) -> String {
+    let totals = &report.totals;
+    let by_word = report
+        .stories
+        .iter()
+        .filter(|story| story.by_word_alone == Some(true));
+    let by_word = match by_word.count() {
+        0 => String::new(),
+        some => format!(", {some} on the agent's word alone"),
+    };
+    format!("{} of {} complete{by_word}", totals.complete, totals.stories)
 }
 
 /// Returns the cost of the attempts, and the number of those whose cost is unknown; `None` if there are no attempts.
@@ -160,7 +181,7 @@ fn cost(totals: &Totals) -> Option<String> {
 /// Formats the size of a difference: `14 files +412 -77`.
 fn size(files: Option<u64>, insertions: Option<u64>, deletions: Option<u64>) -> Option<String> {
     if files == Some(0) {
-        return Some("nothing".to_owned());
+        return Some("git sees no change".to_owned());
     }
     let files = counted(files?, "file", "files");
     Some(format!("{files} +{} -{}", insertions?, deletions?))
@@ -191,13 +212,10 @@ pub(in crate::ui) fn tokens(number: u64) -> String {
     }
 }
 
-/// The words for a limit that is not set.
-const NO_LIMIT: &str = "no limit";
-
 /// Returns the settings that were in force, with their names.
 fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
     let settings = &environment.settings;
-    let none = || NO_LIMIT.to_owned();
+    let none = || "no limit".to_owned();
     let limit = |seconds: Option<f64>| seconds.map_or_else(none, time);
     let gates = settings.gates.iter().take(20);
     let gates = gates.map(|gate| ("Gate", short(gate, 200).replace('\n', "^J")));

@@ -1,66 +1,89 @@
-//! Limits the size of a page: what each part may take, and what is left of it.
+//! Limits the size of a report: what each part may take, what is left of it, and what was left out.
+
+use std::collections::BTreeMap;
 
 use super::short;
 
-/// Maximum lengths of a line and of a reason, in characters.
+/// Maximum lengths of a title, of a line and of a text of several lines, in characters.
+pub(super) const TITLE: usize = 160;
 pub(super) const LINE: usize = 300;
-pub(super) const REASON: usize = 6000;
+const TEXT: usize = 6000;
 
-/// The limits of a page's parts, and what is left of them; stricter ones apply if the page would be too large.
-#[derive(Clone, Copy)]
+/// The limits of a report's parts, and what is left of them; stricter ones apply if the report would be too large.
+#[derive(Clone)]
 pub(super) struct Room {
-    /// Maximum number of changes, and of attempts and events of each; the last ones are kept.
+    /// Maximum number of changes; of the attempts of each, and of its stories without one; and of its events. The last
+    /// changes, attempts and events are kept.
     pub changes: usize,
     pub attempts: usize,
     pub events: usize,
-    /// Maximum number of files of one difference.
+    /// Maximum number of files of one difference, of the table by file, of agents and of settings.
     pub files: usize,
-    /// Maximum sizes of all reasons, all texts of stories and messages, all logs and all lines of differences, in bytes of the page.
-    pub reasons: usize,
-    pub words: usize,
+    /// Maximum sizes of all texts, such as reasons and messages, of all logs and of all lines of differences, in bytes of
+    /// the page.
+    pub texts: usize,
     pub logs: usize,
     pub lines: usize,
+    /// What had no room: how many of what.
+    pub left_out: BTreeMap<&'static str, usize>,
 }
 
+/// The limits of a page.
 pub(super) const LIMITS: [Room; 3] = [
     Room {
         changes: 1000,
         attempts: 1500,
         events: 1000,
         files: 200,
-        reasons: 700_000,
-        words: 700_000,
+        texts: 1_400_000,
         logs: 700_000,
         lines: 2_000_000,
+        left_out: BTreeMap::new(),
     },
     Room {
         changes: 200,
         attempts: 1000,
         events: 300,
         files: 20,
-        reasons: 300_000,
-        words: 300_000,
+        texts: 600_000,
         logs: 300_000,
         lines: 800_000,
+        left_out: BTreeMap::new(),
     },
     Room {
         changes: 50,
         attempts: 60,
         events: 30,
         files: 3,
-        reasons: 100_000,
-        words: 0,
+        texts: 100_000,
         logs: 50_000,
         lines: 0,
+        left_out: BTreeMap::new(),
     },
 ];
 
-/// Returns a text that fits on the page; `None` if there is no room for it.
-pub(super) fn within(text: &str, room: &mut Room) -> Option<String> {
-    let text = short(text, REASON);
-    let left = room.words.checked_sub(weight(&text))?;
-    room.words = left;
-    Some(text)
+impl Room {
+    /// Returns how many of `all` are more than `most`, and notes them as left out.
+    pub fn beyond(&mut self, all: usize, most: usize, what: &'static str) -> usize {
+        let skipped = all.saturating_sub(most);
+        if skipped > 0 {
+            *self.left_out.entry(what).or_default() += skipped;
+        }
+        skipped
+    }
+
+    /// Returns a text, cut to its limit; `None` if there is no room for it.
+    pub fn text(&mut self, text: &str) -> Option<String> {
+        let text = short(text, TEXT);
+        let left = self.texts.checked_sub(weight(&text));
+        self.beyond(
+            usize::from(left.is_none()),
+            0,
+            "reasons, messages and other texts",
+        );
+        self.texts = left?;
+        Some(text)
+    }
 }
 
 /// Returns the maximum size of a text on the page, in bytes.

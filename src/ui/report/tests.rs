@@ -1,6 +1,8 @@
 //! Tests that every form of a report keeps to its size, and that text of others stays text.
 
 use proptest::prelude::*;
+use pulldown_cmark::Event::{Html, InlineHtml, Start};
+use pulldown_cmark::{Options as MarkdownOptions, Parser, Tag};
 
 use super::{JOB_PAGE, Options, PULL_REQUEST, junit, markdown, page};
 use crate::report::{Outcome, OutcomeKind, Report, samples};
@@ -51,6 +53,18 @@ proptest! {
         for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
             let id = format!("id=\"{target}\"");
             prop_assert_eq!(page.matches(&id).count(), 1, "{}", target);
+        }
+        let text = markdown(&reports, PULL_REQUEST);
+        for event in Parser::new_ext(&text, MarkdownOptions::all()) {
+            match event {
+                Html(tag) | InlineHtml(tag) => {
+                    let own = ["<details><summary>", "</summary>", "</details>"];
+                    let rest = own.iter().fold(tag.to_string(), |rest, own| rest.replace(own, ""));
+                    prop_assert!(!rest.contains('<'), "{}", tag);
+                }
+                Start(Tag::Link { .. } | Tag::Image { .. }) => prop_assert!(false, "{}", text),
+                _ => {}
+            }
         }
         let xml = junit(&reports);
         let read = quick_junit::Report::deserialize_from_str(&xml);

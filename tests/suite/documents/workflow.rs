@@ -1,9 +1,9 @@
-//! In a GitHub workflow: groups that fold, an annotation for what failed, and the table of the job's page.
+//! In a GitHub workflow: groups that fold, an annotation for what failed, and the stories on the job's page.
 
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
-fn the_log_folds_and_the_page_has_the_table() {
+fn the_log_folds_and_the_page_has_the_stories() {
     let sandbox = Sandbox::new();
     let agent = sandbox.agent("count; echo x >>f; test $n = 1 && failed 'a|b' || complete");
     let page = sandbox.outside("summary.md");
@@ -20,18 +20,19 @@ fn the_log_folds_and_the_page_has_the_table() {
     );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(
-        page.starts_with("### git ralph: add-login\n\n**finished: 3 of 3 stories**\n\n4 attempts · "),
+        page.starts_with(
+            "### git ralph: add-login\n\n**finished: 3 of 3 stories**\n\nStories: 3 of 3 complete"
+        ),
         "{page}"
     );
     assert!(
-        page.contains("| 1. Database | @1 | failed: <code>a&#124;b</code> | "),
+        page.contains("\n- `1@1` failed: `a|b` · ") && page.contains("\n- `1@2` complete · "),
         "{page}"
     );
-    assert!(page.contains("|  | @2 | complete `"), "{page}");
 }
 
 #[test]
-fn the_page_has_the_table_too_when_an_error_ends_the_run() {
+fn the_page_has_the_stories_too_when_an_error_ends_the_run() {
     let sandbox = Sandbox::new();
     let agent = sandbox.agent("test $RALPH_STORY = 1 || exit 127; echo x >x; complete");
     let page = sandbox.outside("summary.md");
@@ -41,7 +42,7 @@ fn the_page_has_the_table_too_when_an_error_ends_the_run() {
         .env("GITHUB_STEP_SUMMARY", &page);
     run.run().exits(1);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("| 1. Database | @1 |"), "{page}");
+    assert!(page.contains("##### 1. Database: complete\n"), "{page}");
 }
 
 #[test]

@@ -69,7 +69,10 @@ fn log_report_and_last_lines_add_the_time_of_gates_to_that_of_the_agent() {
     assert!(log.contains("\n3 attempts, 3 complete, 3h 03m"), "{log}");
     sandbox.ralph(&run).exits(0).says("; 3 attempts, 3h 03m; ");
     let report = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
-    assert!(report.contains("\n3 attempts · 3h 03m · "), "{report}");
+    assert!(
+        report.contains(" · Attempts: 3 · Time of attempts: 3h 03m · "),
+        "{report}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
 fn report_shows_task_and_answer_beside_the_diff() {
@@ -28,19 +28,17 @@ fn report_shows_task_and_answer_beside_the_diff() {
     );
     assert!(message.ends_with("FAILED: no luck</promise>"), "{message}");
     let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
-    let (_, changes) = page.split_once("Changes</h2>").unwrap();
-    let (words, lines) = changes.split_once("<pre class=\"lines\">").unwrap();
+    let (_, card) = page.split_once("<article").unwrap();
+    let (words, lines) = card.split_once("<pre class=\"lines\">").unwrap();
     assert!(
         words.contains(text) && words.contains("I added &lt;x&gt;."),
         "{words}"
     );
     assert!(lines.contains("diff --git"));
     let markdown = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
-    let (_, changes) = markdown.split_once("#### Changes").unwrap();
-    assert!(
-        changes.contains(&format!("What the story asks for:\n\n```\n{text}\n```")),
-        "{changes}"
-    );
+    let (_, card) = markdown.split_once("##### 1. Database: complete\n").unwrap();
+    let asked = format!("What was asked for:\n\n```\n{text}\n```");
+    assert!(card.contains(&asked), "{card}");
     // Where the branch is not checked out, the list is that of the checkpoint; where the log is gone, nothing is said.
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     sandbox.git(&["checkout", "-q", "main"]);
@@ -70,20 +68,105 @@ fn each_run_of_a_gate_has_the_end_of_its_output() {
         );
     }
     let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
-    let (_, gates) = page.split_once("Gates</h2>").unwrap();
-    let (gates, _) = gates.split_once("Changes</h2>").unwrap();
-    assert_eq!(
-        gates.matches("&lt;1&gt; of *** tests failed</pre>").count(),
-        3,
-        "{gates}"
+    // The red run of an attempt is in its reason, the last one below the gate, and that before any attempt on its own.
+    let printed = "&lt;1&gt; of *** tests failed</pre>";
+    assert_eq!(page.matches(printed).count(), 3, "{page}");
+    let (card, before) = page.split_once("Gates before any attempt</h2>").unwrap();
+    assert!(card.contains(">1 of 2 passed, "), "{card}");
+    assert!(
+        before.contains(">0 of 1 passed, ") && before.contains(printed),
+        "{before}"
     );
     let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
-    let (_, gates) = text.split_once("#### Gates").unwrap();
-    assert!(gates.contains(" | 1 | 2 | "), "{gates}");
-    let printed = gates
-        .matches("\n3000\n<1> of *** tests failed\n```\n\n</details>")
-        .count();
-    assert_eq!(printed, 1, "{gates}");
+    let (card, before) = text.split_once("#### Gates before any attempt\n").unwrap();
+    assert!(
+        card.contains(": 1 of 2 passed, ") && before.contains(": 0 of 1 passed, "),
+        "{text}"
+    );
+    let printed = "\n3000\n<1> of *** tests failed\n```\n\n</details>";
+    assert_eq!(card.matches(printed).count(), 1, "{card}");
+}
+
+#[test]
+fn each_story_has_one_card_that_says_how_it_stands() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.read(TASKS) + "\n## 4. Later\n- [ ] 4.1 later\n\n## 5. Done\n- [x] 5.1 done\n";
+    sandbox.write(TASKS, &list);
+    sandbox.git(&["commit", "-qam", "more"]);
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("mkdir src; echo x >src/form.py"))
+        .exits(0);
+    sandbox.step("next", &sandbox.failing("echo y >y")).exits(3);
+    sandbox.ralph(&["skip"]).exits(0);
+    sandbox.ralph(&["skip", CHANGE, "4"]).exits(0);
+    let none = "; no attempt at it is in this report";
+    let cards = [
+        "1. Database: complete".to_owned(),
+        "2. Server: failed and skipped".to_owned(),
+        format!("3. Page: open{none}"),
+        format!("4. Later: skipped{none}"),
+        format!("5. Done: done in the list{none}"),
+    ];
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let shown = text.lines().filter_map(|line| line.strip_prefix("##### "));
+    assert_eq!(shown.collect::<Vec<_>>(), cards);
+    let changes = text.find("\n+1 -0  src/form.py  (1)\n").unwrap();
+    assert!(
+        changes < text.find("##### 1.").unwrap() && !text.contains("&#"),
+        "{text}"
+    );
+    assert!(
+        text.contains("- rests on: the agent's word alone (the agent's promise)\n"),
+        "{text}"
+    );
+    let kept = "- kept as refs/ralph/add-login/attempts/2/1\n";
+    assert!(
+        text.contains(kept) && text.contains("\n- `git ralph log add-login 2@1`\n"),
+        "{text}"
+    );
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert_eq!(page.matches("<article").count(), 5);
+    assert!(
+        page.contains("<dd>2 of 5 complete, 1 on the agent&#x27;s word alone</dd>"),
+        "{page}"
+    );
+    assert!(!page.contains("In the prompt of the next attempt"), "{page}");
+    let junit = sandbox.ralph(&["report", "--junit"]).exits(0).stdout;
+    assert!(
+        junit.contains(
+            "<system-out>rests on: the agent&apos;s word alone (the agent&apos;s promise)</system-out>"
+        ),
+        "{junit}"
+    );
+    assert!(
+        junit.contains("failures=\"1\"") && junit.matches(none).count() == 3,
+        "{junit}"
+    );
+    let stories = sandbox.ralph(&["report", "--json"]).exits(0).json()["stories"].clone();
+    let by_word = stories
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|story| &story["by_word_alone"]);
+    assert_eq!(
+        by_word.collect::<Vec<_>>(),
+        [
+            &Value::Bool(true),
+            &Value::Null,
+            &Value::Null,
+            &Value::Null,
+            &Value::Null
+        ]
+    );
+    // With a gate, it is not its word alone.
+    sandbox.configure("ralph.verify", "true");
+    sandbox.step("next", &sandbox.completing("echo z >z")).exits(0);
+    let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(
+        text.contains("- rests on: the agent's promise, gates\n- gate true: 1 of 1 passed, "),
+        "{text}"
+    );
 }
 
 #[test]
@@ -113,14 +196,13 @@ fn report_sums_accepted_changes_by_file() {
     ];
     assert_eq!(told, all);
     let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
-    let row = "<code>a b</code></th><td>1, 2</td><td class=\"number\">4</td><td class=\"number\">3</td>";
+    let row = "<code>a b</code></th><td class=\"number added\">4</td><td class=\"number removed\">3</td><td>1, 2</td>";
     assert!(page.contains(row), "{page}");
     let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
     assert!(
-        text.contains("| a b | 1, 2 | 4 | 3 |\n| bytes | 1 | - | - |\n"),
+        text.contains("\n+4 -3  a b  (1, 2)\n+- --  bytes  (1)\n+2 -0  mine  (the user)\n"),
         "{text}"
     );
-    assert!(text.contains("| mine | the user | 2 | 0 |\n"), "{text}");
 }
 
 #[test]
