@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use memchr::memmem;
+
 const OPEN: &str = "<unchanged>";
 const CLOSE: &str = "</unchanged>";
 
@@ -18,46 +20,76 @@ pub fn says_unchanged(message: &str) -> bool {
     message.split(OPEN).skip(1).any(says)
 }
 
-/// The words of a message that can name a file or a commit.
+/// The lines of a message that can name a file or a commit.
 #[derive(Debug, Default)]
-pub struct Evidence<'a> {
-    words: HashSet<&'a str>,
-    /// What stands in backticks, and so names a file without a dot or a slash too.
-    quoted: HashSet<&'a str>,
+pub struct Evidence {
+    lines: Vec<String>,
 }
 
-impl<'a> Evidence<'a> {
-    /// Returns that of a message. Lines that repeat the prompt name nothing.
-    pub fn of(message: &'a str, prompt: &str) -> Self {
-        let asked: HashSet<&str> = prompt.lines().map(str::trim).collect();
-        let mut evidence = Self::default();
-        for line in message.lines().filter(|line| !asked.contains(line.trim())) {
-            evidence.quoted.extend(line.split('`').skip(1).step_by(2));
-            let words = line.split(|char: char| !char.is_ascii_alphanumeric() && !"._/-+@".contains(char));
-            let trimmed = words.map(|word| word.trim_end_matches(['.', '-', '/']).trim_start_matches("./"));
-            evidence.words.extend(trimmed);
+impl Evidence {
+    /// Returns that of a message. Lines that repeat the prompt name nothing, with or without a box before them.
+    pub fn of(message: &str, prompt: &str) -> Self {
+        let asked: HashSet<&str> = prompt.lines().map(without_box).collect();
+        let lines = message.lines().filter(|line| !asked.contains(without_box(line)));
+        Self {
+            lines: lines.map(|line| line.replace("%20", " ")).collect(),
         }
-        evidence
     }
 
-    /// Returns whether the file with this path, or an ending of it that consists of whole names, is named. A word without a dot or a
-    /// slash can be any word.
-    pub fn names_file(&self, path: &str) -> bool {
-        let endings = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
-        let is_ending = |name: &str| {
-            self.quoted.contains(name) || (name.contains(['.', '/']) && self.words.contains(name))
-        };
-        let is_absolute = |word: &&str| word.strip_suffix(path).is_some_and(|dir| dir.ends_with('/'));
-        std::iter::once(path).chain(endings).any(is_ending) || self.words.iter().any(is_absolute)
+    /// Returns whether the file with this path in the work tree `top` is named: by its path, or by an ending of it that consists of
+    /// whole names. A name without a dot or a slash has to be the whole path, and marked as a name.
+    pub fn names_file(&self, path: &str, top: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.lines.iter().any(|line| {
+            memmem::find_iter(line.as_bytes(), name).any(|at| names(line, at + name.len(), path, top))
+        })
     }
 
     /// Returns the words that can be ids of commits.
-    pub fn ids(&self) -> impl Iterator<Item = &'a str> {
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
         let is_id = |word: &&str| {
             ID_LENGTHS.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
-        self.words.iter().copied().filter(is_id)
+        self.lines
+            .iter()
+            .flat_map(|line| line.split(|char: char| !char.is_ascii_alphanumeric()))
+            .filter(is_id)
     }
+}
+
+/// Returns a line without what stands before the words of an item of a list or of a quotation.
+fn without_box(line: &str) -> &str {
+    line.trim_start_matches(|char: char| char.is_whitespace() || "-*>#[xX]".contains(char))
+        .trim_end_matches(|char: char| char.is_whitespace() || "*.".contains(char))
+}
+
+/// Returns whether the text that ends at `end` with the last name of a path names it.
+fn names(line: &str, end: usize, path: &str, top: &str) -> bool {
+    let (until, after) = line.split_at(end);
+    let mut after = after.chars();
+    let (next, second) = (after.next(), after.next());
+    let is_longer = match next {
+        Some('.') => second.is_some_and(|char| char.is_ascii_alphanumeric()),
+        Some(char) => char.is_ascii_alphanumeric() || char == '/',
+        None => false,
+    };
+    let mut endings = std::iter::once(path).chain(path.match_indices('/').map(|(at, _)| &path[at + 1..]));
+    let Some(ending) = endings.find(|ending| !is_longer && until.ends_with(ending)) else {
+        return false;
+    };
+    let is_whole = ending == path;
+    let before = &until[..until.len() - ending.len()];
+    let before = before.strip_suffix("./").unwrap_or(before);
+    let previous = before.chars().next_back();
+    let begins = match previous {
+        // A root file has to be that of this work tree; a longer path may stand in an address.
+        Some('/') => is_whole && (path.contains('/') || before.trim_end_matches('/').ends_with(top)),
+        Some(char) => !char.is_ascii_alphanumeric() && !"-_.".contains(char),
+        None => true,
+    };
+    let is_marked = previous.is_some_and(|char| "`*\"'<>“„«「".contains(char))
+        || (next == Some(':') && second.is_some_and(|char| char.is_ascii_digit()));
+    begins && (ending.contains(['.', '/']) || (is_whole && is_marked))
 }
 
 #[cfg(test)]
@@ -86,39 +118,58 @@ mod tests {
             ("- [x] it is in `src/form.html:12`.", "src/form.html", true),
             ("see form.html.", "src/form.html", true),
             ("see ./src/form.html#L3", "src/form.html", true),
+            ("see @src/form.html", "src/form.html", true),
+            ("die src/form.html-Datei", "src/form.html", true),
             ("/home/me/project/src/form.html has it", "src/form.html", true),
             ("/etc/form.html", "src/form.html", false),
             ("[form](src/form.html)", "src/form.html", true),
             ("入力欄はsrc/form.htmlにあります", "src/form.html", true),
             ("<unchanged>form.html</unchanged>", "form.html", true),
+            ("/home/me/project/form.html, ./form.html", "form.html", true),
+            ("see ./form.html", "form.html", true),
+            ("https://example.org/form.html", "form.html", false),
+            ("node_modules/a/package.json", "package.json", false),
+            ("„docs/Größe.md“", "docs/Größe.md", true),
+            ("`docs/Größe.md:3`", "docs/Größe.md", true),
+            ("src/한글.md에 있습니다", "src/한글.md", true),
+            ("see \"docs/my notes.md\"", "docs/my notes.md", true),
+            ("[n](docs/my%20notes.md)", "docs/my notes.md", true),
+            ("app/[id]/page.tsx:12", "app/[id]/page.tsx", true),
             ("the test is green", "test", false),
             ("the script `test` is green", "test", true),
-            ("see `my notes.md`", "docs/my notes.md", true),
+            ("I ran `check`", "ci/check", false),
+            ("**Makefile**, line 3", "Makefile", true),
+            ("see Makefile:12", "Makefile", true),
             ("see src/form.html", "src/form.htm", false),
+            ("see src/form.html.erb", "src/form.html", false),
             ("see other.html", "her.html", false),
+            ("see my-form.html", "form.html", false),
             ("everything is done", "src/form.html", false),
         ] {
-            assert_eq!(Evidence::of(message, "").names_file(path), names, "{message}");
+            let evidence = Evidence::of(message, "");
+            assert_eq!(evidence.names_file(path, "/home/me/project"), names, "{message}");
         }
     }
 
     #[test]
     fn lines_of_the_prompt_name_nothing() {
-        let prompt = "- write src/form.html\nand finish";
-        let echo = format!("{prompt}\n<promise>COMPLETE</promise>");
-        assert!(!Evidence::of(&echo, prompt).names_file("src/form.html"));
-        let answer = format!("{prompt}\nsrc/form.html has it");
-        assert!(Evidence::of(&answer, prompt).names_file("src/form.html"));
+        let prompt = "- [ ] write src/form.html\nand finish";
+        for (message, names) in [
+            ("- [ ] write src/form.html", false),
+            ("- [x] write src/form.html", false),
+            ("> **write src/form.html.**", false),
+            ("src/form.html has it", true),
+        ] {
+            let evidence = Evidence::of(message, prompt);
+            assert_eq!(evidence.names_file("src/form.html", "/"), names, "{message}");
+        }
     }
 
     #[test]
     fn long_hexadecimal_words_can_be_ids() {
-        let evidence = Evidence::of(
-            "since 1a2b3c4, not 1a2b, faded, g123456 (commit `0123456789`)",
-            "",
-        );
-        let mut ids: Vec<&str> = evidence.ids().collect();
-        ids.sort_unstable();
-        assert_eq!(ids, ["0123456789", "1a2b3c4"]);
+        let message = "since 1a2b3c4, not 1a2b, faded, g123456 (https://example.org/commit/0123456789), aaaaaaa..bbbbbbb";
+        let evidence = Evidence::of(message, "");
+        let ids: Vec<&str> = evidence.ids().collect();
+        assert_eq!(ids, ["1a2b3c4", "0123456789", "aaaaaaa", "bbbbbbb"]);
     }
 }

@@ -216,16 +216,18 @@ async fn shows_evidence(open: &Loop<'_>, outcome: &Outcome, prompt: &str) -> boo
     };
     let (git, list) = (&open.context.repo.git, open.state.source().path.as_bytes());
     let evidence = Evidence::of(&report.message.text, prompt);
+    let top = open.repo().top.to_string_lossy();
     let files = git
         .files_of(open.state.checkpoint_tree())
         .await
         .unwrap_or_default();
-    let names = |path: &Vec<u8>| path != list && evidence.names_file(&String::from_utf8_lossy(path));
+    let names = |path: &Vec<u8>| path != list && evidence.names_file(&String::from_utf8_lossy(path), &top);
     if files.iter().any(names) {
         return true;
     }
     for id in evidence.ids().take(MOST_IDS) {
         if let Ok(commit) = git.commit_of_name(id).await
+            && commit.as_str().starts_with(&id.to_ascii_lowercase())
             && matches!(git.is_ancestor(&commit, open.state.checkpoint()).await, Ok(true))
         {
             return true;
