@@ -173,6 +173,8 @@ impl FaultKind {
                 "other side closed",
                 "und_err_socket",
                 "stream disconnected",
+                "stream ended",
+                "missing finish_reason",
                 "timed out",
                 "timeout",
             ],
@@ -302,8 +304,10 @@ fn by_status(status: u16, message: &str) -> Option<FaultKind> {
 
 /// Returns the kind of error that a text in lower case names by its words.
 pub(super) fn by_words(text: &str) -> Option<FaultKind> {
-    // All that node's fetch says of a connection that broke off; in a longer text it means anything.
-    if text.trim() == "terminated" {
+    // All that node's fetch says of a connection that broke off, some agents with its cause; in another text it means anything.
+    let text = text.trim_start_matches("[api error: ");
+    let is_cut = |rest: &str| rest.trim().is_empty() || rest.starts_with(": ") || rest.starts_with(" (cause");
+    if text.trim_start().strip_prefix("terminated").is_some_and(is_cut) {
         return Some(FaultKind::Network);
     }
     let occurs = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -389,6 +393,16 @@ mod tests {
             ),
             (Some("ModelNotFoundError"), None, "model: x", UnknownModel),
             (None, None, "terminated", Network),
+            (None, None, "terminated: Invalid EOF state", Network),
+            (
+                None,
+                None,
+                "[API Error: terminated (cause: Invalid EOF state)]",
+                Network,
+            ),
+            (None, None, "Stream ended without finish_reason", Network),
+            (None, None, "Model stream ended without a finish reason.", Network),
+            (None, None, "stream: missing finish_reason for choice 0", Network),
             (None, None, "SocketError: other side closed", Network),
             (None, None, "the task was terminated", Other),
             (None, None, "at port 4010", Other),
