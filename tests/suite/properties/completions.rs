@@ -322,7 +322,12 @@ impl Place {
         let told = |promise: &str| format!("echo '<promise>{promise}</promise>'");
         let attempt = |promise: &str| {
             let agent = told(promise);
-            place.run("git", &["ralph", "next", "odd", "--", "sh", "-c", &agent], &top);
+            let step = ["ralph", "next", "odd", "--", "sh", "-c", &agent];
+            place.run(
+                "git",
+                &[&["-c", "ralph.emptyStory=warn"], &step[..]].concat(),
+                &top,
+            );
         };
         place.run("git", &["ralph", "start", "odd"], &top);
         place.run("git", &["ralph", "skip", "odd", "skipped"], &top);
