@@ -169,6 +169,11 @@ impl Rounds {
         self.no_signal != NoSignal::Retry && said.is_unsaid && self.asked.is_none()
     }
 
+    /// Returns whether it matters that a promise without a changed file names what shows the story done.
+    pub fn weigh_evidence(&self, said: Said) -> bool {
+        self.asked == Some(Further::Unchanged) || said.why_unchanged.is_some()
+    }
+
     fn ask(&mut self, why: Further, judgement: Judgement) -> Next {
         self.asked = Some(why);
         Next::Round(why, judgement)

@@ -193,8 +193,8 @@ async fn what_follows(
         files: beside_list.next().unwrap_or_default(),
     };
     let differs = !work.files.is_empty();
-    let shows =
-        !differs && judgement.verdict == Verdict::Complete && shows_evidence(open, outcome, prompt).await;
+    let is_weighed = !differs && judgement.verdict == Verdict::Complete && rounds.weigh_evidence(said);
+    let shows = is_weighed && shows_evidence(open, outcome, prompt).await;
     let left = Left {
         changed,
         differs,
