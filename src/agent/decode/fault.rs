@@ -305,9 +305,12 @@ fn by_status(status: u16, message: &str) -> Option<FaultKind> {
 /// Returns the kind of error that a text in lower case names by its words.
 pub(super) fn by_words(text: &str) -> Option<FaultKind> {
     // All that node's fetch says of a connection that broke off, some agents with its cause; in another text it means anything.
-    let text = text.trim_start_matches("[api error: ");
-    let is_cut = |rest: &str| rest.trim().is_empty() || rest.starts_with(": ") || rest.starts_with(" (cause");
-    if text.trim_start().strip_prefix("terminated").is_some_and(is_cut) {
+    let bare = text
+        .trim()
+        .trim_start_matches("[api error: ")
+        .trim_end_matches(']');
+    let is_cut = |rest: &str| rest.is_empty() || rest.starts_with(": ") || rest.starts_with(" (cause");
+    if bare.strip_prefix("terminated").is_some_and(is_cut) {
         return Some(FaultKind::Network);
     }
     let occurs = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -393,6 +396,7 @@ mod tests {
             ),
             (Some("ModelNotFoundError"), None, "model: x", UnknownModel),
             (None, None, "terminated", Network),
+            (None, None, "[API Error: terminated]", Network),
             (None, None, "terminated: Invalid EOF state", Network),
             (
                 None,
