@@ -23,7 +23,7 @@ use crate::engine::stories::{list_before_attempt, note_open, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
 use crate::error::Error;
-use crate::events::{What, closings, log};
+use crate::events::{What, log};
 use crate::names::{heading, typed};
 use crate::settings::Settings;
 use crate::state::{AgentSession, Given, Phase, Verdict};
@@ -243,11 +243,7 @@ async fn give_next(
         Ok(chosen) => chosen,
         Err(error) => {
             if let Error::Story(StoryRefusal::NothingLeft { done, total, .. }) = error {
-                open.emit(What::Complete {
-                    done,
-                    total,
-                    options: closings(),
-                });
+                open.emit(What::complete(done, total));
             }
             return Err(error);
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
-use crate::events::{What, closings};
+use crate::events::What;
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::names::Change;
@@ -36,7 +36,7 @@ pub(super) fn here() -> Result<PathBuf, Error> {
     })
 }
 
-/// What a command prints on, and the narrator of the loop that it opens.
+/// The screen of a command, and the narrator of the loop that it opens.
 pub(super) struct Console {
     pub(super) screen: Screen,
     pub(super) narrator: Narrator,
@@ -123,11 +123,7 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
         && open.state.phase() == Phase::Complete
         && let Some(listed) = open.state.listed()
     {
-        open.emit(What::Complete {
-            done: listed.done,
-            total: listed.total,
-            options: closings(),
-        });
+        open.emit(What::complete(listed.done, listed.total));
     }
     match (end, open.context.stop.signal()) {
         (StepEnd::Interrupted(signal), _) | (_, Some(signal)) => Exit::Signal(signal),

@@ -302,6 +302,17 @@ pub enum What {
     },
 }
 
+impl What {
+    /// Returns the event of a loop in which no story is left.
+    pub fn complete(done: usize, total: usize) -> Self {
+        Self::Complete {
+            done,
+            total,
+            options: closings(),
+        }
+    }
+}
+
 /// Returns the names of the ways to close a loop that has ended.
 pub fn closings() -> Vec<String> {
     ["cleanup", "keep"].map(str::to_owned).into()

@@ -6,8 +6,8 @@ use crate::engine::stories::{listing_of, progress_of, read_list};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip, transition};
 use crate::error::Error;
+use crate::events::What;
 use crate::events::log::attempts;
-use crate::events::{What, closings};
 use crate::exit::Exit;
 use crate::settings::OnFailure;
 use crate::state::{Phase, Progress};
@@ -169,11 +169,7 @@ impl Driver {
         let listing = listing_of(&open.state, &open.repo().top).await?;
         let (done, total) = progress_of(&listing);
         open.save()?;
-        open.emit(What::Complete {
-            done,
-            total,
-            options: closings(),
-        });
+        open.emit(What::complete(done, total));
         skipped(open, &listing)
     }
 }
