@@ -24,7 +24,7 @@ pub const JOB_PAGE: usize = 900 * 1024 / 4;
 /// The template.
 const TEMPLATE: &str = include_str!("markdown.md");
 
-/// What is left out, the first first: parts of the limit for the lines of differences and for other texts, and the most
+/// The steps in which parts are left out, in this order: the share of the limit for lines of differences and for texts, and the most
 /// attempts. Differences go before texts, and these before attempts.
 const LEVELS: [(usize, usize, usize); 11] = [
     (1, 1, usize::MAX),

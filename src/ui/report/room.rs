@@ -24,7 +24,7 @@ pub(super) struct Room {
     pub texts: usize,
     pub logs: usize,
     pub lines: usize,
-    /// What had no room: how many of what.
+    /// The numbers of parts that had no room, by their names.
     pub left_out: BTreeMap<&'static str, usize>,
 }
 

@@ -300,3 +300,23 @@ fn story_done_by_hand_stays_complete_after_the_loop() {
         assert_eq!(told(), (true, true), "{how}");
     }
 }
+
+#[test]
+fn several_loops_are_on_one_page() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox.write("TODO.md", "- [ ] one\n- [ ] two\n");
+    sandbox
+        .ralph(&["start", "other", "--stories", "TODO.md"])
+        .exits(0);
+    let answer = sandbox.ralph(&["report", "--all"]).exits(0).stdout;
+    assert!(answer.ends_with("/.git/ralph/report.html\n"), "{answer}");
+    let page = sandbox.read(answer.trim());
+    for name in [CHANGE, "other"] {
+        assert!(page.contains(&format!("<h2>{name}</h2>")), "{page}");
+    }
+    let all = sandbox.ralph(&["report", "--all", "--json"]).exits(0).json();
+    assert_eq!(all.as_array().unwrap().len(), 2);
+    let later = sandbox.ralph(&["report", "other", "--json", "--since", "2099-01-01"]);
+    assert_eq!(later.exits(0).json()["events"], Value::Array(Vec::new()));
+}
