@@ -17,7 +17,7 @@ use crate::remote::handover::{has_another, set_aside};
 use crate::remote::queue::{Entry, Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
-use crate::state::live_in;
+use crate::state::{State, live_in};
 
 /// Works until no change is left, or something is wrong that is not about one change alone.
 pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Error> {
@@ -108,13 +108,19 @@ impl<C: Command> Worker<'_, C> {
         let Some(state) = live_in(&context.repo.common_dir, &context.repo.top)? else {
             return Ok(context);
         };
-        let is_without_work = state.progress().completed.is_empty();
-        let is_ours = is_without_work && self.schedule.may_take(&state.change);
+        let is_without_work = |state: &State| state.progress().completed.is_empty();
+        let is_ours = is_without_work(&state) && self.schedule.may_take(&state.change);
         if !is_ours || !has_another(&context, &state.change, server).await? {
             return Ok(context);
         }
         let mut open = Box::pin(engine::open(context, &state.change)).await?;
-        Box::pin(engine::abort(&mut open)).await?;
+        // A step that a kill cut off is completed now: it may have been this abort, or a checkpoint.
+        if !is_without_work(&open.state) {
+            return open.into_context().await;
+        }
+        if open.state.is_live() {
+            Box::pin(engine::abort(&mut open)).await?;
+        }
         self.command.say(&format!(
             "another loop {} is on the remote, and this one has no complete story: it is aborted",
             state.change

@@ -298,17 +298,6 @@ fn processes_left_by_gates_hooks_and_filters_hold_no_lock() {
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }
 
-/// Runs a command that is killed when it has moved refs.
-fn cut_off(sandbox: &Sandbox, args: &[&str]) {
-    let script = format!(
-        "case \" $* \" in *' update-ref '*) '{0}' \"$@\"; kill -KILL $PPID; exit 1 ;; esac\nexec '{0}' \"$@\"",
-        git().display()
-    );
-    sandbox.install("git", &script);
-    sandbox.direct(args).run().exits(137);
-    fs::remove_file(sandbox.outside("programs/git")).unwrap();
-}
-
 #[test]
 fn finish_and_abort_can_be_repeated_after_a_kill() {
     let done = || {
@@ -321,14 +310,14 @@ fn finish_and_abort_can_be_repeated_after_a_kill() {
     };
     for args in [&["finish", "--cleanup"][..], &["finish", "--keep"], &["abort"]] {
         let sandbox = done();
-        cut_off(&sandbox, args);
+        sandbox.cut_off(args);
         sandbox.ralph(args).exits(0).says("is completed now");
         assert_eq!(sandbox.status()["phase"], "finished");
         // Only what was cut off is done by that.
         sandbox.ralph(args).exits(1).says("is over: closed");
     }
     let sandbox = done();
-    cut_off(&sandbox, &["abort"]);
+    sandbox.cut_off(&["abort"]);
     let finish = sandbox.ralph(&["finish", "--keep"]).exits(1);
     finish.says("abort is completed now").says("is over: closed");
 }
@@ -338,12 +327,12 @@ fn complete_and_fail_repeated_after_a_kill_count_once() {
     let sandbox = Sandbox::new();
     sandbox.start();
     sandbox.write("work", "of the first story\n");
-    cut_off(&sandbox, &["complete"]);
+    sandbox.cut_off(&["complete"]);
     let said = sandbox.ralph(&["complete"]).exits(0);
     said.says("a checkpoint is completed now");
     assert_eq!(sandbox.status()["stories_done"], 1);
     sandbox.write("work", "of the second\n");
-    cut_off(&sandbox, &["fail", "red"]);
+    sandbox.cut_off(&["fail", "red"]);
     let said = sandbox.ralph(&["fail", "red"]).exits(3);
     said.says("going back to the checkpoint is completed now");
     assert_eq!(sandbox.status()["current"]["retries"], 0);
@@ -368,7 +357,7 @@ fn status_names_the_end_that_was_cut_off() {
             let base = sandbox.git(&["commit-tree", "-p", "main", "-m", "moved", "main^{tree}"]);
             sandbox.git(&["update-ref", "refs/heads/main", &base]);
         }
-        cut_off(&sandbox, args);
+        sandbox.cut_off(args);
         sandbox.write("README.md", "mine\n");
         let shown = sandbox.ralph(&["status", CHANGE]).exits(0);
         let steps = shown.stdout.lines().filter(|line| line.contains("(use \""));

@@ -260,6 +260,23 @@ impl Sandbox {
         self.cmd(&self.program).args(args)
     }
 
+    /// Runs a command that is killed when it has moved refs.
+    pub fn cut_off(&self, args: &[&str]) {
+        self.cut_off_in(&self.top, args);
+    }
+
+    /// Runs a command in a directory; it is killed when it has moved refs.
+    pub fn cut_off_in(&self, dir: &Path, args: &[&str]) {
+        let git = super::git();
+        let script = format!(
+            "case \" $* \" in *' update-ref '*) '{0}' \"$@\"; kill -KILL $PPID; exit 1 ;; esac\nexec '{0}' \"$@\"",
+            git.display()
+        );
+        self.install("git", &script);
+        self.direct(args).dir(dir).run().exits(137);
+        fs::remove_file(self.outside("programs/git")).unwrap();
+    }
+
     /// `git-ralph start add-login`, which must succeed.
     #[track_caller]
     pub fn start(&self) -> Output {

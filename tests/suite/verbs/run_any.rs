@@ -147,16 +147,16 @@ fn a_directory_whose_branches_a_host_removes_goes_back_to_its_loop() {
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
 }
 
-#[test]
-fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
+/// Has a run find that its loop, which was never pushed, began on the remote too.
+fn run_where_another_began(before: impl Fn(&Clone<'_>)) {
     let remote = Remote::new();
     let clone = clone_with(&remote, &["a"]);
     let other = remote.clone("two", &[]);
-    // A kill cut this run off before its first push.
     clone.ralph(&["start", "a"]).exits(0);
     fs::write(clone.dir.join("mine.txt"), "mine\n").unwrap();
     other.ralph(&["start", "a"]).exits(0);
     other.ralph(&["push", "a"]).exits(0);
+    before(&clone);
     let agent = remote.sandbox.completing("echo x >>\"f-$RALPH_STORY\"");
     clone
         .ralph(&["run", "--any", "--keep", "--", &agent])
@@ -167,4 +167,14 @@ fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
     assert!(!keeps.is_empty());
     assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "main\n");
+}
+
+#[test]
+fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
+    run_where_another_began(|_| ());
+}
+
+#[test]
+fn loop_whose_giving_way_was_cut_off_has_given_way() {
+    run_where_another_began(|clone| clone.remote.sandbox.cut_off_in(&clone.dir, &["abort"]));
 }
