@@ -1,8 +1,9 @@
 //! Finds words of an agent that make its promise of completion doubtful. A doubt is no denial: the agent is asked.
 //!
-//! The phrases need not be complete: one too many costs a question, one too few leaves what the promise says.
+//! The form of a line tells in any language; the phrases need not be complete: one too many costs a question, one too few
+//! leaves what the promise says.
 
-use super::sentence::is_bare;
+use super::sentence::{is_bare, is_decoration};
 
 /// The number of lines with words that are read before the promise.
 const LINES: usize = 12;
@@ -10,8 +11,14 @@ const LINES: usize = 12;
 /// The completion after which nothing is to be said.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
-/// The beginnings of a line with an open box, without the marker of its item.
-const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐"];
+/// The beginnings of a line with an open box or a cross, without the marker of its item.
+const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "❌", "✗", "✘"];
+
+/// Words for which a line that announces the promise is no condition.
+const DONE: &[&str] = &["done", "complete", "finished", "signal", "promise", "final"];
+
+/// The fewest words of a line that is taken for a sentence, and its fewest letters in a script without blanks.
+const SENTENCE: (usize, usize) = (4, 8);
 
 /// The beginnings of lines with which programs or habits end a message.
 const FOOTERS: &[&str] = &[
@@ -30,13 +37,20 @@ const FOOTERS: &[&str] = &[
     "summary",
     "let me know",
     "all tests",
+    "done in",
+    "finished in",
+    "saved",
+    "thank",
 ];
+
+/// What a line that begins with a number counts, if it is a footer.
+const COUNTED: &[&str] = &["passed", "token", "changed", "%"];
 
 /// The tags of what the prompt asks for besides the promise.
 const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>", "</unchanged>")];
 
 /// Words with which a line says that there is nothing of the kind.
-const NOTHING: &[&str] = &["nothing", "none", "no longer", "previously"];
+const NOTHING: &[&str] = &["nothing", "none", "no longer", "previously", "hace falta"];
 
 /// Phrases with which a message says that something is not done, in the languages that agents mostly answer in.
 const UNDONE: &str = include_str!("undone.txt");
@@ -57,10 +71,12 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     });
     let prose: Vec<&str> = prose.collect();
     let last = prose.get(prose.len().saturating_sub(LINES)..).unwrap_or_default();
-    let said = last.iter().copied().find(|line| says_undone(line));
+    let said = last.iter().copied().find(|line| says_undone(line) || asks(line));
+    let announced = || last.last().copied().filter(|line| is_condition(line));
     let mut after = after.lines().filter(|line| !is_bare(line));
-    let behind = || after.find(|line| says_undone(line) || !output && !is_footer(line));
-    said.or_else(behind).map(ToOwned::to_owned)
+    let is_more = |line: &str| !is_footer(line) && (!output || is_sentence(line));
+    let behind = || after.find(|line| says_undone(line) || is_more(line));
+    said.or_else(announced).or_else(behind).map(ToOwned::to_owned)
 }
 
 /// Returns a text without what stands between these tags.
@@ -79,7 +95,53 @@ fn says_undone(line: &str) -> bool {
     });
     let is_nothing = NOTHING.iter().any(|word| line.contains(word));
     OPEN_BOXES.iter().any(|open| item.starts_with(open))
+        || counts_failures(&line)
         || !is_nothing && phrases().any(|phrase| line.contains(phrase))
+}
+
+/// Returns true for a line that ends with a question.
+fn asks(line: &str) -> bool {
+    line.trim_end_matches(is_decoration).ends_with(['?', '？', '؟'])
+}
+
+/// Returns true for a line that counts tests that failed, as programs do that run them.
+fn counts_failures(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_failed = |word: &str| match word.trim_end_matches(['.', ',', ';', ')']) {
+        "failed" | "failure" | "failures" => true,
+        "failing" => line.contains("pass"),
+        _ => false,
+    };
+    let number = |word: &str| {
+        word.trim_matches(|char: char| !char.is_ascii_digit())
+            .parse::<u64>()
+    };
+    words
+        .windows(2)
+        .any(|pair| is_failed(pair[1]) && number(pair[0]).is_ok_and(|count| count > 0))
+}
+
+/// Returns true for a line that leads to what follows, and does not say that it is done: "once all is green, I print:".
+fn is_condition(line: &str) -> bool {
+    let text = line.trim_end_matches(is_decoration);
+    let is_done = || {
+        let line = line.to_lowercase();
+        DONE.iter().any(|word| line.contains(word))
+    };
+    text.ends_with([':', '：']) && has_words(text) && !is_done()
+}
+
+/// Returns true for a line that ends as a sentence does.
+fn is_sentence(line: &str) -> bool {
+    let text = line.trim_end_matches(is_decoration);
+    text.ends_with(['.', '!', '?', '。', '！', '？']) && has_words(text)
+}
+
+fn has_words(text: &str) -> bool {
+    let letters = text
+        .chars()
+        .filter(|char| !char.is_ascii() && char.is_alphanumeric());
+    text.split_whitespace().count() >= SENTENCE.0 || letters.count() >= SENTENCE.1
 }
 
 fn phrases() -> impl Iterator<Item = &'static str> {
@@ -91,7 +153,8 @@ fn phrases() -> impl Iterator<Item = &'static str> {
 fn is_footer(line: &str) -> bool {
     let line = line.to_lowercase();
     let line = line.trim_start_matches(|char: char| !char.is_alphanumeric());
-    let is_count = line.starts_with(|char: char| char.is_ascii_digit());
+    let begins_with_number = line.starts_with(|char: char| char.is_ascii_digit());
+    let is_count = begins_with_number && COUNTED.iter().any(|counted| line.contains(counted));
     is_count || FOOTERS.iter().any(|footer| line.starts_with(footer))
 }
 
@@ -128,6 +191,14 @@ mod tests {
             "第二个任务还没做。",
             "ストーリーはまだ完了していません。",
             "아직 완료되지 않았습니다.",
+            "İkinci kutu henüz bitmedi.",
+            "Tests: 2 failed, 9 passed.",
+            "  9 passing\n  1 failing, 9 passing",
+            "❌ the second box",
+            "Welche Datei soll ich nehmen?",
+            "どのファイルを使いますか？",
+            "Wenn alles grün ist, schreibe ich:",
+            "全部通过之后我会写这一行：",
         ] {
             assert_eq!(
                 doubt(&said(text), false).as_deref(),
@@ -156,6 +227,12 @@ mod tests {
             "所有测试都通过了。",
             "すべてのテストに合格しました。",
             "모든 테스트가 통과했습니다.",
+            "Result: 0 failed, 12 passed",
+            "failed: 0, passed: 12",
+            "I fixed the 2 failing tests.",
+            "Status:",
+            "The story is complete, so here is the line:",
+            "No hace falta cambiar nada más.",
         ] {
             assert_eq!(doubt(&said(text), false), None, "{text}");
         }
@@ -181,6 +258,8 @@ mod tests {
             ("Let me know if you'd like any changes!", false),
             ("I will add the second part tomorrow.", true),
             ("第二部分明天再做。", true),
+            ("2. adım yarın yapılacak.", true),
+            ("3 files changed, 2 insertions(+)", false),
         ] {
             let message = format!("{COMPLETION}\n{after}\n");
             assert_eq!(
@@ -189,7 +268,17 @@ mod tests {
                 "{after}"
             );
         }
-        assert_eq!(doubt(&format!("{COMPLETION}\nBye.\n"), true), None);
+        for (after, is_doubtful) in [
+            ("Bye.", false),
+            ("Session saved to /tmp/log", false),
+            ("Done in 3.2 seconds.", false),
+            ("tokens used\n1,234", false),
+            ("Wait, I take that back.", true),
+            ("第二部分明天再做。", true),
+        ] {
+            let message = format!("{COMPLETION}\n{after}\n");
+            assert_eq!(doubt(&message, true).is_some(), is_doubtful, "{after}");
+        }
         assert!(doubt(&format!("{COMPLETION}\n- [ ] tests\n"), true).is_some());
     }
 }

@@ -349,6 +349,8 @@ impl Message {
             && !in_json
             && begins_line(window, open)
             && self.line.ended
+            // What is struck through is taken back.
+            && !(window[..open].ends_with(b"~~") && behind.starts_with(b"~~"))
             && is_made_of(behind, is_sign_behind);
         let promise = read(tag, &window[open + tag.open.len()..]);
         match &promise {
@@ -398,7 +400,6 @@ impl Message {
         // Text comes in pieces, which may cut a character in two.
         let from = from - cut_char(&self.text[..from]);
         let end = self.text.len() - cut_char(&self.text[from..]);
-        // What is struck through is taken back.
         let rest = &self.text[from..end];
         !rest.contains(&b'~') && is_made_of(rest, |byte| is_line_break(byte) || is_sign_behind(byte))
     }

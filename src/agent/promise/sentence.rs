@@ -291,7 +291,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns true for what may stand around a sentence or a tag.
-fn is_decoration(char: char) -> bool {
+pub(super) fn is_decoration(char: char) -> bool {
     char.is_whitespace() || "`*_~>#-|+\"'“”‘’()[]│┃•●".contains(char)
 }
 

@@ -135,6 +135,8 @@ fn a_tag_in_a_sentence_does_not_count() {
         "See <promise>COMPLETE</promise>\nGoing on.\n",
         "<promise>COMPLETE</promise> <promise>COMPLETE</promise> they say",
         "~~Done: <promise>COMPLETE</promise>~~",
+        "~~<promise>COMPLETE</promise>~~",
+        "~~<promise>COMPLETE</promise>~~\nThe second box is open.\n",
     ] {
         assert_eq!(hear(text), Heard::InSentence, "{text:?}");
     }
