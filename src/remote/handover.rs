@@ -210,7 +210,7 @@ async fn fetch_once(
         return Err(RemoteRefusal::Unknown { change: name, remote }.into());
     };
     let base = Base::new(repo, change, server.name());
-    let is_alone = !Store::new(&repo.common_dir, change).is_worked_on();
+    let is_alone = !Store::new(&repo.common_dir, change).is_held_by_living();
     let holding = server.holding(&there, &base, is_alone, &mut Watch::default());
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
         return Err(server.held(&there).into());

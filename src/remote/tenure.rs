@@ -69,7 +69,7 @@ impl Tenure {
                 mend_branch(context, &server, found, branch).await?;
                 return Err(server.over(found).into());
             }
-            let is_alone = !Store::new(&repo.common_dir, change).is_worked_on();
+            let is_alone = !Store::new(&repo.common_dir, change).is_held_by_living();
             match server.holding(found, &base, is_alone, watch) {
                 Holding::Free => {}
                 Holding::Dead => from = found.record.holder.as_ref().map(|holder| holder.name.clone()),

@@ -41,7 +41,7 @@ pub struct Lock {
 const STOP: &str = "stop";
 
 /// Time to wait for a git, or a runner, whose git-ralph was killed.
-const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
+const OUTLIVED_WAIT: Duration = Duration::from_secs(15);
 /// Time that such a runner has to end what it runs.
 const RUNNER_WAIT: Duration = Duration::from_secs(2);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
@@ -262,11 +262,6 @@ impl Store {
     /// count, not even if it is stopped: whatever takes the lock ends it.
     pub fn is_held_by_living(&self) -> bool {
         self.is_held() && !read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder))
-    }
-
-    /// Returns whether another process works on the loop; waits for what is left of one that was killed.
-    pub fn is_worked_on(&self) -> bool {
-        self.is_held() && self.lock().is_err()
     }
 
     /// Returns the process that holds the lock, or held it last; `None` if that is unknown.
