@@ -49,20 +49,29 @@ pub(crate) async fn save(
     commit(open, new, position, reading.tree).await
 }
 
-/// Counts completed stories whose agents changed nothing but the story list.
+/// Counts completed stories whose agents changed nothing but the story list. A person's word needs no change, and is only
+/// reported after a failure: going back to the checkpoint may have taken the work that was meant.
 fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> u32 {
     let state = &open.state;
     let running = state.running();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
-    if is_fine || new.is_known_unchanged || !(by_agent && changes_only_the_list(open, reading)) {
+    let story = new.story.as_deref().unwrap_or_default();
+    let failed = state.current_at(story).filter(|current| current.failures > 0);
+    let is_told = by_agent || failed.is_some();
+    if is_fine || new.is_known_unchanged || !(is_told && changes_only_the_list(open, reading)) {
         return 0;
     }
-    let story = new.story.as_deref().unwrap_or_default();
-    open.tell(format!(
+    let mut words = format!(
         "warning: story {story} was reported complete, but git sees no change outside the story list"
-    ));
-    state.common.unchanged + 1
+    );
+    if !by_agent {
+        let why = failed.and_then(|failed| failed.why()?.lines().next());
+        words += ", and its latest attempt failed";
+        words.extend(why.map(|why| format!(": {why}")));
+    }
+    open.tell(words);
+    if by_agent { state.common.unchanged + 1 } else { 0 }
 }
 
 /// Makes a checkpoint of a tree that the working index was just read into.

@@ -82,3 +82,18 @@ fn a_list_that_was_ticked_stays_when_a_gate_fails() {
     sandbox.ralph(&["complete"]).exits(1);
     assert_eq!(sandbox.read(TASKS), ticked);
 }
+
+#[test]
+fn complete_says_that_nothing_has_changed_after_a_failure() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["fail", "wrong way"]).exits(3);
+    sandbox.ralph(&["complete"]).exits(0).says(
+        "warning: story 1 was reported complete, but git sees no change outside the story list, and its latest attempt \
+         failed: wrong way\n",
+    );
+    let is_silent = || !sandbox.ralph(&["complete"]).exits(0).stderr.contains("warning");
+    assert!(is_silent(), "nothing has failed");
+    sandbox.ralph(&["fail", "wrong way"]).exits(3);
+    sandbox.write("work.txt", "x\n");
+    assert!(is_silent(), "there is work");
+}
