@@ -11,6 +11,7 @@ use super::report_of::report_of;
 use super::report_remote;
 use super::setup::Console;
 use crate::cli::complete::{loops, offer};
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -20,6 +21,7 @@ use crate::names::Change;
 use crate::report::{Diffs, Redaction, Report, Wanted};
 use crate::settings::parse_duration;
 use crate::state::{self, Store};
+use crate::stories;
 use crate::ui::report::{Options, PULL_REQUEST, Progress, junit, markdown, page};
 
 /// The arguments of `git ralph report`.
@@ -104,6 +106,11 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     } else {
         vec![context.resolve_change(args.change.as_deref())?]
     };
+    // A program reads an empty list too.
+    if changes.is_empty() && args.remote.is_none() && !args.json && !args.junit {
+        let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
+        return Err(OpenRefusal::NoLoop { finished, changes }.into());
+    }
     let settings = &context.configuration.settings;
     let expressions: Vec<String> = settings.redact.iter().chain(&args.redact).cloned().collect();
     let wanted = Wanted {
@@ -153,6 +160,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         }
         (None, Some(usual)) => {
             let door = Below::new(&context.repo.common_dir);
+            state::make_root(&context.repo.common_dir)?;
             door.write_private(&usual, &text)?;
             usual
         }

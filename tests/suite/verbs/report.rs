@@ -483,3 +483,16 @@ fn report_contains_no_redacted_text() {
         assert!(form == "--junit" || text.contains("***"), "{text}");
     }
 }
+
+#[test]
+fn report_of_all_loops_says_that_there_is_none() {
+    let sandbox = Sandbox::new();
+    for form in [&["report", "--all"][..], &["report", "--all", "--markdown"]] {
+        let output = sandbox.ralph(form).exits(1).answers_nothing();
+        output.says("error: there is no loop here\nhint: git ralph start add-login\n");
+    }
+    assert_eq!(
+        sandbox.ralph(&["report", "--all", "--json"]).exits(0).stdout,
+        "[]\n"
+    );
+}
