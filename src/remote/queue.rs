@@ -96,9 +96,13 @@ pub async fn read(
     }
     for change in state::changes(&context.repo.common_dir)? {
         let store = Store::new(&context.repo.common_dir, &change);
-        if let Some(state) = store.load()? {
-            entries.insert(change, of_loop(&store, &state));
-        }
+        let entry = match store.load() {
+            Ok(Some(state)) => of_loop(&store, &state),
+            Ok(None) => continue,
+            // One that cannot be read must not hide the others.
+            Err(error) => Entry::none(change.clone(), error.to_string()),
+        };
+        entries.insert(change, entry);
     }
     if let Some(server) = server {
         for mut entry in on_remote(server, watch).await? {

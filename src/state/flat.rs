@@ -96,6 +96,11 @@ mod tests {
             ("[running]\nrun = ", "[running]\nno = ", "missing field `run`"),
             ("trash = \"1.1\"", "trash = \"../1\"", "restore names a place"),
             ("version = 3", "version = 5", "newer git-ralph (version 5"),
+            (
+                "version = 3",
+                "version = 0",
+                "damaged: no git-ralph writes version 0",
+            ),
         ] {
             let error = read(&FLAT.replacen(what, damage, 1)).unwrap_err().to_string();
             assert!(error.contains(wanted), "{what}: {error}");

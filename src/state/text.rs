@@ -75,6 +75,12 @@ fn parse<T: DeserializeOwned>(
         why: error.to_string().trim().to_owned(),
     };
     let version = toml::from_str::<VersionOnly>(text).map_err(damaged)?.version;
+    if version == 0 {
+        return Err(StateError::Damaged {
+            path: path.to_owned(),
+            why: "no git-ralph writes version 0".to_owned(),
+        });
+    }
     if version > VERSION {
         return Err(StateError::Newer {
             path: path.to_owned(),

@@ -32,9 +32,14 @@ pub async fn prune(context: &Context<'_>, change: Option<&Change>) -> Result<usi
     let mut removed = 0;
     for change_found in all {
         let store = Store::new(&context.repo.common_dir, &change_found);
-        // A command that is about to take a step of a live loop does not wait.
-        if change.is_none() && store.load()?.is_none_or(|state| state.is_live()) {
-            continue;
+        if change.is_none() {
+            match store.load() {
+                Ok(Some(state)) if !state.is_live() => {}
+                // A command that is about to take a step of a live loop does not wait. Of one of a newer git-ralph only that
+                // knows what is over.
+                Ok(_) | Err(StateError::Newer { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            }
         }
         let _lock = match store.lock() {
             Ok(lock) => lock,

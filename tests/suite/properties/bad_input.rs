@@ -152,6 +152,33 @@ fn a_newer_state_file_is_refused() {
 }
 
 #[test]
+fn a_newer_state_of_another_loop_hides_nothing_and_is_not_in_the_way() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let text = fs::read_to_string(sandbox.state_file()).unwrap();
+    let other = sandbox.state_file().with_file_name("other.toml");
+    fs::write(other, text.replacen("version = 4", "version = 5", 1)).unwrap();
+    let shown = sandbox.ralph(&["queue"]).exits(0).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].starts_with("other        ?  unknown    "), "{shown}");
+    assert!(
+        lines[0].contains("was written by a newer git-ralph (version 5"),
+        "{shown}"
+    );
+    assert_eq!(lines[1], "add-login  0/3  ready");
+    assert_eq!(
+        sandbox.ralph(&["queue", "--names"]).exits(0).stdout,
+        "add-login\n"
+    );
+    let finished = sandbox.ralph(&["finish", "--keep", CHANGE]).exits(0);
+    assert!(
+        !finished.stderr.contains("could not be removed"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
 fn a_setting_that_cannot_be_understood_is_named() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.maxRetries", "some");
