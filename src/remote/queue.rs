@@ -10,6 +10,7 @@ use super::lease::{Holding, Watch};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
 use crate::engine::Context;
+use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::names::{Change, Oid, counted};
@@ -182,6 +183,8 @@ impl Entry {
         let has_loop = self.checkpoint.is_some();
         match self.phase {
             "blocked" | UNREADABLE => Standing::NeedsPerson,
+            // Its list has no story.
+            "new" if !self.free => Standing::NeedsPerson,
             "exhausted" | "complete" if has_loop && self.holder.is_none() && !self.free => {
                 Standing::NeedsPerson
             }
@@ -201,14 +204,18 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
     let total = listing.stories.len();
     let done = listing.stories.iter().filter(|story| story.done).count();
     let is_open = done < total;
-    let why = if is_open { "" } else { "no story is left" };
+    let (phase, why) = match total {
+        0 => ("new", StoryRefusal::of_none(source.clone()).to_string()),
+        _ if is_open => ("new", String::new()),
+        _ => ("complete", "no story is left".to_owned()),
+    };
     Some(Entry {
         source: Some(source.path),
         total: Some(total),
         done,
-        phase: if is_open { "new" } else { "complete" },
+        phase,
         free: is_open,
-        ..Entry::none(change.clone(), why.to_owned())
+        ..Entry::none(change.clone(), why)
     })
 }
 

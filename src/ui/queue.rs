@@ -9,7 +9,7 @@ use crate::remote::queue::{Entry, Queue};
 /// Formats `git ralph queue` for a terminal.
 pub fn of(queue: &Queue) -> String {
     if queue.changes.is_empty() {
-        return "no change was found\n".to_owned();
+        return "no change was found; to see where lists are looked for: git ralph stories\n".to_owned();
     }
     let width = |text: fn(&Entry) -> String| {
         let lengths = queue.changes.iter().map(|entry| text(entry).chars().count());

@@ -265,3 +265,26 @@ fn the_list_is_printed_again_when_it_has_changed() {
         .exits(2)
         .says("it must be a time, such as 10s");
 }
+
+#[test]
+fn queue_says_what_is_wrong_with_a_list_without_a_story_and_what_to_do_without_a_change() {
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/empty/tasks.md", "# x\n");
+    let shown = sandbox.ralph(&["queue"]).exits(0).stdout;
+    assert_eq!(
+        shown,
+        "empty      0/0  new        openspec/changes/empty/tasks.md has no stories\n\
+         add-login  0/3  new\n\
+         2 changes: 1 waits, 1 needs attention\n"
+    );
+    assert_eq!(
+        sandbox.ralph(&["queue", "--names"]).exits(0).stdout,
+        "add-login\n"
+    );
+    fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
+    let shown = sandbox.ralph(&["queue"]).exits(0).stdout;
+    assert!(
+        shown.contains("no change was found; ") && shown.contains(": git ralph stories\n"),
+        "{shown}"
+    );
+}
