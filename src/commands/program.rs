@@ -2,7 +2,7 @@
 //! everything is compiled once.
 
 use std::env;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use super::groups::grouped;
@@ -41,7 +41,12 @@ pub fn main() -> ExitCode {
 
 /// Prints the help, the version, or what is wrong with the command line.
 fn print_instead(asked: &clap::Error) -> ExitCode {
-    match asked.print() {
+    let printed = if asked.use_stderr() {
+        write!(anstream::stderr(), "{}", usage::text(asked, env::args_os()))
+    } else {
+        asked.print()
+    };
+    match printed {
         Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
             trace::begin(0);
             trace::cannot_print(&error);

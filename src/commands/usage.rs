@@ -1,6 +1,11 @@
 //! Explains mistakes in a command line: words that other programs use, and the command that does the same here.
 
+use std::ffi::OsString;
+
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::Cli;
 
 /// Words that people know from other programs, and the command to type instead.
 const OTHER_WORDS: &[(&[&str], &str)] = &[
@@ -51,16 +56,42 @@ pub fn explained(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Returns the text of an error in the command line of these words. It ends with the command that shows the help of the
+/// command that was typed: git answers `git ralph --help` with a manual page, which may not be installed.
+pub fn text(error: &clap::Error, words: impl Iterator<Item = OsString>) -> String {
+    let text = error.render().ansi().to_string();
+    let Some((said, advice)) = text.rsplit_once("try '") else {
+        return text;
+    };
+    let mut whole = Cli::command();
+    // The commands below a command are added as it is built.
+    whole.build();
+    let (mut help, mut command) = ("git ralph".to_owned(), &whole);
+    for word in words.skip(1) {
+        match command.find_subcommand(&word) {
+            Some(found) => {
+                command = found;
+                help = format!("{help} {}", found.get_name());
+            }
+            None if word.as_encoded_bytes().starts_with(b"-") => {}
+            None => break,
+        }
+    }
+    let advice = advice.replacen("--help", &format!("{help} -h"), 1);
+    format!("{said}try '{advice}")
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::commands::Cli;
 
     fn said(line: &str) -> String {
         let words = std::iter::once("git-ralph").chain(line.split(' '));
-        explained(Cli::try_parse_from(words).unwrap_err()).to_string()
+        let error = explained(Cli::try_parse_from(words.clone()).unwrap_err());
+        let text = text(&error, words.map(OsString::from));
+        anstream::adapter::strip_str(&text).to_string()
     }
 
     #[test]
@@ -76,6 +107,22 @@ mod tests {
             for word in *words {
                 assert!(said(word).contains(instead), "{word}: {}", said(word));
             }
+        }
+    }
+
+    #[test]
+    fn error_ends_with_a_command_that_shows_the_help() {
+        for (line, help) in [
+            ("frobnicate", "git ralph"),
+            ("-q", "git ralph"),
+            ("-q run --frob", "git ralph run"),
+            ("run list --max-retries x", "git ralph run"),
+            ("diff --json --stat", "git ralph diff"),
+            ("hooks install --frob", "git ralph hooks install"),
+        ] {
+            let said = said(line);
+            let advice = format!("\nFor more information, try '{help} -h'.\n");
+            assert!(said.ends_with(&advice), "{line}: {said}");
         }
     }
 
