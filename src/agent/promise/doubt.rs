@@ -43,7 +43,7 @@ const FOOTERS: &[&str] = &[
     "thank",
 ];
 
-/// What a line that begins with a number counts, if it is a footer.
+/// Words of a footer that begins with a number: it counts them.
 const COUNTED: &[&str] = &["passed", "token", "changed", "%"];
 
 /// The tags of what the prompt asks for besides the promise.

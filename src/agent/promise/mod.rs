@@ -401,6 +401,7 @@ impl Message {
         let from = from - cut_char(&self.text[..from]);
         let end = self.text.len() - cut_char(&self.text[from..]);
         let rest = &self.text[from..end];
+        // What is struck through is taken back here too, with its sentence.
         !rest.contains(&b'~') && is_made_of(rest, |byte| is_line_break(byte) || is_sign_behind(byte))
     }
 
