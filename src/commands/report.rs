@@ -106,8 +106,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     } else {
         vec![context.resolve_change(args.change.as_deref())?]
     };
-    // A program reads an empty list too.
-    if changes.is_empty() && args.remote.is_none() && !args.json && !args.junit {
+    // A script that names the form or the file gets an empty report too.
+    let is_shown = !args.json && !args.junit && !args.markdown && args.output.is_none();
+    if changes.is_empty() && args.remote.is_none() && is_shown {
         let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
         return Err(OpenRefusal::NoLoop { finished, changes }.into());
     }

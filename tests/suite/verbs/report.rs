@@ -487,10 +487,13 @@ fn report_contains_no_redacted_text() {
 #[test]
 fn report_of_all_loops_says_that_there_is_none() {
     let sandbox = Sandbox::new();
-    for form in [&["report", "--all"][..], &["report", "--all", "--markdown"]] {
-        let output = sandbox.ralph(form).exits(1).answers_nothing();
-        output.says("error: there is no loop here\nhint: git ralph start add-login\n");
+    let output = sandbox.ralph(&["report", "--all"]).exits(1).answers_nothing();
+    output.says("error: there is no loop here\nhint: git ralph start add-login\n");
+    // Scripts name a form or a file.
+    for form in [&["--markdown"][..], &["--output", "report.html"]] {
+        sandbox.ralph(&[&["report", "--all"], form].concat()).exits(0);
     }
+    assert!(sandbox.top.join("report.html").exists());
     assert_eq!(
         sandbox.ralph(&["report", "--all", "--json"]).exits(0).stdout,
         "[]\n"
