@@ -41,9 +41,11 @@ pub struct Lock {
 const STOP: &str = "stop";
 
 /// Time to wait for a git, or a runner, whose git-ralph was killed.
-const OUTLIVED_WAIT: Duration = Duration::from_secs(15);
+const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
 /// Time that such a runner has to end what it runs.
 const RUNNER_WAIT: Duration = Duration::from_secs(2);
+/// Time to wait for a runner that was killed: on a loaded machine its end takes long, but it comes.
+const KILLED_WAIT: Duration = Duration::from_secs(15);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
 /// Maximum size of a state file, in bytes: far more than the longest list needs.
@@ -157,7 +159,7 @@ impl Store {
             .open_or_make(path)
             .map_err(|source| file_error("open", path, source))?;
         let begun = Instant::now();
-        let mut has_killed = false;
+        let mut has_killed = None;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
@@ -170,12 +172,15 @@ impl Store {
                 let holder = (!holder.is_empty()).then_some(holder);
                 return Err(StateError::Busy { change, holder });
             }
-            if begun.elapsed() >= RUNNER_WAIT && !has_killed {
+            if begun.elapsed() >= RUNNER_WAIT && has_killed.is_none() {
                 // Something keeps it from running: what it runs is ended as that of a git-ralph without a runner.
-                process_of(&holder).into_iter().for_each(kill_runners_of);
-                has_killed = true;
+                has_killed = Some(process_of(&holder).is_some_and(kill_runners_of));
             }
-            if begun.elapsed() >= OUTLIVED_WAIT {
+            let wait = match has_killed {
+                Some(true) => KILLED_WAIT,
+                _ => OUTLIVED_WAIT,
+            };
+            if begun.elapsed() >= wait {
                 return Err(StateError::Outlived { change, holder });
             }
             sleep(OUTLIVED_POLL);
