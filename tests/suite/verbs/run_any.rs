@@ -178,3 +178,17 @@ fn loop_that_was_begun_twice_gives_way_where_nothing_was_done() {
 fn loop_whose_giving_way_was_cut_off_has_given_way() {
     run_where_another_began(|clone| clone.remote.sandbox.cut_off_in(&clone.dir, &["abort"]));
 }
+
+#[test]
+fn a_list_without_a_story_is_passed_over_and_needs_a_person() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a", "empty"]);
+    fs::write(clone.dir.join("openspec/changes/empty/tasks.md"), "# x\n").unwrap();
+    clone.git(&["commit", "-q", "-am", "empty"]);
+    let agent = remote.sandbox.completing("echo x >f");
+    clone
+        .ralph(&["run", "--any", "--keep", "--", &agent])
+        .exits(7)
+        .says("passed over empty: openspec/changes/empty/tasks.md has no stories\n");
+    assert_eq!(phase(&clone, "a"), "finished");
+}
