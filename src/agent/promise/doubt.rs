@@ -67,7 +67,7 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     let prose = before.lines().filter(|line| {
         let is_fence = line.trim_start().starts_with("```");
         is_code ^= is_fence;
-        !is_code && !is_fence && !is_bare(line)
+        !is_code && !is_fence && (!is_bare(line) || has_open_box(line))
     });
     let prose: Vec<&str> = prose.collect();
     let last = prose.get(prose.len().saturating_sub(LINES)..).unwrap_or_default();
@@ -88,13 +88,18 @@ fn without(text: &str, (open, close): (&str, &str)) -> String {
     })
 }
 
-fn says_undone(line: &str) -> bool {
-    let line = line.to_lowercase().replace('\u{2019}', "'");
+/// Returns true for an item of a list with an open box or a cross.
+fn has_open_box(line: &str) -> bool {
     let item = line.trim_start_matches(|char: char| {
         char.is_whitespace() || "-*+>.)".contains(char) || char.is_ascii_digit()
     });
-    let is_nothing = NOTHING.iter().any(|word| line.contains(word));
     OPEN_BOXES.iter().any(|open| item.starts_with(open))
+}
+
+fn says_undone(line: &str) -> bool {
+    let line = line.to_lowercase().replace('\u{2019}', "'");
+    let is_nothing = NOTHING.iter().any(|word| line.contains(word));
+    has_open_box(&line)
         || counts_failures(&line)
         || !is_nothing && phrases().any(|phrase| line.contains(phrase))
 }
@@ -280,5 +285,7 @@ mod tests {
             assert_eq!(doubt(&message, true).is_some(), is_doubtful, "{after}");
         }
         assert!(doubt(&format!("{COMPLETION}\n- [ ] tests\n"), true).is_some());
+        assert!(doubt(&format!("- [ ] {COMPLETION}\n"), false).is_some());
+        assert!(doubt(&format!("- [x] {COMPLETION}\n"), false).is_none());
     }
 }
