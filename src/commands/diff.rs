@@ -8,8 +8,9 @@ use crate::engine::{look, range_of};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Git;
-use crate::names::{Change, typed};
-use crate::state::Store;
+use crate::inspect::changed_files::WithNewFiles;
+use crate::names::{Change, Oid, typed};
+use crate::state::{Current, State, Store};
 use crate::ui::Screen;
 use serde_json::json;
 
@@ -26,7 +27,7 @@ pub struct Args {
     /// Show only which files changed, and by how much
     #[arg(long)]
     pub stat: bool,
-    /// Print one JSON document: the two commits, and the files that differ
+    /// Print one JSON document: the two commits (null: the work tree), and the files that differ
     #[arg(long, conflicts_with = "stat")]
     pub json: bool,
 }
@@ -35,11 +36,20 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let context = console.context().await?;
     let (change, attempt) = change_and_word(&context, &args.words)?;
     let (context, state) = look(context, &change).await?;
+    let store = Store::new(&context.repo.common_dir, &change);
     let (from, to) = match attempt {
+        None if state.attempted().is_some() => {
+            return until_now(console, &store, &state, state.initial(), &args).await;
+        }
         None => (state.initial().to_string(), state.checkpoint().to_string()),
         Some(word) => {
             let (story, number) = story_and_attempt(&context, &state, &word).await?;
-            let store = Store::new(&context.repo.common_dir, &change);
+            let is_it = |running: &Current| {
+                running.id == story && number.is_none_or(|number| number == running.attempt)
+            };
+            if state.attempted().is_some_and(is_it) {
+                return until_now(console, &store, &state, state.checkpoint(), &args).await;
+            }
             range_of(
                 &context.repo.git,
                 &store,
@@ -58,10 +68,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         let files = git
             .diff_trees(&git.tree_of(&from).await?, &git.tree_of(&to).await?)
             .await?;
-        let files = files.iter().map(|(kind, path)| {
-            json!({ "path": String::from_utf8_lossy(path), "status": char::from(*kind).to_string() })
-        });
-        let files: Vec<serde_json::Value> = files.collect();
+        let files = of_json(&files);
         console.document(&json!({ "change": change, "from": from, "to": to, "files": files }));
         return Ok(Exit::Done);
     }
@@ -73,6 +80,40 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     tell_empty(console.screen, &context.repo.git, &change, [&from, &to]).await?;
     // Git takes over, with the user's pager and colours.
     Err(context.repo.git.take_over(&git_args).into())
+}
+
+/// Compares a commit with the work tree, in which an attempt runs.
+async fn until_now(
+    console: &Console,
+    store: &Store,
+    state: &State,
+    from: &Oid,
+    args: &Args,
+) -> Result<Exit, Error> {
+    let shown = WithNewFiles::make(store, state).await?;
+    let git = Git::at_top(state.work_tree()).with_index(Some(shown.index()));
+    let files = git.changed_since(from).await?;
+    if args.json {
+        let files = of_json(&files);
+        console.document(&json!({ "change": state.change, "from": from, "to": null, "files": files }));
+        return Ok(Exit::Done);
+    }
+    if files.is_empty() {
+        console.say("no file has changed yet\n");
+    }
+    let mut git_args = vec!["diff"];
+    git_args.extend(args.stat.then_some("--stat"));
+    git_args.extend([from.as_str(), "--"]);
+    git.show(&git_args).await?;
+    Ok(Exit::Done)
+}
+
+/// Returns files as `--json` prints them.
+fn of_json(files: &[(u8, Vec<u8>)]) -> Vec<serde_json::Value> {
+    let files = files.iter().map(|(kind, path)| {
+        json!({ "path": String::from_utf8_lossy(path), "status": char::from(*kind).to_string() })
+    });
+    files.collect()
 }
 
 /// Says that there is nothing to see, where git would print nothing.

@@ -94,10 +94,12 @@ impl Console {
     }
 }
 
-/// Lists the attempts of the loop with their stories, in the order of time.
+/// Lists the attempts of the loop with their stories, in the order of time; the last may still run.
 fn attempted(context: &Context<'_>, state: &State) -> Vec<(String, u32)> {
     let store = Store::new(&context.repo.common_dir, &state.change);
     let entries = attempts(&store.file("events.jsonl")).unwrap_or_default();
     let names = entries.into_iter().map(|entry| entry.attempt);
-    names.map(|attempt| (attempt.story, attempt.attempt)).collect()
+    let ended = names.map(|attempt| (attempt.story, attempt.attempt));
+    let running = state.attempted().map(|story| (story.id.clone(), story.attempt));
+    ended.chain(running).collect()
 }

@@ -154,15 +154,23 @@ impl Git {
             from.as_str(),
             to.as_str(),
         ];
-        let fields = self.cmd("diff-tree", args).fields().await?;
-        Ok(fields
-            .chunks_exact(2)
-            .filter_map(|pair| match pair {
-                [status, path] => Some((*status.first()?, path.clone())),
-                _ => None,
-            })
-            .collect())
+        Ok(paths_and_letters(&self.cmd("diff-tree", args).fields().await?))
     }
+
+    /// Lists the paths of the index that differ between a commit and the work tree, as [`Self::diff_trees`] does.
+    pub async fn changed_since(&self, from: &Oid) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
+        let args = ["-z", "--name-status", "--no-renames", from.as_str(), "--"];
+        Ok(paths_and_letters(&self.cmd("diff", args).fields().await?))
+    }
+}
+
+/// Reads what git prints with `--name-status -z`.
+fn paths_and_letters(fields: &[Vec<u8>]) -> Vec<(u8, Vec<u8>)> {
+    let pairs = fields.chunks_exact(2).filter_map(|pair| match pair {
+        [status, path] => Some((*status.first()?, path.clone())),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 impl Repo {

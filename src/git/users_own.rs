@@ -40,6 +40,9 @@ impl Git {
         for name in REPOSITORY_VARIABLES {
             command.env_remove(name);
         }
+        if let Some(index) = self.own_index() {
+            command.env("GIT_INDEX_FILE", index);
+        }
         command.arg("-C").arg(self.top()).args(args);
         command
     }

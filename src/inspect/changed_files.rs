@@ -1,12 +1,18 @@
 //! The files that an attempt has changed so far, for display: read without a lock, in a short time or not
-//! at all.
+//! at all; and an index with which git shows them.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::async_cmd::Bounds;
 use crate::events::log::range_of;
+use crate::fs::{Below, file_error, is_there};
 use crate::git::{Git, GitError};
+use crate::names::Oid;
 use crate::state::{State, Store};
 
 /// The longest time that git may take.
@@ -60,17 +66,88 @@ pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
         Ok(range) => range,
         Err(error) => return Err(not_now(error.to_string())),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| not_now(error.to_string()))?;
+    let runtime = runtime().map_err(|error| not_now(error.to_string()))?;
     let found = runtime.block_on(read(store, &state, range));
     found.map_err(|error| not_now(error.to_string()))
 }
 
+/// A copy of a work tree's index that has an entry for each new file too, so that `git diff <commit>` shows these files. It
+/// is removed with this value.
+#[derive(Debug)]
+pub struct WithNewFiles(TempDir);
+
+impl WithNewFiles {
+    /// Makes the copy for the work tree of a loop; reads no content of a file.
+    ///
+    /// # Errors
+    /// If the copy cannot be written, or git cannot list the new files in a short time.
+    pub async fn make(store: &Store, state: &State) -> Result<Self, GitError> {
+        Self::make_with(git_of(store, state), state.checkpoint().clone()).await
+    }
+
+    /// Makes the copy as [`Self::make`] does, and waits for it in a thread of its own: the caller may be a task.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn make_now(store: &Store, state: &State) -> Result<Self, GitError> {
+        let made = Self::make_with(git_of(store, state), state.checkpoint().clone());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| runtime()?.block_on(made));
+            waiting
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    async fn make_with(git: Git, object: Oid) -> Result<Self, GitError> {
+        let dir = tempfile::tempdir();
+        let copy = Self(dir.map_err(|source| file_error("make", &std::env::temp_dir(), source))?);
+        let own = match git.own_index() {
+            Some(index) => index.to_owned(),
+            None => {
+                let path = git.cmd("rev-parse", ["--git-path", "index"]).text().await?;
+                git.top().join(path.trim_end_matches('\n'))
+            }
+        };
+        if is_there(&own)? {
+            Below::new(copy.0.path()).copy(&own, &copy.index())?;
+        }
+        let args = ["-z", "--others", "--exclude-standard"];
+        let new = git.cmd("ls-files", args).within(BOUNDS).fields().await?;
+        // Any object will do: the entry has no times of the file, so git compares its content.
+        let entry = format!("100644 {object}\t");
+        let files = new.iter().filter(|path| !path.ends_with(b"/"));
+        let lines: Vec<Vec<u8>> = files
+            .map(|path| [entry.as_bytes(), path, b"\0"].concat())
+            .collect();
+        let add = git
+            .cmd("update-index", ["-z", "--index-info"])
+            .index(&copy.index());
+        add.stdin(lines.concat()).done().await?;
+        Ok(copy)
+    }
+
+    /// Returns the path of the copy.
+    pub fn index(&self) -> PathBuf {
+        self.0.path().join("index")
+    }
+}
+
+fn runtime() -> Result<Runtime, GitError> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    Ok(runtime.map_err(|source| file_error("start", Path::new("git"), source))?)
+}
+
+/// Returns the git that reads the work tree of a loop.
+fn git_of(store: &Store, state: &State) -> Git {
+    Git::at_top(state.work_tree())
+        .with_limit(LIMIT)
+        .with_index(state.common.strategy.loop_index(&store.dir()))
+}
+
 /// Reads the differences of two states, or of the work tree from the checkpoint.
 async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> Result<Changed, GitError> {
-    let git = Git::at_top(state.work_tree())
-        .with_limit(LIMIT)
-        .with_index(state.common.strategy.loop_index(&store.dir()));
+    let git = git_of(store, state);
     if let Some((from, to)) = range {
         return Ok(names_and_letters(&between(&git, &from, &to).await?));
     }

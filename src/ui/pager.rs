@@ -59,7 +59,7 @@ pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
 /// Shows the difference of two states on the terminal with git's pager, and comes back.
 pub async fn show_diff_and_return(top: &Path, from: &str, to: &str) -> io::Result<()> {
     let (top, from, to) = (top.to_owned(), from.to_owned(), to.to_owned());
-    let show = move || show_git(&top, &["diff", &from, &to, "--"]);
+    let show = move || show_git(&top, &["diff", &from, &to, "--"], None);
     tokio::task::spawn_blocking(show)
         .await
         .map_err(io::Error::other)?
@@ -67,17 +67,17 @@ pub async fn show_diff_and_return(top: &Path, from: &str, to: &str) -> io::Resul
 
 /// Shows a file with a pager, and waits for its end.
 pub(super) fn show_file(pager: &str, file: File) -> io::Result<()> {
-    wait_for("sh", &["-c", pager], Stdio::from(file), Path::new("."))
+    wait_for("sh", &["-c", pager], Stdio::from(file), Path::new("."), None)
 }
 
-/// Shows what git prints, with its own pager, and waits for its end.
-pub(super) fn show_git(top: &Path, args: &[&str]) -> io::Result<()> {
-    wait_for("git", args, Stdio::inherit(), top)
+/// Shows what git prints, with its own pager, and waits for its end. It reads this `index` in place of the work tree's.
+pub(super) fn show_git(top: &Path, args: &[&str], index: Option<&Path>) -> io::Result<()> {
+    wait_for("git", args, Stdio::inherit(), top, index)
 }
 
 /// Runs a program on the terminal to its end. `less` stays even if the text is short: the screen is taken back when it
 /// ends.
-fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path) -> io::Result<()> {
+fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path, index: Option<&Path>) -> io::Result<()> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the user reads it for as long as they like"
@@ -85,6 +85,9 @@ fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path) -> io::Resul
     let mut command = std::process::Command::new(program);
     let less = std::env::var("LESS").unwrap_or_else(|_| "R".to_owned());
     command.env("LESS", format!("{less} -+F -+X"));
+    if let Some(index) = index {
+        command.env("GIT_INDEX_FILE", index);
+    }
     command
         .args(args)
         .current_dir(dir)

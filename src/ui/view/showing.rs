@@ -13,9 +13,9 @@ use crate::agent::decode::Usage;
 use crate::events::log::range_of;
 use crate::fs::{Links, read_regular_text};
 use crate::inspect::attempt_output::AttemptOutput;
-use crate::inspect::changed_files::Unknown;
+use crate::inspect::changed_files::{Unknown, WithNewFiles};
 use crate::inspect::story_text::story_text;
-use crate::state::Store;
+use crate::state::{Current, Store};
 use crate::ui::shown::{AgentOutput, plain};
 
 /// The most bytes that are read of what was printed before.
@@ -89,9 +89,29 @@ impl Showing {
     }
 }
 
-/// Returns the two states that an attempt lies between, once it has ended.
-pub(super) fn range(store: &Store, story: &Story, attempt: &Attempt) -> Option<(String, String)> {
-    range_of(&store.file("events.jsonl"), &story.id, Some(attempt.number), true).ok()?
+/// The two states between which an attempt lies.
+pub(super) enum Sides {
+    /// It has ended: two commits.
+    Kept(String, String),
+    /// It runs: its checkpoint, and the work tree.
+    Now(String, WithNewFiles),
+}
+
+/// Returns the two states between which an attempt lies.
+///
+/// # Errors
+/// A line for the user.
+pub(super) fn sides(store: &Store, story: &Story, attempt: &Attempt) -> Result<Sides, String> {
+    let range = range_of(&store.file("events.jsonl"), &story.id, Some(attempt.number), true);
+    if let Some((from, to)) = range.map_err(|error| error.to_string())? {
+        return Ok(Sides::Kept(from, to));
+    }
+    let state = store.load().map_err(|error| error.to_string())?;
+    let is_it = |running: &Current| running.id == story.id && running.attempt == attempt.number;
+    let state = state.filter(|state| state.attempted().is_some_and(is_it));
+    let state = state.ok_or("nothing is kept of this attempt")?;
+    let files = WithNewFiles::make_now(store, &state).map_err(|error| error.to_string())?;
+    Ok(Sides::Now(state.checkpoint().to_string(), files))
 }
 
 /// The most bytes of a prompt that are shown.

@@ -17,7 +17,7 @@ use super::layout::{is_list, is_wide, layout};
 use super::lines::Lines;
 use super::model::Model;
 use super::setup::Setup;
-use super::showing::{self, Showing, page_text};
+use super::showing::{Showing, Sides, page_text, sides};
 use super::terminal::Screen;
 use super::window::{Scroll, Window};
 use crate::inspect::changed_files::Of;
@@ -452,12 +452,15 @@ impl View {
             return Ok(());
         };
         let top = &self.setup.loops[self.at].top;
-        let range = showing::range(self.store(), story, attempt);
-        let args: Vec<&str> = match &range {
-            Some((from, to)) => vec!["diff", from, to, "--"],
-            None => vec!["diff", "HEAD", "--"],
+        let shown = match sides(self.store(), story, attempt) {
+            Ok(Sides::Kept(from, to)) => {
+                screen.lend(|| pager::show_git(top, &["diff", &from, &to, "--"], None))?
+            }
+            Ok(Sides::Now(from, files)) => {
+                screen.lend(|| pager::show_git(top, &["diff", &from, "--"], Some(&files.index())))?
+            }
+            Err(why) => Err(io::Error::other(why)),
         };
-        let shown = screen.lend(|| pager::show_git(top, &args))?;
         self.chosen.answer = problem(shown);
         Ok(())
     }

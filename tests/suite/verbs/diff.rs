@@ -1,6 +1,8 @@
 //! `git ralph diff`: what the loop did, and what one attempt did, failed ones too.
 
-use crate::support::{CHANGE, Sandbox};
+use std::fs;
+
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 fn with_two_attempts() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -113,4 +115,43 @@ fn an_attempt_of_an_earlier_loop_is_shown_when_it_is_named() {
     sandbox.start();
     let shown = sandbox.ralph(&["diff", "1@1"]).exits(0).stdout;
     assert!(shown.contains("+++ b/new"), "{shown}");
+}
+
+#[test]
+fn running_attempt_is_compared_with_its_checkpoint() {
+    for strategy in ["branch", "stash"] {
+        let sandbox = Sandbox::dirty();
+        sandbox.ralph(&["start", CHANGE, "--strategy", strategy]).exits(0);
+        sandbox
+            .step("next", &sandbox.completing("echo first >first"))
+            .exits(0);
+        let go = sandbox.outside("go");
+        let agent = sandbox.failing(&format!(
+            "echo second >'a b'; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
+            go.display()
+        ));
+        let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
+        wait_for(&go.with_extension("there"));
+        let index = fs::read(sandbox.top.join(".git/index")).unwrap();
+        for attempt in ["2", "2@1", "2@", "@"] {
+            let shown = sandbox.ralph(&["diff", attempt]).exits(0).stdout;
+            assert!(
+                shown.contains("+second") && !shown.contains("+first"),
+                "{strategy} {attempt}: {shown}"
+            );
+        }
+        let all = sandbox.ralph(&["diff"]).exits(0).stdout;
+        assert!(all.contains("+second") && all.contains("+first"), "{all}");
+        let stat = sandbox.ralph(&["diff", "--stat", "@"]).exits(0).stdout;
+        assert!(stat.contains("1 file changed"), "{stat}");
+        let json = sandbox.ralph(&["diff", "2@1", "--json"]).exits(0).json();
+        let files = serde_json::json!([{ "path": "a b", "status": "A" }]);
+        assert_eq!((&json["to"], &json["files"]), (&serde_json::Value::Null, &files));
+        assert!(
+            fs::read(sandbox.top.join(".git/index")).unwrap() == index,
+            "the index was changed"
+        );
+        fs::write(&go, "").unwrap();
+        running.end().exits(3);
+    }
 }
