@@ -206,17 +206,39 @@ pub fn ref_component(text: &str) -> String {
     if out == "@" { "%40".to_owned() } else { out }
 }
 
-/// Returns a story in one line: its title, preceded by its id unless the title begins with it.
+/// The longest id that is made of a title, in characters; a suffix like `-2` comes on top.
+pub const SLUG_LENGTH: usize = 60;
+
+/// Returns a story in one line: its title, preceded by its id unless the title begins with the words of it.
 pub fn heading(id: &str, title: &str) -> String {
     id_and_title(id, ": ", title)
 }
 
-/// Returns the title of a story, preceded by its id and a separator unless the title begins with the id.
+/// Returns the title of a story, preceded by its id and a separator unless the title begins with the words of the id.
 pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
-    match title.strip_prefix(id) {
-        Some(rest) if !rest.starts_with(char::is_alphanumeric) => title.to_owned(),
-        _ => format!("{id}{separator}{title}"),
+    if begins_with_words(title, id) {
+        title.to_owned()
+    } else {
+        format!("{id}{separator}{title}")
     }
+}
+
+/// Returns whether a title begins with the words of an id, of which the last may be cut off if the id is long.
+fn begins_with_words(title: &str, id: &str) -> bool {
+    let words = |text: &str| {
+        let words = text.split(|char: char| !char.is_alphanumeric());
+        let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
+        words.collect::<Vec<String>>()
+    };
+    let (said, wanted) = (words(title), words(id));
+    let Some((last, wanted)) = wanted.split_last() else {
+        return title.starts_with(id);
+    };
+    let is_cut = id.chars().count() >= SLUG_LENGTH;
+    said.starts_with(wanted)
+        && said
+            .get(wanted.len())
+            .is_some_and(|word| word == last || is_cut && word.starts_with(last))
 }
 
 /// Returns the name of a branch without `refs/heads/`.
@@ -354,6 +376,20 @@ mod tests {
         assert_eq!(heading("2", "2. Test"), "2. Test");
         assert_eq!(heading("2", "20 tests"), "2: 20 tests");
         assert_eq!(heading("test", "Write a test"), "test: Write a test");
+        assert_eq!(heading("write-a-test", "Write *a* test"), "Write *a* test");
+        assert_eq!(
+            heading("write-a-test-2", "Write a test"),
+            "write-a-test-2: Write a test"
+        );
+        assert_eq!(heading("§", "Write a test"), "§: Write a test");
+        let long = "Write a test of each word that a title of more than sixty letters has";
+        assert_eq!(
+            heading(
+                "write-a-test-of-each-word-that-a-title-of-more-than-sixty-le",
+                long
+            ),
+            long
+        );
     }
 
     #[test]

@@ -9,8 +9,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// The longest slug, in characters; a suffix like `-2` comes on top.
-const SLUG_LENGTH: usize = 60;
+use crate::names::SLUG_LENGTH;
 
 /// The slug of a title without letters and digits.
 const NAMELESS: &str = "untitled";

@@ -23,7 +23,7 @@ fn a_text_without_boxes_is_done_once_and_can_be_done_again() {
     let agent = sandbox.completing("cat >\"$notes/prompt\"; echo x >dark.css");
     sandbox.step("next", &agent).exits(0);
     let prompt = sandbox.noted("prompt");
-    assert!(prompt.contains("# Story dark-mode: Dark mode"), "{prompt}");
+    assert!(prompt.contains("# Story Dark mode"), "{prompt}");
     assert!(prompt.contains("The pages follow"), "{prompt}");
     assert!(prompt.contains("- Leave `spec.md` as it is."), "{prompt}");
     assert!(!prompt.contains("Add stories"), "{prompt}");

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Scene, put};
+use crate::names::id_and_title;
 use crate::state::Verdict;
 use crate::ui::amounts::time;
 use crate::ui::shown::plain;
@@ -26,8 +27,7 @@ impl Scene<'_> {
             let id = plain(&story.id);
             let name = match story.title.as_str() {
                 "" => id.into_owned(),
-                title if title.starts_with(&*id) => title.to_owned(),
-                title => format!("{id}  {title}"),
+                title => id_and_title(&id, "  ", title),
             };
             let style = match story.mark {
                 Mark::Running => self.style(Modifier::BOLD, None),
