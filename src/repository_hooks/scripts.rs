@@ -1,7 +1,7 @@
 //! The hook scripts. Each also runs the former hook with the same arguments, standard input and directory. If the
 //! program is gone, in an attempt, or if there is nothing to report, they do only that.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::exit::Exit;
 use crate::guard::scripts::{PUSH, REFS, quoted};
@@ -14,6 +14,10 @@ const MARK: &str = "# Made by git ralph hooks install; git ralph hooks uninstall
 
 /// Suffix that is added to the name of a former hook.
 pub const BESIDE: &str = ".before-ralph";
+
+/// What stands before and after the path of the program in a script.
+const BEGIN: &str = " && [ -x ";
+const END: &str = " ]; then\n";
 
 /// Returns whether a hook is one of git-ralph's, of whatever version.
 pub fn is_ours(script: &[u8]) -> bool {
@@ -58,9 +62,10 @@ pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
         };
         script.extend_from_slice(b"if [ -n \"$live\" ] && [ -z \"$GIT_RALPH_RUN\" ]");
         script.extend_from_slice(unless);
-        script.extend_from_slice(b" && [ -x ");
+        script.extend_from_slice(BEGIN.as_bytes());
         script.extend_from_slice(&quoted(program));
-        script.extend_from_slice(b" ]; then\n    ");
+        script.extend_from_slice(END.as_bytes());
+        script.extend_from_slice(b"    ");
         script.extend_from_slice(&quoted(program));
         script.extend_from_slice(format!(" hook git {name} ").as_bytes());
         if judged {
@@ -75,6 +80,15 @@ pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
     }
     script.extend_from_slice(b"[ -n \"$former\" ] || exit 0\nexec \"$former\" \"$@\"\n");
     script
+}
+
+/// Returns the path of the program that one of these scripts runs, if it is text.
+pub fn program_of(script: &[u8]) -> Option<PathBuf> {
+    let text = str::from_utf8(script).ok()?;
+    let (_, rest) = text.rsplit_once(BEGIN)?;
+    let (path, _) = rest.split_once(END)?;
+    let path = path.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some(path.replace(r"'\''", "'").into())
 }
 
 /// Shell code that finds out without a process whether any loop is live, by one line of its state.

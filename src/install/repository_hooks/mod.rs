@@ -3,7 +3,8 @@
 //! that one; from git 2.54 on the configuration.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ pub(crate) mod refusal;
 
 use self::config::{HooksPath, hooks_paths};
 use self::refusal::GitHooksRefused;
+use crate::async_cmd::find_program;
 use crate::engine::lifecycle_hooks::TABLE;
 use crate::engine::refuse_inside_attempt;
 use crate::error::Error;
@@ -24,7 +26,7 @@ use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
 use crate::guard::configuration::CONFIGURED_HOOKS;
 use crate::guard::scripts::{self as guard_scripts, quoted};
 use crate::names::typed;
-use crate::repository_hooks::scripts::{BESIDE, Before, NAMES, is_ours, script};
+use crate::repository_hooks::scripts::{BESIDE, Before, NAMES, is_ours, program_of, script};
 use crate::state::{self, Store};
 
 /// Names of files in git-ralph's directory with the configuration before its change, and after it.
@@ -72,7 +74,7 @@ fn our_directory(repo: &Repo) -> PathBuf {
 pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     refuse_inside_attempt()?;
     refuse_during_attempt(repo)?;
-    let program = env::current_exe().map_err(Error::system("find this program"))?;
+    let program = own_program().map_err(Error::system("find this program"))?;
     if repo
         .git
         .version()
@@ -95,6 +97,19 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
             )),
         },
     }
+}
+
+/// Returns the path by which the user's PATH names this program, if it does: an upgrade changes where that leads.
+fn own_program() -> io::Result<PathBuf> {
+    let found = find_program(OsStr::new("git-ralph"), Path::new("/"));
+    found
+        .filter(|path| is_this_program(path))
+        .map_or_else(env::current_exe, Ok)
+}
+
+fn is_this_program(path: &Path) -> bool {
+    let program = env::current_exe().and_then(|program| program.canonicalize());
+    matches!((path.canonicalize(), program), (Ok(path), Ok(program)) if path == program)
 }
 
 /// Refuses while an attempt is running or was interrupted: changes in `.git` are undone at its end.
@@ -403,13 +418,16 @@ pub async fn report(repo: &Repo) -> Result<Report, Error> {
     let hooks = repo.common_dir.join("hooks");
     let paths = hooks_paths(repo).await?;
     let now = paths.last().map(|path| path.value.as_str());
-    let program = env::current_exe().unwrap_or_default();
+    let is_current = |bytes: &[u8], name: &str, before: Before| {
+        let program = program_of(bytes).filter(|path| is_this_program(path));
+        program.is_some_and(|program| bytes == script(name, &program, before))
+    };
     let mut report = Report::default();
     let mut check = |dir: &Path, before: Before| {
         for name in NAMES {
             let path = dir.join(name);
             let why = match read_if_there(&path) {
-                Ok(Some(bytes)) if bytes == script(name, &program, before) => continue,
+                Ok(Some(bytes)) if is_current(&bytes, name, before) => continue,
                 Ok(Some(bytes)) if is_ours(&bytes) => "is of another git-ralph",
                 Ok(Some(_)) => "was overwritten",
                 Ok(None) => "is gone",

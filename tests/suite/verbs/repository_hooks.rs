@@ -167,6 +167,33 @@ fn settings_made_meanwhile_stay() {
 }
 
 #[test]
+fn hooks_name_the_program_as_the_path_does() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["hooks", "install"]).exits(0);
+    let link = sandbox.outside("programs").join("git-ralph");
+    let is_named = || {
+        let hook = sandbox.read(".git/hooks/post-commit");
+        hook.contains(&*link.to_string_lossy())
+    };
+    let status = || sandbox.direct(&["hooks", "status"]).run().exits(0).stdout;
+    fs::create_dir(link.parent().unwrap()).unwrap();
+    symlink(&sandbox.program, &link).unwrap();
+    // What an earlier version wrote is no other program's.
+    assert!(!is_named() && !status().contains("another"), "{}", status());
+    sandbox.ralph(&["hooks", "install"]).exits(0);
+    assert!(is_named() && !status().contains("another"), "{}", status());
+    fs::remove_file(&link).unwrap();
+    symlink("/bin/sh", &link).unwrap();
+    assert!(
+        status().contains("post-commit is of another git-ralph"),
+        "{}",
+        status()
+    );
+    sandbox.direct(&["hooks", "install"]).run().exits(0);
+    assert!(!is_named() && !status().contains("another"), "{}", status());
+}
+
+#[test]
 fn install_reports_an_obstacle_and_changes_nothing() {
     let sandbox = Sandbox::new();
     let hooks = sandbox.top.join(".git/hooks");
