@@ -207,7 +207,7 @@ impl Status {
     }
 
     /// Adds what the attempts of the loop tell.
-    pub(super) fn add_attempts(&mut self, state: &State, attempts: &[LogEntry]) {
+    pub fn add_attempts(&mut self, state: &State, attempts: &[LogEntry]) {
         self.list.add_attempts(attempts);
         if let Some(bases) = bases(state, &self.open, attempts) {
             self.by_promise_alone = Some(bases.promise_alone);

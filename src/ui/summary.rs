@@ -76,11 +76,21 @@ pub(super) fn no_open_story(status: &Status) -> String {
         "no story but those that failed is left".to_owned()
     } else if !status.skipped.is_empty() {
         "no story but the skipped ones is left".to_owned()
-    } else if !status.list.by_list.is_empty() || status.by_word.as_ref().is_some_and(|ids| !ids.is_empty()) {
+    } else if has_unseen(status) {
         "no open story is left".to_owned()
     } else {
         green("nothing is left to do")
     }
+}
+
+/// Returns the line about stories that are complete by the list, or by the agent's word, alone; empty if none is.
+pub fn unseen(status: &Status) -> String {
+    let far = far_of(status).filter(|_| has_unseen(status));
+    far.map_or_else(String::new, |far| far + "\n")
+}
+
+fn has_unseen(status: &Status) -> bool {
+    !status.list.by_list.is_empty() || status.by_word.as_ref().is_some_and(|ids| !ids.is_empty())
 }
 
 /// Returns the commands that can be typed next, in the manner of `git status`.

@@ -130,6 +130,10 @@ fn a_promise_without_a_changed_file_is_asked_about_once() {
         "{}",
         sandbox.noted("prompt.2")
     );
+    // The last step says it too.
+    sandbox.step("next", &sandbox.completing("echo 2 >2")).exits(0);
+    let last_step = sandbox.step("next", &sandbox.completing("echo 3 >3")).exits(0);
+    last_step.says(&words.replace("1 of 3", "3 of 3"));
     // It was not done: the second process does it.
     let sandbox = confirming();
     let agent = rounds(&sandbox, &[DONE, &format!("echo x >made; {DONE}")]);
