@@ -7,7 +7,7 @@ use super::{
     fault::Fault,
     format::Format,
     lines::{Object, keep_end},
-    report::{Message, Report},
+    report::{Message, Report, sum},
 };
 use crate::agent::installed::short;
 use crate::agent::learnings::LearningScanner;
@@ -197,8 +197,8 @@ impl ReportBuilder {
 
     /// Adds to the tokens and the cost.
     pub(super) fn spend(&mut self, input: Option<u64>, output: Option<u64>, cost: Option<f64>) {
-        add(&mut self.input_tokens, input);
-        add(&mut self.output_tokens, output);
+        self.input_tokens = sum(self.input_tokens, input);
+        self.output_tokens = sum(self.output_tokens, output);
         if let Some(cost) = cost {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
         }
@@ -206,8 +206,8 @@ impl ReportBuilder {
 
     /// Adds to the tokens that came from a cache or went into one; they are part of those read.
     pub(super) fn spend_cached(&mut self, read: Option<u64>, written: Option<u64>) {
-        add(&mut self.cache_read_tokens, read);
-        add(&mut self.cache_write_tokens, written);
+        self.cache_read_tokens = sum(self.cache_read_tokens, read);
+        self.cache_write_tokens = sum(self.cache_write_tokens, written);
         self.spend(read, None, None);
         self.spend(written, None, None);
     }
@@ -246,12 +246,6 @@ impl ReportBuilder {
             format,
             ..self.report
         }
-    }
-}
-
-fn add(sum: &mut Option<u64>, more: Option<u64>) {
-    if let Some(more) = more {
-        *sum = Some(sum.unwrap_or(0).saturating_add(more));
     }
 }
 
