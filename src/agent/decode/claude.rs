@@ -44,8 +44,8 @@ impl Claude {
         report.works_with(system.get("model"));
         if system.text("subtype") == "api_retry" {
             let error = system.text("error");
-            report.note(&format!("error, trying again: {error}"));
-            let fault = Fault::new(Some(&error), system.get("error_status"), &error);
+            let fault = Fault::of_request(Some(&error), system.get("error_status"), &error);
+            report.note(&format!("error, trying again: {}", fault.message));
             report.fails(fault);
         }
     }
@@ -302,6 +302,16 @@ mod tests {
             r#"{"type":"system","subtype":"api_retry","error_status":401,"error":"authentication_failed"}"#;
         assert_eq!(decode(&[INIT, retry]).fault.unwrap().kind, FaultKind::Auth);
         assert_eq!(decode(&[INIT, retry, TALK]).fault, None);
+        let unknown = |status: &str| {
+            let retry = retry.replace("authentication_failed", "unknown");
+            decode(&[INIT, &retry.replace("401", status)]).fault.unwrap()
+        };
+        let cut = unknown("null");
+        assert_eq!(
+            (cut.kind, cut.message.as_str()),
+            (FaultKind::Network, "no connection to the service (unknown)")
+        );
+        assert_eq!(unknown("400").kind, FaultKind::Other);
     }
 
     #[test]
