@@ -22,6 +22,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
             let is_final = tools.iter().all(|tool| tool.text("name") == "task_complete");
             // Without words it only repeats that the message before it was the last.
             if is_final && text.is_empty() && !tools.is_empty() {
+                report.fault = None;
                 return;
             }
             report.note(&text);
@@ -34,13 +35,15 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
         "tool.execution_start" => {
             report.note_tool(&event.text("data/toolName"), &event.object("data/arguments"));
         }
-        "session.error" => {
+        // A helper of the agent tells it of its failure.
+        "model.call_failure" if event.text("data/source") != "top_level" => {}
+        kind @ ("session.error" | "model.call_failure") => {
             let name: Option<String> = event.get("data/errorType");
-            let fault = Fault::new(
-                name.as_deref(),
-                event.get("data/statusCode"),
-                &event.text("data/message"),
-            );
+            let (name, status) = (name.as_deref(), event.get("data/statusCode"));
+            let fault = match kind {
+                "session.error" => Fault::new(name, status, &event.text("data/message")),
+                _ => Fault::of_request(name, status, &event.text("data/errorMessage")),
+            };
             report.note(&fault.message);
             report.fails(fault);
         }
@@ -150,6 +153,44 @@ mod tests {
             (Heard::Nothing, FaultKind::Auth)
         );
         assert_eq!(decode(&[START, error, SAY, END]).fault, None);
+    }
+
+    #[test]
+    fn failed_call_of_the_agent_itself_is_a_fault_until_a_message_comes() {
+        let failed = |data: &str| format!(r#"{{"type":"model.call_failure","data":{{{data}}}}}"#);
+        let top = |data: &str| failed(&format!(r#""source":"top_level",{data}"#));
+        let limit = top(r#""statusCode":429,"errorMessage":"slow down""#);
+        for (line, kind) in [
+            (limit.clone(), Some(FaultKind::RateLimited)),
+            (
+                top(r#""statusCode":503,"errorMessage":"odd""#),
+                Some(FaultKind::Overloaded),
+            ),
+            (top(r#""errorMessage":"odd""#), Some(FaultKind::Network)),
+            (
+                top(r#""statusCode":402,"errorMessage":"{\"message\":\"Quota exceeded\"}""#),
+                Some(FaultKind::Billing),
+            ),
+            (
+                top(r#""statusCode":400,"errorMessage":"odd""#),
+                Some(FaultKind::Other),
+            ),
+            (failed(r#""source":"subagent","statusCode":429"#), None),
+        ] {
+            let fault = decode(&[START, &line, END]).fault;
+            assert_eq!(fault.map(|fault| fault.kind), kind, "{line}");
+        }
+        let end = r#"{"type":"session.error","data":{"errorType":"query","message":"Retried 5 times."}}"#;
+        let fault = decode(&[START, &limit, end, END]).fault.unwrap();
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::RateLimited, "slow down")
+        );
+        let done =
+            r#"{"type":"assistant.message","data":{"content":"","toolRequests":[{"name":"task_complete"}]}}"#;
+        for lines in [&[START, &limit, SAY, END][..], &[START, SAY, &limit, done, END]] {
+            assert_eq!(decode(lines).heard, Heard::Promise(Promise::Complete));
+        }
     }
 
     #[test]

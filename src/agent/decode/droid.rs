@@ -23,8 +23,6 @@ pub(super) fn line(kind: &str, event: &Object, report: &mut ReportBuilder) {
             report.count_tokens_anew();
             tokens::spend(&event.object("usage"), report);
         }
-        // Its last words, which say less than those before.
-        "error" if report.fault.is_some() && event.text("source") == "cli" => {}
         "error" => report.fails(Fault::new(None, None, &event.text("message"))),
         _ => {}
     }

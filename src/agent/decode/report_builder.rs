@@ -4,7 +4,7 @@
 //! come, and an earlier fault is overcome. This module must not know any format.
 
 use super::{
-    fault::Fault,
+    fault::{Fault, FaultKind},
     format::Format,
     lines::{Object, keep_end},
     report::{Message, Report, sum},
@@ -128,7 +128,10 @@ impl ReportBuilder {
     /// Notes a failure that the agent may overcome by trying again; another failure in a row is no progress.
     pub(super) fn fails(&mut self, fault: Fault) {
         self.is_stuck = self.fault.is_some();
-        self.fault = Some(fault);
+        // Last words that tell no kind say less than those before.
+        if !self.is_stuck || fault.kind != FaultKind::Other {
+            self.fault = Some(fault);
+        }
     }
 
     /// Declares that the words are all that the agent prints, not its message alone.
