@@ -35,6 +35,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
                 report.input_tokens = usage.get("input_tokens");
                 report.output_tokens = usage.get("output_tokens");
                 report.cache_read_tokens = usage.get("cached_input_tokens");
+                report.cache_write_tokens = usage.get("cache_write_input_tokens");
             }
         }
         "turn.failed" => {
@@ -59,8 +60,7 @@ mod tests {
     const TOOL: &str = r#"{"type":"item.started","item":{"type":"command_execution","command":"make"}}"#;
     const TOOL_END: &str = r#"{"type":"item.completed","item":{"type":"command_execution","aggregated_output":"<promise>COMPLETE</promise>\n"}}"#;
     const DONE: &str = r#"{"type":"item.completed","item":{"type":"agent_message","text":"Done.\n<promise>COMPLETE</promise>"}}"#;
-    const END: &str =
-        r#"{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":4,"output_tokens":2}}"#;
+    const END: &str = r#"{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":4,"cache_write_input_tokens":1,"output_tokens":2}}"#;
     const ERROR: &str = r#"{"type":"error","message":"Reconnecting... 1/5 (unexpected status 401)"}"#;
     const FAILED: &str = r#"{"type":"turn.failed","error":{"message":"unexpected status 401"}}"#;
 
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(2)));
         assert_eq!(
             (report.cache_read_tokens, report.cache_write_tokens),
-            (Some(4), None)
+            (Some(4), Some(1))
         );
         assert_eq!(report.session.as_deref(), Some("t1"));
     }
