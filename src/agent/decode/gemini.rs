@@ -7,6 +7,7 @@ use super::{
     dialect::Dialect,
     fault::{Fault, FaultKind},
     lines::{Object, parse},
+    report::sum,
     report_builder::ReportBuilder,
 };
 use std::collections::BTreeMap;
@@ -59,8 +60,12 @@ impl Gemini {
                     report.fault = Some(Fault::new(None, None, ""));
                 }
                 if let Some(stats) = event.get::<Object>("stats") {
-                    report.input_tokens = stats.get("input_tokens");
-                    report.output_tokens = stats.get("output_tokens");
+                    let input: Option<u64> = stats.get("input_tokens");
+                    report.input_tokens = input;
+                    // The total has the thoughts, too.
+                    let written = |total: u64| total.checked_sub(input?);
+                    let written = stats.get("total_tokens").and_then(written);
+                    report.output_tokens = written.max(stats.get("output_tokens"));
                     report.cache_read_tokens = stats.get("cached");
                     let models: BTreeMap<String, Object> = stats.get("models").unwrap_or_default();
                     let models = models.into_iter();
@@ -85,7 +90,8 @@ impl Gemini {
         report.fault = document.get("error").map(|error| fault(&error));
         let models: BTreeMap<String, Object> = document.get("stats/models").unwrap_or_default();
         for model in models.values() {
-            report.spend(model.get("tokens/prompt"), model.get("tokens/candidates"), None);
+            let written = sum(model.get("tokens/candidates"), model.get("tokens/thoughts"));
+            report.spend(model.get("tokens/prompt"), written, None);
         }
     }
 }
@@ -169,7 +175,7 @@ mod tests {
         r#"{"type":"message","role":"assistant","content":"Done.\n<prom","delta":true}"#,
         r#"{"type":"message","role":"assistant","content":"ise>COMPLETE</promise>","delta":true}"#,
     ];
-    const END: &str = r#"{"type":"result","status":"success","stats":{"input_tokens":9,"output_tokens":2}}"#;
+    const END: &str = r#"{"type":"result","status":"success","stats":{"total_tokens":14,"input_tokens":9,"output_tokens":2}}"#;
 
     fn decode(format: Format, lines: &[&str], stderr: &str) -> Report {
         let mut decoder = Decoder::new(format, "Do it.");
@@ -190,7 +196,12 @@ mod tests {
             (report.ended, report.fault, report.format),
             (true, None, Format::Gemini)
         );
-        assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(2)));
+        // The thoughts are in the total alone.
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(5)));
+        for total in ["10", "null"] {
+            let end = END.replace("14", total);
+            assert_eq!(decode(Format::Gemini, &[INIT, &end], "").output_tokens, Some(2));
+        }
         for lines in [
             &[INIT, PROMPT, TOOL, TOOL_END, END][..],
             &[INIT, SAY[0], SAY[1], TOOL, TOOL_END, END],
@@ -275,10 +286,10 @@ mod tests {
 
     #[test]
     fn decoder_reads_a_single_json_document_too() {
-        let document = "{\n \"session_id\": \"s2\",\n \"response\": \"Done.\\n<promise>COMPLETE</promise>\",\n \"stats\": {\"models\": {\"a\": {\"tokens\": {\"prompt\": 4, \"candidates\": 1}}, \"b\": {}}}\n}";
+        let document = "{\n \"session_id\": \"s2\",\n \"response\": \"Done.\\n<promise>COMPLETE</promise>\",\n \"stats\": {\"models\": {\"a\": {\"tokens\": {\"prompt\": 4, \"candidates\": 1, \"thoughts\": 3}}, \"b\": {}}}\n}";
         let report = decode(Format::Gemini, &[document], "");
         assert_eq!(report.heard, Heard::Promise(Promise::Complete));
-        assert_eq!((report.input_tokens, report.output_tokens), (Some(4), Some(1)));
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(4), Some(4)));
         let failed = "{\n\"error\": {\"message\": \"no\", \"code\": 403}\n}";
         let report = decode(Format::Gemini, &[failed], "");
         assert_eq!(
