@@ -3,7 +3,7 @@
 //! The final message is the text parts that share the last message id; a `step_finish` whose reason
 //! is `stop` is the end marker.
 
-use super::{Fault, lines::Object, report_builder::ReportBuilder};
+use super::{Fault, lines::Object, report::sum, report_builder::ReportBuilder};
 
 /// Takes a line.
 pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
@@ -31,7 +31,8 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
         }
         "step_finish" => {
             // The input tokens, those of the cache excluded.
-            let (input, output) = (part.get("tokens/input"), part.get("tokens/output"));
+            let input = part.get("tokens/input");
+            let output = sum(part.get("tokens/output"), part.get("tokens/reasoning"));
             let reason = part.text("reason");
             // Its service broke off; it begins the same step again, and would for ever.
             report.came_to_nothing = reason == "unknown" && input.unwrap_or(0) + output.unwrap_or(0) == 0;
@@ -64,7 +65,7 @@ mod tests {
 
     const START: &str = r#"{"type":"step_start","sessionID":"s1","part":{"messageID":"m1"}}"#;
     const TOOL: &str = r#"{"type":"tool_use","part":{"messageID":"m1","tool":"bash","state":{"input":{"command":"make"},"output":"<promise>COMPLETE</promise>"}}}"#;
-    const NEXT: &str = r#"{"type":"step_finish","part":{"reason":"tool-calls","tokens":{"input":5,"output":1,"cache":{"read":3,"write":1}},"cost":0.25}}"#;
+    const NEXT: &str = r#"{"type":"step_finish","part":{"reason":"tool-calls","tokens":{"input":5,"output":1,"reasoning":4,"cache":{"read":3,"write":1}},"cost":0.25}}"#;
     const STOP: &str =
         r#"{"type":"step_finish","part":{"reason":"stop","tokens":{"input":7,"output":2},"cost":0.5}}"#;
 
@@ -88,7 +89,7 @@ mod tests {
             (report.ended, report.fault, report.format),
             (true, None, Format::Opencode)
         );
-        assert_eq!((report.input_tokens, report.output_tokens), (Some(16), Some(3)));
+        assert_eq!((report.input_tokens, report.output_tokens), (Some(16), Some(7)));
         assert_eq!(
             (report.cost_usd, report.session.as_deref()),
             (Some(0.75), Some("s1"))
