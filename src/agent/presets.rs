@@ -60,7 +60,8 @@ pub const ALL: &[Preset] = &[
         ..Preset::of("gemini", belongings::GEMINI)
     },
     Preset {
-        args: &["run", "--format", "json"],
+        // Its log says why a step is tried again and again.
+        args: &["run", "--format", "json", "--print-logs", "--log-level", "ERROR"],
         format: Format::Opencode,
         ..Preset::of("opencode", belongings::OPENCODE)
     },

@@ -6,7 +6,7 @@
 
 use super::{
     fault::{Fault, FaultKind, by_words},
-    gemini,
+    gemini, opencode,
 };
 use crate::agent::promise::plain_text;
 
@@ -66,7 +66,9 @@ fn is_believed(kind: FaultKind) -> bool {
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().rev().map(str::trim);
-    let lines = lines.filter(|line| !line.is_empty()).take(LINES);
+    // The error of a request in opencode's log may be overcome: its decoder knows.
+    let lines = lines.filter(|line| !line.is_empty() && !line.contains(opencode::LOGGED));
+    let lines = lines.take(LINES);
     lines.filter(|line| line.chars().count() <= LINE_CHARS)
 }
 

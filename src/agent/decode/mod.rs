@@ -171,12 +171,13 @@ impl Decoder {
     /// Takes the next bytes of stderr, where some formats report errors. A promise there never counts.
     pub fn push_stderr(&mut self, stderr: &[u8]) {
         keep_end(&mut self.stderr, stderr, STDERR_KEPT);
-        self.made_progress |= self.report.fault.is_none() && !stderr.is_empty();
+        let is_log = self.format == Format::Opencode && opencode::is_log(stderr);
+        self.made_progress |= self.report.fault.is_none() && !stderr.is_empty() && !is_log;
     }
 
     /// Returns true if the output since the last call shows progress. Any text does. A line counts when it is whole,
     /// unless it only repeats that something fails, or the same few actions over and over. Stderr counts only while
-    /// nothing fails.
+    /// nothing fails, and not if it is a log of errors.
     pub fn made_progress(&mut self) -> bool {
         mem::take(&mut self.made_progress)
     }
@@ -247,8 +248,8 @@ fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
         Format::Claude | Format::Droid => return Some(Box::new(claude::Claude::default())),
         Format::Qwen => return Some(Box::new(claude::Claude::of_qwen())),
         Format::Gemini => return Some(Box::new(gemini::Gemini::default())),
+        Format::Opencode => return Some(Box::new(opencode::Opencode::default())),
         Format::Codex => codex::line,
-        Format::Opencode => opencode::line,
         Format::Copilot => copilot::line,
         Format::Pi => pi::line,
         Format::Goose => goose::line,

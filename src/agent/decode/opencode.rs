@@ -1,12 +1,63 @@
 //! The stream of `opencode run --format json`.
 //!
 //! The final message is the text parts that share the last message id; a `step_finish` whose reason
-//! is `stop` is the end marker.
+//! is `stop` is the end marker. A step that its service cut off is tried again without a word; with `--print-logs`, stderr
+//! says why.
 
-use super::{Fault, lines::Object, report::sum, report_builder::ReportBuilder};
+use super::{
+    Fault,
+    dialect::Dialect,
+    lines::{Object, parse},
+    report::sum,
+    report_builder::ReportBuilder,
+};
+use jiff::Timestamp;
+use memchr::memmem;
 
-/// Takes a line.
-pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
+/// The field of a line of the log that has the error of a request.
+pub(super) const LOGGED: &str = " error.error=";
+
+/// Reads the stream.
+#[derive(Default)]
+pub(super) struct Opencode {
+    /// The time of the last event, in Unix milliseconds.
+    last: i64,
+}
+
+impl Dialect for Opencode {
+    fn line(&mut self, text: &str, report: &mut ReportBuilder) {
+        if let Some(event) = parse::<Object>(text) {
+            self.last = event.get("timestamp").unwrap_or(self.last);
+            line(&event, report);
+        }
+    }
+
+    fn end(&mut self, stderr: &str, report: &mut ReportBuilder) {
+        if !report.ended && report.fault.is_none() {
+            report.fault = stderr.lines().rev().find_map(|line| self.logged(line));
+        }
+    }
+}
+
+impl Opencode {
+    /// Returns the error in a line of the log, unless the agent got on after it, or had it beside its work.
+    fn logged(&self, line: &str) -> Option<Fault> {
+        let (fields, error) = line.split_once(LOGGED)?;
+        let time = fields.strip_prefix("timestamp=")?.split(' ').next()?;
+        let time: Timestamp = time.parse().ok()?;
+        let counts = fields.contains(" level=ERROR ") && !fields.contains(" small=true");
+        let error: String = parse(error).unwrap_or_else(|| error.to_owned());
+        let (name, message) = error.split_once(": ").unwrap_or(("", &error));
+        (counts && time.as_millisecond() >= self.last).then(|| Fault::new(Some(name), None, message))
+    }
+}
+
+/// Returns true if these bytes of stderr are of the log of errors.
+pub(super) fn is_log(stderr: &[u8]) -> bool {
+    memmem::find(stderr, b" level=ERROR ").is_some()
+}
+
+fn line(event: &Object, report: &mut ReportBuilder) {
     if !event.may_have_object("part") || !event.may_have_object("error") {
         return;
     }
@@ -123,6 +174,53 @@ mod tests {
         assert_eq!(decode(&[error, START, &say("m1"), STOP]).fault, None);
         let other = r#"{"type":"error","error":"slow down"}"#;
         assert_eq!(decode(&[START, &say("m1"), STOP, other]).fault, None);
+    }
+
+    #[test]
+    fn log_says_why_a_step_is_tried_again() {
+        let (before, after) = ("1795856404999", "1795856405001");
+        let log = |words: &str| {
+            format!(
+                "timestamp=2026-11-28T09:00:05.000Z level=ERROR run=1 message=\"stream error\" small=false agent=build error.error=\"{words}\"\n"
+            )
+        };
+        let cut = log("AI_APICallError: Cannot connect to API: it said \\\"no\\\"");
+        let fault = |time: &str, rest: &[&str], stderr: &str| {
+            let start = START.replace("sessionID", &format!("timestamp\":{time},\"sessionID"));
+            let mut decoder = Decoder::new(Format::Opencode, "Do it.");
+            decoder.push([&[start.as_str()][..], rest].concat().join("\n").as_bytes());
+            decoder.push_stderr(stderr.as_bytes());
+            let report = decoder.finish();
+            assert_eq!(report.suspected, None);
+            report.fault
+        };
+        let kind = |words: &str| fault(before, &[], &log(words)).map(|fault| fault.kind);
+        let said = fault(before, &[], &cut).unwrap();
+        assert_eq!(
+            (said.kind, said.message.as_str()),
+            (FaultKind::Network, r#"Cannot connect to API: it said "no""#)
+        );
+        assert_eq!(kind("TypeError: terminated"), Some(FaultKind::Network));
+        let limit = "AI_APICallError: Too Many Requests";
+        assert_eq!(kind(limit), Some(FaultKind::RateLimited));
+        for stderr in [cut.replace("false", "true"), cut.replace("ERROR", "WARN")] {
+            assert_eq!(fault(before, &[], &stderr), None, "{stderr}");
+        }
+        assert_eq!(fault(after, &[], &log(limit)), None);
+        assert_eq!(fault(before, &[&say("m1"), STOP], &cut), None);
+    }
+
+    #[test]
+    fn log_is_no_progress() {
+        let mut decoder = Decoder::new(Format::Opencode, "");
+        let mut progress = |stderr: &str| {
+            decoder.push_stderr(stderr.as_bytes());
+            decoder.made_progress()
+        };
+        assert!(progress("permission requested: bash; rejected\n"));
+        assert!(!progress(
+            "timestamp=2026-11-28T09:00:05.000Z level=ERROR run=1 message=x\n"
+        ));
     }
 
     #[test]
