@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use super::setup::{Console, change_and_word};
 use super::story_word::story_and_attempt;
-use crate::agent::decode::Format;
 use crate::cli::complete::{loops_and_attempts, offer};
 use crate::engine::look;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
-use crate::events::log::{self, Log};
-use crate::events::{Attempt, Event};
+use crate::events::log::{History, Log};
+use crate::events::{Attempt, AttemptStarted};
 use crate::exit::Exit;
 use crate::fs::{file_error, target_of};
 use crate::inspect::attempt_output::AttemptOutput;
@@ -53,9 +52,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let wanted = match &word {
         Some(word) => Some(story_and_attempt(&context, &state, word).await?),
         None if args.follow || args.raw => {
-            let newest = running
-                .clone()
-                .or_else(|| newest(&log::read_events(&events).ok()?));
+            let newest = running.clone().or_else(|| newest(&History::read(&events).ok()?));
             Some(newest.ok_or_else(|| unknown(&change, "attempt"))?)
         }
         None => None,
@@ -114,23 +111,13 @@ fn running(state: &State) -> Option<(String, Option<u32>)> {
     Some((story.id.clone(), Some(story.attempt)))
 }
 
-fn newest(events: &[Event]) -> Option<(String, Option<u32>)> {
-    let (story, attempt, _) = log::begun(events).pop()?;
-    Some((story.to_owned(), Some(attempt)))
+fn newest(history: &History) -> Option<(String, Option<u32>)> {
+    let newest = history.begun().next_back()?;
+    Some((newest.story.clone(), Some(newest.attempt)))
 }
 
-/// Returns the number of an attempt, of the newest if none is given, and the format of its output, as far as the events
-/// have it.
-fn begun(store: &Store, story: &str, number: Option<u32>) -> Result<Option<(u32, Option<Format>)>, Error> {
-    let events = log::read_events(&store.file("events.jsonl"))?;
-    let mut all = log::begun(&events).into_iter();
-    let begun = all.rfind(|(id, other, _)| *id == story && number.is_none_or(|number| *other == number));
-    let number = number.or(begun.map(|(_, number, _)| number));
-    let format = begun.and_then(|(_, _, format)| format?.parse().ok());
-    Ok(number.map(|number| (number, format)))
-}
-
-/// Shows the output of an attempt, continuously while it is followed; returns `None` if there is no such attempt.
+/// Shows the output of an attempt, of the newest if no number is given, continuously while it is followed; returns `None`
+/// if there is no such attempt.
 async fn show(
     args: &Args,
     store: &Store,
@@ -138,15 +125,19 @@ async fn show(
     number: Option<u32>,
     stop: &Stop,
 ) -> Result<Option<Exit>, Error> {
-    let Some((number, format)) = begun(store, story, number)? else {
+    let history = History::read(&store.file("events.jsonl"))?;
+    let is_it =
+        |begun: &&AttemptStarted| begun.story == story && number.is_none_or(|number| begun.attempt == number);
+    let begun = history.begun().rfind(is_it);
+    let Some(number) = number.or(begun.map(|begun| begun.attempt)) else {
         return Ok(None);
     };
     let path = store.attempt_log(story, number);
     if target_of(&path)?.is_none() {
         return Ok(None);
     }
-    let format = (!args.raw).then_some(format.unwrap_or(Format::Auto));
-    let mut output = AttemptOutput::open(&path, format)?;
+    let format = begun.and_then(|begun| begun.format.as_deref());
+    let mut output = AttemptOutput::open_named(&path, format, args.raw)?;
     let mut printer = Printer::new(args.raw);
     loop {
         // This is checked before the rest is read: all output until then is in the log.

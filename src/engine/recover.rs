@@ -15,7 +15,7 @@ use super::watch::changed_since;
 use super::{Context, Loop, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
-use crate::events::log::{self, LogEntry};
+use crate::events::log::{self, History, LogEntry};
 use crate::events::{Attempt, What, seconds_between};
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
@@ -332,30 +332,18 @@ fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
 /// Returns the last time at which the agent of an attempt is known to have run: when its first gate or reviewer began, else
 /// when git-ralph wrote to its log; and the words for that.
 fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'static str)>, Error> {
-    let events = log::read_events(&open.file("events.jsonl"))?;
-    let is_it = |id: &str, number: u32| id == story.id && number == story.attempt;
-    let judged = events.iter().rev().map_while(|event| match &event.what {
-        What::AttemptStarted(_) | What::Started { .. } => None,
-        What::Gate(gate) => {
-            let of_it = gate.story.as_deref().zip(gate.attempt);
-            let of_it = of_it.filter(|(id, number)| is_it(id, *number));
-            Some(of_it.map(|_| (event.t, gate.duration)))
-        }
-        What::Review(review) if is_it(&review.story, review.attempt) => {
-            Some(Some((event.t, review.duration)))
-        }
-        _ => Some(None),
-    });
+    let history = History::read(&open.file("events.jsonl"))?.latest();
+    let entry = history
+        .iter()
+        .rfind(|entry| entry.attempt.is(&story.id, story.attempt));
     let began = |(ended, took): (Timestamp, f64)| {
         let took = SignedDuration::try_from_secs_f64(took).ok()?;
         ended.checked_sub(took).ok()
     };
     let running = open.state.running();
     let judging = running.and_then(|running| running.judging);
-    let first = judged
-        .flatten()
-        .filter_map(began)
-        .chain(judging.map(|gate| gate.since));
+    let judged = entry.iter().flat_map(|entry| entry.judged());
+    let first = judged.filter_map(began).chain(judging.map(|gate| gate.since));
     if let Some(first) = first.min() {
         return Ok(Some((first, "the time is up to its first gate or review")));
     }
@@ -368,9 +356,9 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
 /// Returns whether the events have the verdict of an attempt that never got its checkpoint.
 fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> {
     let attempts = log::attempts(&open.file("events.jsonl"))?;
-    let same = |entry: &&LogEntry| entry.attempt.story == story.id && entry.attempt.attempt == story.attempt;
-    let entry = attempts.iter().rev().find(same);
-    Ok(entry.is_some_and(|entry| entry.attempt.verdict == Verdict::Complete && entry.checkpoint.is_none()))
+    let mut attempts = attempts.iter();
+    let entry = attempts.rfind(|entry| entry.attempt.is(&story.id, story.attempt));
+    Ok(entry.is_some_and(LogEntry::lacks_checkpoint))
 }
 
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is

@@ -82,6 +82,16 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Returns whether it is the attempt at this story with this number.
+    pub fn is(&self, story: &str, attempt: u32) -> bool {
+        self.story == story && self.attempt == attempt
+    }
+
+    /// Returns its name on the command line, such as `2@1`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.story, self.attempt)
+    }
+
     /// Returns whether nothing but the agent's own words speaks for it.
     pub fn is_by_promise_alone(&self) -> bool {
         let is_word =

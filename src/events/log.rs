@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Attempt, Event, What};
+use super::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
 use crate::fs::{FileError, Links, file_error, open_regular};
 use crate::names::{Change, Oid};
 use crate::state::Verdict;
@@ -25,17 +25,17 @@ pub struct Log {
 impl Log {
     /// Reads the log of a loop from its events.
     pub fn read(change: Change, events: &Path) -> Result<Self, FileError> {
-        let events = read_events(events)?;
+        let mut history = History::read(events)?;
         Ok(Self {
             change,
-            attempts: entries_of(&events),
-            messages: messages_in(&events),
+            messages: std::mem::take(&mut history.messages),
+            attempts: history.ended(),
         })
     }
 }
 
 /// A message of the user for the prompts (`git ralph tell`).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MessageEntry {
     /// Time at which it was read.
     pub t: Timestamp,
@@ -65,137 +65,231 @@ pub struct LogEntry {
     pub checkpoint: Option<Oid>,
     /// The part of its story list that was put back, in words; null if there is none.
     pub list_put_back: Option<String>,
-    /// Seconds that its gates and reviews took.
+    /// True if its end is among the events.
     #[serde(skip)]
-    pub judging: f64,
+    pub has_ended: bool,
+    /// The time of its beginning, and what was known then; none if only something of what it did is among the events.
+    #[serde(skip)]
+    pub begun: Option<(Timestamp, AttemptStarted)>,
+    /// Its gates, in the order in which they ended, each with that time.
+    #[serde(skip)]
+    pub gates: Vec<(Timestamp, GateEnded)>,
+    /// Its reviews, in the same way.
+    #[serde(skip)]
+    pub reviews: Vec<(Timestamp, ReviewEnded)>,
+    /// The reason for its failure in the prompt of the next attempt.
+    #[serde(skip)]
+    pub told: Option<String>,
+    /// The checkpoint before it, and the state with its work: its checkpoint, or the ref that keeps it.
+    #[serde(skip)]
+    pub range: Option<(Oid, String)>,
+    /// The state that it left before something of the story list was put back, if it was accepted.
+    #[serde(skip)]
+    left: Option<String>,
 }
 
 impl LogEntry {
     /// Returns the seconds of the attempt with its gates and reviews.
     pub fn seconds(&self) -> f64 {
-        self.attempt.duration + self.judging
+        self.attempt.duration + self.judged().map(|(_, took)| took).sum::<f64>()
+    }
+
+    /// Returns when each of its gates and reviews ended, and the seconds that it took.
+    pub fn judged(&self) -> impl Iterator<Item = (Timestamp, f64)> {
+        let gates = self.gates.iter().map(|(t, gate)| (*t, gate.duration));
+        gates.chain(self.reviews.iter().map(|(t, review)| (*t, review.duration)))
+    }
+
+    /// Returns whether it was accepted, as far as is known, and has no checkpoint.
+    pub fn lacks_checkpoint(&self) -> bool {
+        self.attempt.verdict == Verdict::Complete && self.checkpoint.is_none()
     }
 }
 
-/// An attempt that has begun: its story, its number, and the format of its agent's output, if that is known.
-pub type Begun<'e> = (&'e str, u32, Option<&'e str>);
-
-/// Returns every attempt that has begun, oldest first, those of earlier loops included.
-pub fn begun(events: &[Event]) -> Vec<Begun<'_>> {
-    let begun = events.iter().filter_map(|event| match &event.what {
-        What::AttemptStarted(begun) => Some((begun.story.as_str(), begun.attempt, begun.format.as_deref())),
-        _ => None,
-    });
-    begun.collect()
+/// What the events of a loop tell of its attempts, event by event.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    /// The attempts of which the events tell anything, oldest first, those of earlier loops included.
+    attempts: Vec<LogEntry>,
+    /// The number of those of earlier loops.
+    earlier: usize,
+    /// The messages of the user since the loop was last started.
+    pub messages: Vec<MessageEntry>,
+    /// The gates since then that ran before any attempt, each with the time at which it ended.
+    pub gates: Vec<(Timestamp, GateEnded)>,
+    /// The latest checkpoint.
+    pub checkpoint: Option<Oid>,
 }
 
-/// Returns the attempts since the loop was last started, read from its events.
-pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
-    Ok(entries_of(&read_events(events)?))
-}
+impl History {
+    /// Reads the history of a loop from its events.
+    pub fn read(events: &Path) -> Result<Self, FileError> {
+        Ok(Self::of(&read_events(events)?))
+    }
 
-/// Returns the attempts since the loop was last started.
-pub fn entries_of(events: &[Event]) -> Vec<LogEntry> {
-    let mut entries: Vec<LogEntry> = Vec::new();
-    let (mut begun, mut put_back, mut judging) = (None, None::<String>, 0.0);
-    for event in events {
+    /// Returns what these events tell.
+    pub fn of(events: &[Event]) -> Self {
+        let mut history = Self::default();
+        for event in events {
+            history.take(event);
+        }
+        history
+    }
+
+    /// Takes the next event.
+    pub fn take(&mut self, event: &Event) {
         match &event.what {
-            What::Started { .. } => entries.clear(),
-            What::AttemptStarted(new) => (begun, put_back, judging) = (Some(new.title.clone()), None, 0.0),
-            What::Gate(ended) if ended.attempt.is_some() => judging += ended.duration,
-            What::Review(ended) => judging += ended.duration,
-            What::ListPutBack(back) => {
-                let what = &back.what;
-                put_back = Some(put_back.map_or_else(|| what.clone(), |before| format!("{before}; {what}")));
+            What::Started { checkpoint, .. } => {
+                *self = Self {
+                    earlier: self.attempts.len(),
+                    attempts: std::mem::take(&mut self.attempts),
+                    checkpoint: Some(checkpoint.clone()),
+                    ..Self::default()
+                };
             }
-            What::AttemptEnded(attempt) => match cut_off_checkpoint(&mut entries, attempt) {
-                Some(entry) => entry.attempt = of_lost_checkpoint(&entry.attempt, attempt),
-                None => entries.push(LogEntry {
-                    attempt: (**attempt).clone(),
-                    title: begun.take(),
-                    list_put_back: put_back.take(),
-                    judging: std::mem::take(&mut judging),
-                    ..LogEntry::default()
-                }),
-            },
+            What::AttemptStarted(begun) => {
+                self.note_shown(&begun.story, begun.attempt);
+                let entry = self.add(&begun.story, begun.attempt);
+                entry.title = Some(begun.title.clone());
+                entry.begun = Some((event.t, begun.clone()));
+            }
+            What::RoundStarted { story, attempt, .. } => self.note_shown(story, *attempt),
+            What::Message { text, during } => self.messages.push(MessageEntry {
+                t: event.t,
+                text: text.clone(),
+                during: during.clone(),
+                ..MessageEntry::default()
+            }),
+            What::Gate(ended) => {
+                let gates = match ended.story.as_deref().zip(ended.attempt) {
+                    Some((story, attempt)) => &mut self.entry(story, attempt).gates,
+                    None => &mut self.gates,
+                };
+                gates.push((event.t, ended.clone()));
+            }
+            What::Review(ended) => {
+                let entry = self.entry(&ended.story, ended.attempt);
+                entry.reviews.push((event.t, ended.clone()));
+            }
+            What::ListPutBack(back) => {
+                let entry = self.entry(&back.story, back.attempt);
+                entry.left.get_or_insert_with(|| back.kept.clone());
+                let before = entry.list_put_back.iter();
+                let parts: Vec<&str> = before.chain([&back.what]).map(String::as_str).collect();
+                entry.list_put_back = Some(parts.join("; "));
+            }
+            What::AttemptEnded(attempt) => self.end(attempt),
+            What::Retry { story, reason, .. } => {
+                // It follows the attempt that failed.
+                let mut attempts = self.attempts[self.earlier..].iter_mut();
+                if let Some(last) = attempts.rfind(|entry| entry.attempt.story == *story) {
+                    last.told.clone_from(reason);
+                }
+            }
             What::Checkpoint { story, attempt, oid } => {
-                if let Some(entry) = find(&mut entries, story.as_deref(), *attempt) {
+                let before = self.checkpoint.replace(oid.clone());
+                if let Some((story, attempt)) = story.as_deref().zip(*attempt) {
+                    let entry = self.entry(story, attempt);
                     entry.checkpoint = Some(oid.clone());
+                    entry.range = before.map(|before| (before, oid.to_string()));
                 }
             }
             What::Reverted {
-                story, attempt, kept, ..
+                story: Some(story),
+                attempt: Some(attempt),
+                oid,
+                kept,
+                ..
             } => {
-                if let Some(entry) = find(&mut entries, story.as_deref(), *attempt) {
-                    entry.kept.clone_from(kept);
+                let entry = self.entry(story, *attempt);
+                entry.kept.clone_from(kept);
+                if let Some(kept) = kept {
+                    (entry.range, entry.left) = (Some((oid.clone(), kept.clone())), None);
                 }
             }
-            What::Redone { stories, words, .. } => {
+            What::Redone { stories, oid, words } => {
+                self.checkpoint = Some(oid.clone());
                 for (number, one) in stories.iter().enumerate() {
-                    if let Some(entry) = find(&mut entries, Some(&one.story), Some(one.attempt)) {
-                        entry.attempt.verdict = Verdict::Redone;
-                        entry.attempt.reason = match number {
-                            0 => words.clone(),
-                            _ => Some(format!("undone with story {}", stories[0].story)),
-                        };
-                        (entry.checkpoint, entry.kept) = (None, Some(one.kept.clone()));
-                    }
+                    let entry = self.entry(&one.story, one.attempt);
+                    entry.attempt.verdict = Verdict::Redone;
+                    entry.attempt.reason = match number {
+                        0 => words.clone(),
+                        _ => Some(format!("undone with story {}", stories[0].story)),
+                    };
+                    (entry.checkpoint, entry.kept) = (None, Some(one.kept.clone()));
                 }
             }
             _ => {}
         }
     }
-    entries
-}
 
-/// Returns the messages since the loop was last started.
-fn messages_in(events: &[Event]) -> Vec<MessageEntry> {
-    let mut messages: Vec<MessageEntry> = Vec::new();
-    for event in events {
-        let (story, attempt) = match &event.what {
-            What::Started { .. } => {
-                messages.clear();
-                continue;
+    fn end(&mut self, attempt: &Attempt) {
+        let mut entry = self.entry(&attempt.story, attempt.attempt);
+        if entry.has_ended {
+            // It ends again if git-ralph was killed between its verdict and its checkpoint.
+            if attempt.verdict == Verdict::Interrupted && entry.lacks_checkpoint() {
+                entry.attempt.verdict = attempt.verdict;
+                entry.attempt.reason.clone_from(&attempt.reason);
+                entry.attempt.rests_on.clear();
+                return;
             }
-            What::Message { text, during } => {
-                messages.push(MessageEntry {
-                    t: event.t,
-                    text: text.clone(),
-                    during: during.clone(),
-                    story: None,
-                    attempt: None,
-                });
-                continue;
-            }
-            What::AttemptStarted(begun) => (&begun.story, begun.attempt),
-            What::RoundStarted { story, attempt, .. } => (story, *attempt),
-            _ => continue,
-        };
-        for unshown in messages.iter_mut().filter(|message| message.story.is_none()) {
-            (unshown.story, unshown.attempt) = (Some(story.clone()), Some(attempt));
+            entry = self.add(&attempt.story, attempt.attempt);
+        }
+        (entry.attempt, entry.has_ended) = (attempt.clone(), true);
+    }
+
+    /// Notes that the messages so far are in the prompt of an attempt.
+    fn note_shown(&mut self, story: &str, attempt: u32) {
+        for unshown in self.messages.iter_mut().filter(|message| message.story.is_none()) {
+            (unshown.story, unshown.attempt) = (Some(story.to_owned()), Some(attempt));
         }
     }
-    messages
+
+    /// Finds an attempt of this loop, or adds it.
+    fn entry(&mut self, story: &str, attempt: u32) -> &mut LogEntry {
+        let mut known = self.attempts[self.earlier..].iter();
+        match known.rposition(|entry| entry.attempt.is(story, attempt)) {
+            Some(at) => &mut self.attempts[self.earlier + at],
+            None => self.add(story, attempt),
+        }
+    }
+
+    fn add(&mut self, story: &str, attempt: u32) -> &mut LogEntry {
+        let entry = LogEntry {
+            attempt: Attempt {
+                story: story.to_owned(),
+                attempt,
+                ..Attempt::default()
+            },
+            ..LogEntry::default()
+        };
+        self.attempts.push(entry);
+        let last = self.attempts.len() - 1;
+        &mut self.attempts[last]
+    }
+
+    /// Returns the beginnings of all attempts, oldest first, those of earlier loops included.
+    pub fn begun(&self) -> impl DoubleEndedIterator<Item = &AttemptStarted> {
+        let begun = self.attempts.iter().filter_map(|entry| entry.begun.as_ref());
+        begun.map(|(_, begun)| begun)
+    }
+
+    /// Returns the attempts since the loop was last started.
+    pub fn latest(mut self) -> Vec<LogEntry> {
+        self.attempts.split_off(self.earlier)
+    }
+
+    /// Returns those of them that have ended.
+    pub fn ended(self) -> Vec<LogEntry> {
+        let mut latest = self.latest();
+        latest.retain(|entry| entry.has_ended);
+        latest
+    }
 }
 
-/// Finds the entry of an attempt that ends again, because git-ralph was killed between its verdict and its checkpoint.
-fn cut_off_checkpoint<'e>(entries: &'e mut [LogEntry], again: &Attempt) -> Option<&'e mut LogEntry> {
-    if again.verdict != Verdict::Interrupted {
-        return None;
-    }
-    let entry = find(entries, Some(&again.story), Some(again.attempt))?;
-    let has_lost_it = entry.attempt.verdict == Verdict::Complete && entry.checkpoint.is_none();
-    has_lost_it.then_some(entry)
-}
-
-/// Returns an attempt as it ended in the end, with what it used.
-fn of_lost_checkpoint(first: &Attempt, again: &Attempt) -> Attempt {
-    Attempt {
-        verdict: again.verdict,
-        reason: again.reason.clone(),
-        rests_on: Vec::new(),
-        ..first.clone()
-    }
+/// Returns the attempts since the loop was last started, read from its events.
+pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
+    Ok(History::read(events)?.ended())
 }
 
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
@@ -207,43 +301,19 @@ pub fn range_of(
     attempt: Option<u32>,
     as_left: bool,
 ) -> Result<Option<(String, String)>, FileError> {
-    let (mut range, mut left) = (None, None);
-    let mut base = String::new();
-    let wanted = |at: Option<&String>, number: Option<u32>| {
-        at.is_some_and(|id| id == story) && number.is_some() && (attempt.is_none() || number == attempt)
+    let history = History::read(events)?;
+    // Attempt numbers are never reused: a named attempt may belong to an earlier loop.
+    let from = if attempt.is_none() { history.earlier } else { 0 };
+    let is_it = |entry: &&LogEntry| {
+        entry.attempt.story == story && attempt.is_none_or(|number| entry.attempt.attempt == number)
     };
-    for event in read_events(events)? {
-        match event.what {
-            What::Started { checkpoint, .. } => {
-                base = checkpoint.to_string();
-                // Attempt numbers are never reused: a named attempt may belong to an earlier loop.
-                if attempt.is_none() {
-                    range = None;
-                }
-            }
-            What::Checkpoint { story, attempt, oid } => {
-                if wanted(story.as_ref(), attempt) {
-                    let left = left.take().filter(|_| as_left);
-                    range = Some((base, left.unwrap_or_else(|| oid.to_string())));
-                }
-                base = oid.to_string();
-            }
-            What::Redone { oid, .. } => base = oid.to_string(),
-            What::AttemptStarted(_) => left = None,
-            What::ListPutBack(back) if wanted(Some(&back.story), Some(back.attempt)) => {
-                left.get_or_insert(back.kept);
-            }
-            What::Reverted {
-                story,
-                attempt,
-                oid,
-                kept: Some(kept),
-                ..
-            } if wanted(story.as_ref(), attempt) => range = Some((oid.to_string(), kept)),
-            _ => {}
-        }
-    }
-    Ok(range)
+    let range = |entry: &LogEntry| {
+        let (base, end) = entry.range.as_ref()?;
+        let left = entry.left.as_ref().filter(|_| as_left);
+        Some((base.to_string(), left.unwrap_or(end).clone()))
+    };
+    let attempts = history.attempts[from..].iter().rev();
+    Ok(attempts.filter(is_it).find_map(range))
 }
 
 /// Reads the events of a loop, oldest first. A line that a crash cut off is skipped.
@@ -261,17 +331,6 @@ pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
         }
     }
     Ok(found)
-}
-
-fn find<'a>(
-    entries: &'a mut [LogEntry],
-    story: Option<&str>,
-    attempt: Option<u32>,
-) -> Option<&'a mut LogEntry> {
-    entries
-        .iter_mut()
-        .rev()
-        .find(|entry| Some(entry.attempt.story.as_str()) == story && Some(entry.attempt.attempt) == attempt)
 }
 
 #[cfg(test)]
@@ -296,7 +355,7 @@ mod tests {
         };
         let again = ended(Verdict::Interrupted, Some("cut off"));
         let events = [first, again].map(|attempt| Event::now("x", What::AttemptEnded(Box::new(attempt))));
-        let entries = entries_of(&events);
+        let entries = History::of(&events).ended();
         let attempts: Vec<_> = entries
             .iter()
             .map(|entry| {

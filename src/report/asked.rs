@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::StoryReport;
 use super::words::cut;
-use crate::stories::{Listing, Story};
+use crate::stories::Story;
 
 /// Maximum lengths of a story's text and of a task, in characters, and maximum number of tasks.
 const MOST_TEXT: usize = 4000;
@@ -33,15 +32,8 @@ pub struct AskedTask {
     pub optional: bool,
 }
 
-/// Adds to each story what it asks for.
-pub(super) fn add(stories: &mut [StoryReport], listing: &Listing) {
-    for story in stories {
-        let listed = listing.stories.iter().find(|listed| listed.id == story.id);
-        story.asked = listed.and_then(asked);
-    }
-}
-
-fn asked(story: &Story) -> Option<Asked> {
+/// Returns what a story asks for.
+pub(super) fn asked(story: &Story) -> Option<Asked> {
     let body = story.body.trim_end().trim_start_matches(['\n', '\r']);
     // The text of a story that is a single box begins after it.
     let words = body.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use super::history::History;
 use super::{FileChange, FileTotal, Patch, Report};
 use crate::git::{FileStat, Git, GitError};
 use crate::names::{Oid, counted};
@@ -48,15 +47,12 @@ enum Place {
     Happening(usize),
 }
 
-struct Pending {
-    place: Place,
-    pair: (Oid, Oid),
-}
+/// The part that a difference belongs to, and the trees to compare.
+type Pending = (Place, (Oid, Oid));
 
 /// Adds changed files and patches to a report. `kept` has the commits of refs that are not here; `progress` is called with the numbers of done and of all differences.
 pub(super) async fn add(
     report: &mut Report,
-    history_bases: &History,
     git: &Git,
     diffs: Diffs,
     kept: &BTreeMap<String, Oid>,
@@ -65,7 +61,7 @@ pub(super) async fn add(
     if diffs == Diffs::None {
         return Ok(());
     }
-    let (pending, gone) = pending(report, history_bases, git, kept).await?;
+    let (pending, gone) = pending(report, git, kept).await?;
     let mut pruned = 0;
     for place in gone {
         if let Place::Attempt(story, attempt) = place {
@@ -84,14 +80,14 @@ pub(super) async fn add(
     let total = pending.len();
     for (number, batch) in pending.chunks(PAIRS).enumerate() {
         progress(number * PAIRS, total);
-        let pairs: Vec<_> = batch.iter().map(|one| one.pair.clone()).collect();
+        let pairs: Vec<_> = batch.iter().map(|(_, pair)| pair.clone()).collect();
         let stats = git.changed_files(&pairs).await?;
         let patches = if diffs == Diffs::Full && left > LITTLE {
             patches(git, &pairs, &stats).await?
         } else {
             vec![None; pairs.len()]
         };
-        for ((one, files), patch) in batch.iter().zip(&stats).zip(patches) {
+        for (((place, _), files), patch) in batch.iter().zip(&stats).zip(patches) {
             if files.len() > MOST_FILES {
                 let rest = files.len() - MOST_FILES;
                 report.dropped.push(format!("{rest} files of one difference"));
@@ -104,7 +100,7 @@ pub(super) async fn add(
                 Some(patch)
             });
             without += usize::from(patch.is_none() && !files.is_empty());
-            match one.place {
+            match *place {
                 Place::Attempt(story, attempt) => {
                     let attempt = &mut report.stories[story].attempts[attempt];
                     (attempt.diff, attempt.patch) = (Some(shown), patch);
@@ -162,7 +158,6 @@ pub(super) fn add_up(report: &mut Report) {
 /// the places whose work git no longer has.
 async fn pending(
     report: &Report,
-    history: &History,
     git: &Git,
     kept: &BTreeMap<String, Oid>,
 ) -> Result<(Vec<Pending>, Vec<Place>), GitError> {
@@ -172,22 +167,21 @@ async fn pending(
             let entry = &attempt.entry;
             let oid = entry.checkpoint.as_ref().map(ToString::to_string);
             let rank = (oid.is_none(), std::cmp::Reverse(entry.attempt.started));
-            if let Some(end) = oid.or_else(|| entry.kept.clone()) {
-                wanted.push((rank, Place::Attempt(s, a), end));
+            if let Some((end, (base, _))) = oid.or_else(|| entry.kept.clone()).zip(entry.range.as_ref()) {
+                wanted.push((rank, Place::Attempt(s, a), base, end));
             }
         }
     }
     for (e, event) in report.events.iter().enumerate() {
-        if let Some(oid) = &event.checkpoint {
+        if let Some((base, oid)) = event.base.as_ref().zip(event.checkpoint.as_ref()) {
             let rank = (false, std::cmp::Reverse(event.t));
-            wanted.push((rank, Place::Happening(e), oid.to_string()));
+            wanted.push((rank, Place::Happening(e), base, oid.to_string()));
         }
     }
     wanted.sort_by_key(|(rank, ..)| *rank);
-    let known = wanted.into_iter().filter_map(|(_, place, end)| {
-        let base = history.bases.get(&end)?.to_string();
+    let known = wanted.into_iter().map(|(_, place, base, end)| {
         let end = kept.get(&end).map_or(end, ToString::to_string);
-        Some((place, base, end))
+        (place, base.to_string(), end)
     });
     let known: Vec<_> = known.collect();
     let names: Vec<String> = known
@@ -199,10 +193,7 @@ async fn pending(
     for (place, ..) in known {
         let (base, end) = (trees.next().flatten(), trees.next().flatten());
         match (base, end) {
-            (Some(base), Some(end)) => pending.push(Pending {
-                place,
-                pair: (base, end),
-            }),
+            (Some(base), Some(end)) => pending.push((place, (base, end))),
             (None, Some(_)) => {}
             (_, None) => gone.push(place),
         }

@@ -2,218 +2,127 @@
 //!
 //! The attempts are the same as in `git ralph log`: those of the loop that was started last.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 
 use super::{
-    AgentVersion, AttemptReport, Closed, Environment, Gate, Happening, Kind, Review, StoryReport, StoryState,
-    words,
+    AgentVersion, AttemptReport, Closed, Environment, Gate, Happening, Kind, Report, Review, StoryReport,
+    StoryState, words,
 };
-use crate::events::log::entries_of;
-use crate::events::{AttemptStarted, Event, What, seconds_between};
+use crate::events::log::{History, LogEntry};
+use crate::events::{AttemptStarted, Event, GateEnded, What, seconds_between};
 use crate::names::Oid;
 
-/// The content of a loop's events.
-#[derive(Debug, Default)]
-pub(super) struct History {
-    pub started: Option<Timestamp>,
-    pub ended: Option<Timestamp>,
-    pub stories: Vec<StoryReport>,
-    pub gates: Vec<Gate>,
-    pub events: Vec<Happening>,
-    pub closed: Option<Closed>,
-    pub environments: Vec<Environment>,
-    /// For each checkpoint and each kept attempt, the checkpoint before it, with which it is compared.
-    pub bases: BTreeMap<String, Oid>,
-}
-
-/// Facts about an attempt that its entry in the log does not have.
-#[derive(Default)]
-struct Beside {
-    agent: Option<String>,
-    gates: Vec<Gate>,
-    reviews: Vec<Review>,
-    told: Option<String>,
-    begun: Option<Timestamp>,
-    /// The place of its environment among those of the loop.
-    environment: Option<usize>,
-}
-
-type Name = (String, u32);
-
-/// Reads the events of the loop that was started last.
-pub(super) fn of_events(all: &[Event]) -> History {
+/// Adds what the events of the loop that was started last tell to a report.
+pub(super) fn add(report: &mut Report, all: &[Event]) {
     let is_start = |event: &Event| matches!(event.what, What::Started { .. });
     let first = all.iter().rposition(is_start).unwrap_or(0);
     let events = &all[first..];
-    let mut history = History {
-        started: events.iter().map(|event| event.t).min(),
-        ended: events.iter().map(|event| event.t).max(),
-        ..History::default()
-    };
-    let mut beside: BTreeMap<Name, Beside> = BTreeMap::new();
-    let mut base = None;
+    report.started = events.iter().map(|event| event.t).min();
+    report.ended = events.iter().map(|event| event.t).max();
+    let mut history = History::default();
     for (number, event) in events.iter().enumerate() {
         let next = events.get(number + 1).map(|next| next.t);
-        history.take(event, next, &mut beside, &mut base);
-    }
-    for entry in entries_of(all) {
-        let name = (entry.attempt.story.clone(), entry.attempt.attempt);
-        let Beside {
-            agent,
-            gates,
-            reviews,
-            told,
-            environment,
-            ..
-        } = beside.remove(&name).unwrap_or_default();
-        let own = environment.and_then(|place| history.environments.get_mut(place));
-        let known = agent.clone().zip(entry.attempt.agent_version.clone());
-        if let Some((own, (agent, version))) = own.zip(known) {
-            let known = AgentVersion { agent, version };
-            if !own.agents.contains(&known) {
-                own.agents.push(known);
-            }
-        }
-        let title = entry.title.clone();
-        let report = AttemptReport {
-            entry,
-            agent,
-            gates,
-            reviews,
-            told,
-            ..AttemptReport::default()
-        };
-        let story = story_of(&mut history.stories, &name.0, title.as_deref());
-        story.attempts.push(report);
-    }
-    for ((story, attempt), beside) in beside {
-        // Their output is in another log than that of the others.
-        let gates = beside.gates.into_iter();
-        history.gates.extend(gates.map(|gate| Gate {
-            printed: None,
-            ..gate
-        }));
-        if let Some(t) = beside.begun {
-            let text = format!("{story}@{attempt} began; its end is not recorded");
-            history.events.push(happening(t, Kind::Unended, text));
+        let happened = happened(event, next, history.checkpoint.as_ref());
+        report.events.extend(happened);
+        history.take(event);
+        if let What::Finished {
+            how, branch, kept, ..
+        } = &event.what
+        {
+            report.closed = Some(Closed {
+                how: how.clone(),
+                branch: branch.clone(),
+                kept: kept.clone(),
+            });
         }
     }
-    history.events.sort_by_key(|event| event.t);
-    for story in &mut history.stories {
+    report.gates = history.gates.iter().map(gate_of).collect();
+    for entry in history.latest() {
+        add_attempt(report, entry);
+    }
+    report.events.sort_by_key(|event| event.t);
+    for story in &mut report.stories {
         story.state = if story.attempts.iter().any(AttemptReport::is_complete) {
             StoryState::Complete
         } else {
             StoryState::Failed
         };
     }
-    history
 }
 
-impl History {
-    fn take(
-        &mut self,
-        event: &Event,
-        next: Option<Timestamp>,
-        beside: &mut BTreeMap<Name, Beside>,
-        base: &mut Option<Oid>,
-    ) {
-        match &event.what {
-            What::Started { checkpoint, .. } => *base = Some(checkpoint.clone()),
-            What::AttemptStarted(new) => {
-                let own = self.environment_of(new);
-                let begun = beside.entry((new.story.clone(), new.attempt)).or_default();
-                begun.agent.clone_from(&new.agent);
-                begun.begun = Some(event.t);
-                begun.environment = own;
-            }
-            What::Gate(ended) => {
-                let gate = Gate {
-                    command: ended.command.clone(),
-                    passed: ended.passed,
-                    reason: ended.reason.clone(),
-                    ended: event.t,
-                    duration: ended.duration,
-                    output: None,
-                    held: ended.held,
-                    printed: ended.output,
-                };
-                match ended.story.clone().zip(ended.attempt) {
-                    Some(name) => beside.entry(name).or_default().gates.push(gate),
-                    None => self.gates.push(gate),
-                }
-            }
-            What::Review(ended) => {
-                let review = Review {
-                    reviewer: ended.reviewer.clone(),
-                    accepted: ended.accepted,
-                    words: ended.words.clone(),
-                    ended: event.t,
-                    duration: ended.duration,
-                    cost_usd: ended.cost_usd,
-                };
-                let name = (ended.story.clone(), ended.attempt);
-                beside.entry(name).or_default().reviews.push(review);
-            }
-            What::Retry { story, reason, .. } => {
-                // It follows the attempt that failed.
-                let of_story = beside.iter_mut().filter(|((id, _), _)| id == story);
-                let last = of_story.max_by_key(|(_, beside)| beside.begun);
-                if let Some((_, last)) = last {
-                    last.told.clone_from(reason);
-                }
-            }
-            What::Checkpoint { oid, .. } => {
-                let before = base.replace(oid.clone());
-                if let Some(before) = before {
-                    self.bases.insert(oid.to_string(), before);
-                }
-            }
-            What::Redone { stories, oid, .. } => {
-                for one in stories {
-                    if let Some(before) = self.bases.get(one.oid.as_str()).cloned() {
-                        self.bases.insert(one.kept.clone(), before);
-                    }
-                }
-                *base = Some(oid.clone());
-            }
-            What::Reverted {
-                oid,
-                kept: Some(kept),
-                ..
-            } => drop(self.bases.insert(kept.clone(), oid.clone())),
-            What::Finished {
-                how, branch, kept, ..
-            } => {
-                self.closed = Some(Closed {
-                    how: how.clone(),
-                    branch: branch.clone(),
-                    kept: kept.clone(),
-                });
-            }
-            _ => {}
+fn add_attempt(report: &mut Report, entry: LogEntry) {
+    let begun = entry.begun.as_ref().map(|(_, begun)| begun);
+    let environment = begun.and_then(|begun| environment_of(&mut report.environments, begun));
+    let gates = entry.gates.iter().map(gate_of);
+    if !entry.has_ended {
+        // Their output is in another log than that of the others.
+        report.gates.extend(gates.map(|gate| Gate {
+            printed: None,
+            ..gate
+        }));
+        if let Some((t, _)) = entry.begun {
+            let text = format!("{} began; its end is not recorded", entry.attempt.name());
+            report.events.push(happening(t, Kind::Unended, text));
         }
-        self.events.extend(happened(event, next));
+        return;
     }
-
-    /// Returns the place of the environment of an attempt, which is a new one if it differs from the last.
-    fn environment_of(&mut self, begun: &AttemptStarted) -> Option<usize> {
-        let (settings, last) = (begun.settings.as_deref()?, self.environments.last());
-        if last.is_none_or(|last| (last.max_retries, &last.settings) != (begun.max_retries, settings)) {
-            self.environments.push(Environment {
-                since: format!("{}@{}", begun.story, begun.attempt),
-                max_retries: begun.max_retries,
-                agents: Vec::new(),
-                settings: settings.clone(),
-            });
+    let agent = begun.and_then(|begun| begun.agent.clone());
+    let known = agent.clone().zip(entry.attempt.agent_version.clone());
+    if let Some((own, (agent, version))) = environment.zip(known) {
+        let known = AgentVersion { agent, version };
+        if !own.agents.contains(&known) {
+            own.agents.push(known);
         }
-        Some(self.environments.len() - 1)
+    }
+    let reviews = entry.reviews.iter().map(|(ended, review)| Review {
+        reviewer: review.reviewer.clone(),
+        accepted: review.accepted,
+        words: review.words.clone(),
+        ended: *ended,
+        duration: review.duration,
+        cost_usd: review.cost_usd,
+    });
+    let story = story_of(&mut report.stories, &entry.attempt.story, entry.title.as_deref());
+    story.attempts.push(AttemptReport {
+        agent,
+        gates: gates.collect(),
+        reviews: reviews.collect(),
+        told: entry.told.clone(),
+        entry,
+        ..AttemptReport::default()
+    });
+}
+
+fn gate_of((ended, gate): &(Timestamp, GateEnded)) -> Gate {
+    Gate {
+        command: gate.command.clone(),
+        passed: gate.passed,
+        reason: gate.reason.clone(),
+        ended: *ended,
+        duration: gate.duration,
+        output: None,
+        held: gate.held,
+        printed: gate.output,
     }
 }
 
-/// Returns what happened by an event, if the report shows it; `next` is when something else happened.
-fn happened(event: &Event, next: Option<Timestamp>) -> Option<Happening> {
+/// Returns the environment of an attempt, which is a new one if it differs from the last.
+fn environment_of<'e>(all: &'e mut Vec<Environment>, begun: &AttemptStarted) -> Option<&'e mut Environment> {
+    let (settings, last) = (begun.settings.as_deref()?, all.last());
+    if last.is_none_or(|last| (last.max_retries, &last.settings) != (begun.max_retries, settings)) {
+        all.push(Environment {
+            since: format!("{}@{}", begun.story, begun.attempt),
+            max_retries: begun.max_retries,
+            agents: Vec::new(),
+            settings: settings.clone(),
+        });
+    }
+    all.last_mut()
+}
+
+/// Returns what happened by an event, if the report shows it; `next` is when something else happened, `base` the checkpoint
+/// before.
+fn happened(event: &Event, next: Option<Timestamp>, base: Option<&Oid>) -> Option<Happening> {
     let (kind, text) = words::of(&event.what)?;
     let mut happened = happening(event.t, kind, text);
     match &event.what {
@@ -222,7 +131,9 @@ fn happened(event: &Event, next: Option<Timestamp>) -> Option<Happening> {
             let end = next.map_or(*until, |next| next.min(*until));
             happened.duration = Some(seconds_between(event.t, end));
         }
-        What::Checkpoint { oid, .. } => happened.checkpoint = Some(oid.clone()),
+        What::Checkpoint { oid, .. } => {
+            (happened.base, happened.checkpoint) = (base.cloned(), Some(oid.clone()));
+        }
         _ => {}
     }
     Some(happened)
@@ -234,6 +145,7 @@ fn happening(t: Timestamp, kind: Kind, text: String) -> Happening {
         kind,
         text,
         duration: None,
+        base: None,
         checkpoint: None,
         diff: None,
         patch: None,
@@ -252,11 +164,7 @@ pub(super) fn story_of<'a>(
         .unwrap_or_else(|| {
             stories.push(StoryReport {
                 id: id.to_owned(),
-                title: String::new(),
-                state: StoryState::Open,
-                asked: None,
-                by_word_alone: None,
-                attempts: Vec::new(),
+                ..StoryReport::default()
             });
             stories.len() - 1
         });

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::events::log::LogEntry;
-use crate::events::{InForce, Stretch, seconds_between};
+use crate::events::{Attempt, InForce, Stretch, seconds_between};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
@@ -176,7 +176,7 @@ pub struct Totals {
 }
 
 /// A story and its attempts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StoryReport {
     /// Its id.
@@ -195,7 +195,7 @@ pub struct StoryReport {
 }
 
 /// The state of a story.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StoryState {
@@ -206,6 +206,7 @@ pub enum StoryState {
     /// The loop skips the story.
     Skipped,
     /// The story was not attempted, or it was complete and is open again.
+    #[default]
     Open,
 }
 
@@ -335,6 +336,9 @@ pub struct Happening {
     pub text: String,
     /// Seconds that a wait took; null for other events.
     pub duration: Option<f64>,
+    /// The checkpoint before the user's edits.
+    #[serde(skip)]
+    pub base: Option<Oid>,
     /// The checkpoint of the user's edits; null for other events.
     pub checkpoint: Option<Oid>,
     /// The files that the user edited; null for other events, if they are not known, or with --diffs=none.
@@ -387,14 +391,11 @@ impl Report {
         all
     }
 
-    /// Computes the totals from the attempts, the gates and the waits; keeps the size of the changes.
+    /// Computes the totals from the attempts, the gates and the waits, without the size of the changes.
     fn sum_up(&mut self, complete: usize, total: usize) {
         let mut totals = Totals {
             stories: total,
             complete,
-            files: self.totals.files,
-            insertions: self.totals.insertions,
-            deletions: self.totals.deletions,
             ..Totals::of(self.stories.iter().flat_map(|story| &story.attempts))
         };
         if let (Some(started), Some(ended)) = (self.started, self.ended) {
@@ -410,30 +411,25 @@ impl Report {
 impl Totals {
     /// Sums up attempts.
     pub fn of<'a>(attempts: impl IntoIterator<Item = &'a AttemptReport>) -> Self {
-        let mut totals = Self::default();
-        attempts.into_iter().for_each(|attempt| totals.add(attempt));
-        totals
-    }
-
-    fn add(&mut self, report: &AttemptReport) {
-        let attempt = &report.entry.attempt;
-        let add = |sum: &mut Option<u64>, more: Option<u64>| {
-            *sum = more.map(|more| sum.unwrap_or(0).saturating_add(more)).or(*sum);
-        };
-        self.attempts += 1;
-        self.agent_duration += attempt.duration;
-        self.gate_duration += report.gates.iter().map(|gate| gate.duration).sum::<f64>();
-        match attempt.cost_usd {
-            Some(cost) => self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost),
-            None => self.cost_unknown += 1,
+        let reports: Vec<&AttemptReport> = attempts.into_iter().collect();
+        let all = || reports.iter().map(|report| &report.entry.attempt);
+        let dollars = |of: fn(&Attempt) -> Option<f64>| all().filter_map(of).reduce(|sum, more| sum + more);
+        let tokens = |of: fn(&Attempt) -> Option<u64>| all().filter_map(of).reduce(u64::saturating_add);
+        let gates = reports.iter().flat_map(|report| &report.gates);
+        Self {
+            attempts: reports.len(),
+            // The sum of nothing is -0.0.
+            agent_duration: 0.0 + all().map(|attempt| attempt.duration).sum::<f64>(),
+            gate_duration: 0.0 + gates.map(|gate| gate.duration).sum::<f64>(),
+            cost_usd: dollars(|attempt| attempt.cost_usd),
+            review_cost_usd: dollars(|attempt| attempt.review_cost_usd),
+            cost_unknown: all().filter(|attempt| attempt.cost_usd.is_none()).count(),
+            input_tokens: tokens(|attempt| attempt.input_tokens),
+            cache_read_tokens: tokens(|attempt| attempt.cache_read_tokens),
+            cache_write_tokens: tokens(|attempt| attempt.cache_write_tokens),
+            output_tokens: tokens(|attempt| attempt.output_tokens),
+            ..Self::default()
         }
-        if let Some(cost) = attempt.review_cost_usd {
-            self.review_cost_usd = Some(self.review_cost_usd.unwrap_or(0.0) + cost);
-        }
-        add(&mut self.input_tokens, attempt.input_tokens);
-        add(&mut self.cache_read_tokens, attempt.cache_read_tokens);
-        add(&mut self.cache_write_tokens, attempt.cache_write_tokens);
-        add(&mut self.output_tokens, attempt.output_tokens);
     }
 }
 
@@ -447,11 +443,6 @@ impl StoryReport {
 }
 
 impl AttemptReport {
-    /// Returns the attempt's name on the command line, such as `2@1`.
-    pub fn name(&self) -> String {
-        format!("{}@{}", self.entry.attempt.story, self.entry.attempt.attempt)
-    }
-
     /// Returns true if the attempt completed its story.
     pub fn is_complete(&self) -> bool {
         self.entry.attempt.verdict == Verdict::Complete

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::history::{History, of_events, story_of};
+use super::history::{self, story_of};
 use super::links::Links;
-use super::outcome::{Outcome, OutcomeKind};
+use super::outcome::Outcome;
 use super::{Report, StoryReport, StoryState, Totals, VERSION, Wanted, asked, by_agent, changes, output};
 use crate::error::Error;
-use crate::events::log::{begun, read_events};
+use crate::events::log::read_events;
 use crate::git::{Git, Repo};
 use crate::inspect::status::Status;
 use crate::state::{State, Store};
@@ -26,21 +26,10 @@ pub async fn of_loop(
 ) -> Result<Report, Error> {
     let store = Store::new(&repo.common_dir, &state.change);
     let events = read_events(&store.file("events.jsonl"))?;
-    let mut history = of_events(&events);
-    let mut dropped = Vec::new();
-    if let Some(since) = wanted.since {
-        leave_out_before(&mut history, since, &mut dropped);
-    }
     let then = match listing {
         None => list_at_checkpoint(&repo.git, state).await,
         Some(_) => None,
     };
-    let mut stories = stories_of(state, listing, std::mem::take(&mut history.stories));
-    for story in &mut stories {
-        story.state = state_of(story, state, listing, then.as_ref());
-        let completed = story.completed_by();
-        story.by_word_alone = completed.and_then(|attempt| attempt.entry.attempt.is_by_word_alone());
-    }
     let version = repo.git.version().await.ok().flatten();
     let mut report = Report {
         v: VERSION,
@@ -49,59 +38,66 @@ pub async fn of_loop(
         git: version.map(|(major, minor)| format!("{major}.{minor}")),
         made: Timestamp::now(),
         phase: state.shown_phase(),
-        outcome: Outcome {
-            kind: OutcomeKind::Open,
-            text: String::new(),
-        },
+        outcome: Outcome::default(),
         branch: state.common.branch.clone(),
         original_branch: state.begun_on().cloned(),
         original_head: state.common.original_head.clone(),
         tip: state.checkpoint().clone(),
-        closed: history.closed.take(),
+        closed: None,
         agents: Vec::new(),
         by_agent: Vec::new(),
-        environments: std::mem::take(&mut history.environments),
-        started: history.started,
-        ended: history.ended,
+        environments: Vec::new(),
+        started: None,
+        ended: None,
         totals: Totals::default(),
-        gates: std::mem::take(&mut history.gates),
-        events: std::mem::take(&mut history.events),
-        stories,
+        gates: Vec::new(),
+        events: Vec::new(),
+        stories: Vec::new(),
         files: Vec::new(),
         compare_url: None,
-        dropped,
+        dropped: Vec::new(),
     };
-    report.agents = agents_of(&report);
-    let git = &repo.git;
-    // Pruned objects are no reason to report nothing.
-    if let Ok(size) = git.diff_size(state.initial(), state.checkpoint()).await {
-        report.totals.files = Some(size.files);
-        report.totals.insertions = Some(size.insertions);
-        report.totals.deletions = Some(size.deletions);
+    history::add(&mut report, &events);
+    if let Some(since) = wanted.since {
+        leave_out_before(&mut report, since);
     }
-    let listed = state.listed();
+    report.stories = stories_of(state, listing, std::mem::take(&mut report.stories));
+    let listed = listing.or(then.as_ref());
+    for story in &mut report.stories {
+        let known = listed.and_then(|listing| listing.stories.iter().find(|known| known.id == story.id));
+        story.asked = known.and_then(asked::asked);
+        story.state = state_of(story, state, listing, then.as_ref());
+        let completed = story.completed_by();
+        story.by_word_alone = completed.and_then(|attempt| attempt.entry.attempt.is_by_word_alone());
+    }
+    let git = &repo.git;
     let seen = report.stories.len();
     let complete = report.stories.iter();
     let complete = complete
         .filter(|story| story.state == StoryState::Complete)
         .count();
     // Without the list, the loop remembers how many there were.
-    let known = listed.filter(|_| listing.is_none());
+    let known = state.listed().filter(|_| listing.is_none());
     let total = known.map_or(seen, |listed| listed.total.max(seen));
     let complete = known.map_or(complete, |listed| listed.done.max(complete));
     report.sum_up(complete, total);
+    // Pruned objects are no reason to report nothing.
+    if let Ok(size) = git.diff_size(state.initial(), state.checkpoint()).await {
+        report.totals.files = Some(size.files);
+        report.totals.insertions = Some(size.insertions);
+        report.totals.deletions = Some(size.deletions);
+    }
     report.by_agent = by_agent::of(&report);
+    let agents = report.by_agent.iter();
+    report.agents = agents.filter_map(|sums| sums.agent.clone()).collect();
     // A run that reports on its own loop is at its end.
     let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
     let status = Status::by_files(repo, state);
     report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
-    changes::add(&mut report, &history, git, wanted.diffs, &wanted.kept, progress).await?;
+    changes::add(&mut report, git, wanted.diffs, &wanted.kept, progress).await?;
     changes::add_up(&mut report);
     add_links(&mut report, repo, state, wanted).await;
-    if let Some(listing) = listing.or(then.as_ref()) {
-        asked::add(&mut report.stories, listing);
-    }
-    output::add(&mut report, &store, &begun(&events), wanted.logs);
+    output::add(&mut report, &store, wanted.logs);
     wanted.redaction.redact(&mut report);
     Ok(report)
 }
@@ -177,34 +173,25 @@ fn stories_of(state: &State, listing: Option<&Listing>, attempted: Vec<StoryRepo
     stories
 }
 
-fn agents_of(report: &Report) -> Vec<String> {
-    let mut agents = Vec::new();
-    for (_, attempt) in report.attempts() {
-        if let Some(agent) = attempt.agent.as_ref().filter(|agent| !agents.contains(*agent)) {
-            agents.push(agent.clone());
-        }
-    }
-    agents
-}
-
 /// Removes attempts, gates and events that ended before a time.
-fn leave_out_before(history: &mut History, since: Timestamp, dropped: &mut Vec<String>) {
+fn leave_out_before(report: &mut Report, since: Timestamp) {
     let mut left_out = 0;
-    for story in &mut history.stories {
+    for story in &mut report.stories {
         let before = story.attempts.len();
-        story.attempts.retain(|report| {
-            let attempt = &report.entry.attempt;
+        story.attempts.retain(|done| {
+            let attempt = &done.entry.attempt;
             let took = jiff::SignedDuration::try_from_secs_f64(attempt.duration).unwrap_or_default();
             attempt.started.saturating_add(took).is_ok_and(|end| end >= since)
         });
         left_out += before - story.attempts.len();
     }
-    history.gates.retain(|gate| gate.ended >= since);
-    history.events.retain(|event| event.t >= since);
-    history.started = history.started.map(|started| started.max(since));
-    history.ended = history.ended.map(|ended| ended.max(since));
+    report.gates.retain(|gate| gate.ended >= since);
+    report.events.retain(|event| event.t >= since);
+    report.started = report.started.map(|started| started.max(since));
+    report.ended = report.ended.map(|ended| ended.max(since));
     if left_out > 0 {
-        dropped.push(format!("{left_out} attempts that ended before {since}"));
+        let what = format!("{left_out} attempts that ended before {since}");
+        report.dropped.push(what);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::names::counted;
 use crate::state::Phase;
 
 /// How a loop stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// The kind of the outcome.
@@ -20,7 +20,7 @@ pub struct Outcome {
 }
 
 /// The kind of an outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -40,6 +40,7 @@ pub enum OutcomeKind {
     /// An attempt, a gate or an agent's session runs.
     Running,
     /// Stories are left to do, and nothing runs.
+    #[default]
     Open,
 }
 
@@ -146,7 +147,7 @@ fn cut_off(stories: &[StoryReport]) -> Option<String> {
     let attempts = stories.iter().flat_map(|story| &story.attempts);
     let last = attempts.max_by_key(|one| one.entry.attempt.started)?;
     let done = &last.entry.attempt;
-    let what = format!("stopped: {} {}", last.name(), done.verdict.words());
+    let what = format!("stopped: {} {}", done.name(), done.verdict.words());
     (!last.is_complete() && !done.verdict.counts()).then(|| with_reason(&what, done.reason.as_deref()))
 }
 

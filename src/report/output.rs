@@ -7,7 +7,6 @@ use std::path::Path;
 use super::{Gate, Report};
 use crate::agent::decode::{Decoder, Format};
 use crate::events::Stretch;
-use crate::events::log::Begun;
 use crate::fs::{Links, open_regular};
 use crate::inspect::attempt_output::AttemptOutput;
 use crate::state::Store;
@@ -24,11 +23,11 @@ const CUT: &str = "… the beginning is left out\n";
 
 /// Adds to each attempt the agent's final message and what its gates printed, and the end of its output if `logs` is
 /// set, as far as its log still exists.
-pub(super) fn add(report: &mut Report, store: &Store, begun: &[Begun<'_>], logs: bool) {
+pub(super) fn add(report: &mut Report, store: &Store, logs: bool) {
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         let done = &attempt.entry.attempt;
-        let of_it = |begun: &&Begun| begun.0 == done.story && begun.1 == done.attempt;
-        let format = begun.iter().rfind(of_it).and_then(|(_, _, format)| *format);
+        let begun = attempt.entry.begun.as_ref();
+        let format = begun.and_then(|(_, begun)| begun.format.as_deref());
         let format = format.map(|format| format.parse().unwrap_or(Format::Auto));
         let path = store.attempt_log(&done.story, done.attempt);
         // An agent's own session leaves nothing but its message.

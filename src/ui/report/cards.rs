@@ -108,7 +108,7 @@ fn attempt_of(report: &Report, attempt: &AttemptReport, id: &str, room: &mut Roo
         ("diff", is_kept || difference.is_some()),
         ("restore", is_kept && report.phase != Phase::Finished),
     ];
-    let name = plain(&attempt.name()).into_owned();
+    let name = plain(&attempt.entry.attempt.name()).into_owned();
     let command = |verb| format!("git ralph {verb} {} {}", typed(&report.change), typed(&name));
     let commands = commands.into_iter().filter(|(_, works)| *works);
     let log = attempt.log.as_ref().map(|log| {

@@ -102,7 +102,7 @@ fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Value> {
     let entry = &attempt.entry.attempt;
     let title = format!(
         "{} {}, {}",
-        plain(&attempt.name()),
+        plain(&attempt.entry.attempt.name()),
         entry.verdict.words(),
         time(entry.duration)
     );

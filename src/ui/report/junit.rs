@@ -7,7 +7,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::cards::rests_on;
-use super::{headed, state_of, took};
+use super::{headed, state_of, took, took_in_all};
 use crate::report::{AttemptReport, OutcomeKind, Report, StoryReport, StoryState, first_line};
 use crate::ui::shown::plain;
 
@@ -21,17 +21,12 @@ pub fn junit(reports: &[Report]) -> String {
         let mut suite = TestSuite::new(report.change.to_string());
         suite.add_property(("outcome.kind", report.outcome.kind.name()));
         suite.add_property(("outcome.text", &*plain(&report.outcome.text)));
-        for story in &report.stories {
-            let mut case = case_of(story);
+        let cases = report.stories.iter().map(case_of);
+        for mut case in cases.chain(case_of_loop(report)) {
             case.set_classname(report.change.to_string());
             suite.add_test_case(case);
         }
-        if let Some(mut case) = case_of_loop(report) {
-            case.set_classname(report.change.to_string());
-            suite.add_test_case(case);
-        }
-        let all = report.stories.iter().flat_map(|story| &story.attempts);
-        suite.set_time(duration(all.map(took).sum()));
+        suite.set_time(duration(took_in_all(report)));
         document.add_test_suite(suite);
     }
     // Nothing but memory is written to.
@@ -139,10 +134,11 @@ fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
 
 /// Returns the attempt's name with the first line of its reason, and the whole reason.
 fn said(attempt: &AttemptReport) -> (String, String) {
-    let reason = attempt.entry.attempt.reason.as_deref().unwrap_or_default();
+    let attempt = &attempt.entry.attempt;
+    let reason = attempt.reason.as_deref().unwrap_or_default();
     let text: String = plain(reason).chars().take(LONGEST).collect();
     let line = match first_line(&text) {
-        "" => format!("{} {}", attempt.name(), attempt.entry.attempt.verdict.words()),
+        "" => format!("{} {}", attempt.name(), attempt.verdict.words()),
         first => format!("{}: {first}", attempt.name()),
     };
     (plain(&line).into_owned(), text)
