@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{AttemptReport, Report};
+use super::{AttemptReport, Report, Totals};
 
 /// The attempts of one agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -30,43 +30,32 @@ pub struct AgentTotals {
     pub tokens_unknown: usize,
 }
 
-impl AgentTotals {
-    fn add(&mut self, report: &AttemptReport) {
-        let attempt = &report.entry.attempt;
-        self.attempts += 1;
-        self.complete += usize::from(report.is_complete());
-        self.failed += usize::from(attempt.verdict.counts());
-        self.duration += attempt.duration;
-        match attempt.cost_usd {
-            Some(cost) => self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost),
-            None => self.cost_unknown += 1,
-        }
-        for (sum, more) in [
-            (&mut self.input_tokens, attempt.input_tokens),
-            (&mut self.output_tokens, attempt.output_tokens),
-        ] {
-            *sum = more.map(|more| sum.unwrap_or(0).saturating_add(more)).or(*sum);
-        }
-        let is_known = attempt.input_tokens.is_some() && attempt.output_tokens.is_some();
-        self.tokens_unknown += usize::from(!is_known);
-    }
-}
-
 /// Returns the sums of each agent, in the order of their first attempts.
 pub(super) fn of(report: &Report) -> Vec<AgentTotals> {
-    let mut all: Vec<AgentTotals> = Vec::new();
+    let mut all: Vec<(&Option<String>, Vec<&AttemptReport>)> = Vec::new();
     for (_, attempt) in report.attempts() {
-        let known = all.iter_mut().find(|known| known.agent == attempt.agent);
-        if let Some(known) = known {
-            known.add(attempt);
-            continue;
+        match all.iter_mut().find(|(agent, _)| **agent == attempt.agent) {
+            Some((_, own)) => own.push(attempt),
+            None => all.push((&attempt.agent, vec![attempt])),
         }
-        let mut new = AgentTotals {
-            agent: attempt.agent.clone(),
-            ..AgentTotals::default()
-        };
-        new.add(attempt);
-        all.push(new);
     }
-    all
+    let sums = all.into_iter().map(|(agent, own)| {
+        let sums = Totals::of(own.iter().copied());
+        let count = |is: fn(&AttemptReport) -> bool| own.iter().filter(|one| is(one)).count();
+        AgentTotals {
+            agent: agent.clone(),
+            attempts: sums.attempts,
+            complete: count(AttemptReport::is_complete),
+            failed: count(|one| one.entry.attempt.verdict.counts()),
+            duration: sums.agent_duration,
+            cost_usd: sums.cost_usd,
+            cost_unknown: sums.cost_unknown,
+            input_tokens: sums.input_tokens,
+            output_tokens: sums.output_tokens,
+            tokens_unknown: count(|AttemptReport { entry, .. }| {
+                entry.attempt.input_tokens.is_none() || entry.attempt.output_tokens.is_none()
+            }),
+        }
+    });
+    sums.collect()
 }

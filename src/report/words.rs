@@ -76,16 +76,10 @@ pub(super) fn of(what: &What) -> Option<(Kind, String)> {
                 format!("{}@{}: {why}", attempt.story, attempt.attempt),
             )
         }
-        What::MaxRetriesExceeded {
-            story,
-            deferred: true,
-            ..
-        } => (
-            Kind::Notice,
-            format!("story {story} failed, no retries left; it was put off"),
-        ),
-        What::MaxRetriesExceeded { story, .. } => {
-            (Kind::Notice, format!("story {story} failed, no retries left"))
+        What::MaxRetriesExceeded { story, deferred, .. } => {
+            let put_off = if *deferred { "; it was put off" } else { "" };
+            let text = format!("story {story} failed, no retries left{put_off}");
+            (Kind::Notice, text)
         }
         What::Finished {
             how, branch, kept, ..

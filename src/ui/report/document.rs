@@ -60,10 +60,8 @@ impl<'r> Document<'r> {
             let of_story: Vec<_> = of_story
                 .map(|(number, (_, attempt))| (format!("{id}t{number}"), *attempt))
                 .collect();
-            if story.attempts.is_empty() {
-                without += 1;
-            }
             let has_room = if story.attempts.is_empty() {
+                without += 1;
                 without <= room.attempts
             } else {
                 !of_story.is_empty()
