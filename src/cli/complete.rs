@@ -349,9 +349,9 @@ impl Place {
             })
             .map(|entry| {
                 let attempt = entry.attempt;
-                let reason = attempt.reason.map(|reason| format!(": {reason}"));
+                let reason = attempt.reason.as_ref().map(|reason| format!(": {reason}"));
                 let help = format!("{}{}", attempt.verdict, reason.unwrap_or_default());
-                candidate(&format!("{}@{}", attempt.story, attempt.attempt), &help)
+                candidate(&attempt.name(), &help)
             })
             .collect();
         found.reverse();

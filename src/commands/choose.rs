@@ -127,9 +127,7 @@ impl Question {
 fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
     let attempts = attempts(&open.file("events.jsonl"))?;
     let kept = attempts.iter().filter(|entry| entry.kept.is_some());
-    let names: Vec<String> = kept
-        .map(|entry| format!("{}@{}", entry.attempt.story, entry.attempt.attempt))
-        .collect();
+    let names: Vec<String> = kept.map(|entry| entry.attempt.name()).collect();
     Ok(match names.as_slice() {
         [] => String::new(),
         [only] => format!("the work of a failed attempt is kept: {only}\n"),

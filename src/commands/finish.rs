@@ -11,7 +11,6 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::state::{Effect, Ending};
 use crate::ui;
@@ -71,10 +70,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let choice = match choice {
         Some(choice) => choice,
         None => {
-            let summary = Summary {
-                next: Vec::new(),
-                ..Summary::of(&open, Driver::Steps).await?
-            };
+            let summary = Summary::of(&open).await?;
             console.say(&ui::summary::of(&summary, None));
             let answered = Box::pin(choose(console.screen, &mut open, &AT_THE_END, None, None)).await?;
             let choice = match answered {

@@ -63,7 +63,7 @@ impl RunEnd {
         given: Option<Finish>,
         step: &AttemptOptions,
     ) -> Result<Turn, Error> {
-        let summary = Summary::of(open, Driver::Run).await?;
+        let summary = Summary::of(open).await?;
         let at_its_end = !matches!(
             self.stopped,
             Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_)
@@ -81,7 +81,7 @@ impl RunEnd {
                 Answer::Turn(turn) => return Ok(turn),
             }
             if close.is_none() {
-                screen.say(&ui::summary::next(&summary.next));
+                screen.say(&ui::summary::next(&summary.status.next_steps(Driver::Run)));
             }
         }
         match close {
@@ -105,11 +105,10 @@ impl RunEnd {
     /// Says where the loop stands, and sends a notification. Returns the text; the next commands are part of it unless
     /// it is decided what happens.
     async fn tell(&self, screen: Screen, open: &Loop<'_>, summary: &Summary, is_decided: bool) -> String {
-        let mut shown = summary.clone();
-        if is_decided {
-            shown.next.clear();
+        let mut text = ui::summary::of(summary, why(&self.stopped).as_deref());
+        if !is_decided {
+            text.push_str(&ui::summary::next(&summary.status.next_steps(Driver::Run)));
         }
-        let text = ui::summary::of(&shown, why(&self.stopped).as_deref());
         screen.say(&text);
         let message = message(&self.stopped, open);
         if screen.quiet && self.stopped != Stopped::Complete {

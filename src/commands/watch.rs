@@ -92,7 +92,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             let change = &changes[at];
             let (choice, summary) = Box::pin(ask(console.screen, context, change)).await?;
             if choice == Choice::Quit {
-                console.say(&ui::summary::next(&summary.next));
+                console.say(&ui::summary::next(&summary.status.next_steps(Driver::Run)));
             } else {
                 Box::pin(act(console, change, choice)).await?;
             }
@@ -121,16 +121,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
 async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(Choice, Summary), Error> {
     ui::set_subject(change);
     let open = engine::open(context, change).await?;
-    let summary = Summary::of(&open, Driver::Run).await?;
+    let summary = Summary::of(&open).await?;
     let possible: &[Choice] = match open.state.phase() {
         Phase::Exhausted => &AFTER_A_FAILURE[1..],
         _ => &AT_THE_END,
     };
-    let asked = Summary {
-        next: Vec::new(),
-        ..summary.clone()
-    };
-    let text = ui::summary::of(&asked, None);
+    let text = ui::summary::of(&summary, None);
     screen.say(&text);
     let question = Question::of(&open, possible, text).await?;
     let stop = open.context.stop.clone();

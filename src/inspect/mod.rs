@@ -2,11 +2,9 @@
 
 pub mod at_work;
 pub mod attempt_output;
-mod basis;
 pub mod changed_files;
 pub mod doctor;
 pub mod follow;
-pub mod list_notes;
 pub mod next_steps;
 mod pace;
 pub mod session;

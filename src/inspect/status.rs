@@ -6,8 +6,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::at_work::{GateAtWork, RunningAttempt, Waiting};
-use super::basis::{bases, open_ids};
-use super::list_notes::ListNotes;
 use super::session::SessionStatus;
 use crate::engine::go_to_own_refused;
 use crate::engine::position::{branch_gone, checkpoint_gone};
@@ -20,7 +18,7 @@ use crate::events::log::{LogEntry, attempts, read_events};
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
-use crate::state::{AwaitingChoice, Ending, Intent, Phase, State, Store, noted};
+use crate::state::{AwaitingChoice, Ending, Intent, Phase, State, Store, Verdict, noted};
 use crate::stories::{Listing, Story};
 
 /// The status of a loop: `git ralph status --json`.
@@ -59,9 +57,10 @@ pub struct Status {
     /// The ids of complete stories for which no file changed, and that the agent alone says are done; null if the events do
     /// not tell.
     pub by_word: Option<Vec<String>>,
-    /// Notes on the list.
-    #[serde(flatten)]
-    pub list: ListNotes,
+    /// The ids of stories that were open, and are done or gone although no attempt was made at them.
+    pub by_list: Vec<String>,
+    /// The attempts after which something of the list was put back, as story@number.
+    pub list_put_back: Vec<String>,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
@@ -129,7 +128,7 @@ pub struct Over {
 }
 
 /// The current story in a status.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CurrentStory {
     /// Its id.
     pub id: String,
@@ -208,12 +207,45 @@ impl Status {
 
     /// Adds what the attempts of the loop tell.
     pub fn add_attempts(&mut self, state: &State, attempts: &[LogEntry]) {
-        self.list.add_attempts(attempts);
-        if let Some(bases) = bases(state, &self.open, attempts) {
-            self.by_promise_alone = Some(bases.promise_alone);
-            self.without_promise = Some(bases.without_promise);
-            self.by_word = Some(bases.by_word);
+        let put_back = attempts.iter().filter(|entry| entry.list_put_back.is_some());
+        self.list_put_back = put_back.map(|entry| entry.attempt.name()).collect();
+        self.add_bases(state, attempts);
+    }
+
+    /// Adds what the complete stories rest on; returns `None` if that is not known of all of them. The state says which
+    /// are complete, because an attempt whose checkpoint was cut off is done again, but those that are open in the list again;
+    /// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
+    fn add_bases(&mut self, state: &State, attempts: &[LogEntry]) -> Option<()> {
+        let (mut promise_alone, mut without_promise, mut by_word) = (0, 0, Vec::new());
+        let completed = &state.progress().completed;
+        for (at, story) in completed.iter().enumerate() {
+            let is_again = completed[..at].iter().any(|earlier| earlier.id == story.id);
+            if is_again || self.open.contains(&story.id) {
+                continue;
+            }
+            let is_of_story = |entry: &&LogEntry| {
+                entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete
+            };
+            let attempt = &attempts.iter().rfind(is_of_story)?.attempt;
+            if attempt.rests_on.is_empty() {
+                return None;
+            }
+            promise_alone += usize::from(attempt.is_by_promise_alone());
+            without_promise += usize::from(attempt.is_unpromised());
+            if attempt.is_by_word() {
+                by_word.push(story.id.clone());
+            }
         }
+        self.by_promise_alone = Some(promise_alone);
+        self.without_promise = Some(without_promise);
+        self.by_word = Some(by_word);
+        Some(())
+    }
+
+    /// Returns the words about what was put back of the list, if there is any.
+    pub fn put_back_in_words(&self) -> Option<String> {
+        let names = self.list_put_back.join(", ");
+        (!names.is_empty()).then(|| format!("something of the story list was put back after: {names}"))
     }
 
     /// Adds what runs now, and how the loop was closed.
@@ -374,9 +406,7 @@ impl Status {
             (None, Some(Upcoming::Story(story))) => Some(CurrentStory {
                 id: story.id.clone(),
                 title: story.title.clone(),
-                attempt: None,
-                retries: 0,
-                reason: None,
+                ..CurrentStory::default()
             }),
             (None, Some(Upcoming::Blocked(blocked))) => {
                 problem = Some(StoryRefusal::Blocked(blocked.clone()).to_string());
@@ -385,6 +415,7 @@ impl Status {
             (None, _) => None,
         };
         let (skipped, put_off) = progress.left_out();
+        let listed = listing.iter().flat_map(|listing| &listing.stories);
         let has_own = state.has_own_work_tree() && state.is_live();
         Self {
             change: state.change.clone(),
@@ -398,7 +429,10 @@ impl Status {
             checkpoint: state.checkpoint().clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
-            open: listing.map_or_else(Vec::new, open_ids),
+            open: listed
+                .filter(|story| !story.done)
+                .map(|story| story.id.clone())
+                .collect(),
             skipped,
             put_off,
             messages: state.unshown(),
@@ -406,7 +440,8 @@ impl Status {
             unreviewed: state.unreviewed().map(str::to_owned),
             current,
             max_retries: progress.max_retries,
-            list: ListNotes::of(state),
+            by_list: state.common.list.by_list_alone(state.progress()),
+            list_put_back: Vec::new(),
             by_promise_alone: None,
             without_promise: None,
             by_word: None,

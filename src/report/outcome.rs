@@ -63,7 +63,7 @@ impl Outcome {
             .iter()
             .filter(|story| story.state == StoryState::Skipped)
             .count();
-        let by_list = status.list.by_list.len();
+        let by_list = status.by_list.len();
         let mut without = String::new();
         for (number, what) in [(skipped, "skipped"), (by_list, "done or gone without an attempt")] {
             if number > 0 {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Zoned};
 
+use crate::events::log::LogEntry;
 use crate::inspect::status::Status;
 use crate::names::{counted, dollars, parts_of_stories};
 
@@ -17,6 +18,18 @@ pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
             counted(attempts, "attempt", "attempts")
         ),
     }
+}
+
+/// Returns the time of attempts with their gates and reviews, and their cost, as far as it is known.
+pub(super) fn time_and_cost(attempts: &[LogEntry]) -> String {
+    let took = time(attempts.iter().map(LogEntry::seconds).sum());
+    let costs = attempts.iter().filter_map(|entry| entry.attempt.whole_cost());
+    let costs: Vec<f64> = costs.collect();
+    if costs.is_empty() {
+        return took;
+    }
+    let all = attempts.len();
+    format!("{took}, {}", spent(costs.iter().sum(), all - costs.len(), all))
 }
 
 /// Returns the end of a wait: `in 11s`, `at 17:00, in 4h 59m`.
@@ -70,10 +83,7 @@ pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
 /// Says how far a loop is, and for which of its stories that rests on the list, or on the agent's word, alone.
 pub(super) fn far_of(status: &Status) -> Option<String> {
     let (done, total) = (status.stories_done?, status.stories_total?);
-    let (by_list, by_word) = (
-        &status.list.by_list,
-        status.by_word.as_deref().unwrap_or_default(),
-    );
+    let (by_list, by_word) = (&status.by_list, status.by_word.as_deref().unwrap_or_default());
     let left_out = parts_of_stories(&[(&status.skipped, "skipped"), (&status.put_off, "put off")]);
     if by_list.is_empty() && by_word.is_empty() {
         return Some(far(done, total, &[]) + &left_out);

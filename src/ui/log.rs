@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::amounts::{spent, time};
+use super::amounts::{time, time_and_cost};
 use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry, MessageEntry};
-use crate::events::{Attempt, Basis, said};
+use crate::events::{Basis, said};
 use crate::names::{OUTPUT, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
@@ -17,7 +17,8 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     for entry in &log.attempts {
         let attempt = &entry.attempt;
         let of_entry = |message: &&MessageEntry| {
-            message.story.as_ref() == Some(&attempt.story) && message.attempt == Some(attempt.attempt)
+            let shown = message.story.as_ref().zip(message.attempt);
+            shown.is_some_and(|(story, number)| attempt.is(story, number))
         };
         if shown != Some(&attempt.story) {
             let title = entry.title.as_deref().unwrap_or_default();
@@ -121,8 +122,8 @@ fn kept(log: &Log, entry: &LogEntry) -> String {
         (Some(oid), _) => format!("checkpoint {}", oid.short()),
         (None, Some(_)) if entry.attempt.files == Some(0) => "git sees no change".to_owned(),
         (None, Some(_)) => {
-            let attempt = format!("{}@{}", entry.attempt.story, entry.attempt.attempt);
-            format!("git ralph diff {} {}", typed(&log.change), typed(&attempt))
+            let attempt = typed(entry.attempt.name());
+            format!("git ralph diff {} {attempt}", typed(&log.change))
         }
         (None, None) => String::new(),
     }
@@ -147,17 +148,11 @@ fn total(log: &Log) -> String {
         "{}, {} complete{rests_on}, {}",
         counted(log.attempts.len(), "attempt", "attempts"),
         complete.count(),
-        time(log.attempts.iter().map(LogEntry::seconds).sum())
+        time_and_cost(&log.attempts)
     );
-    let costs: Vec<f64> = attempts.clone().filter_map(Attempt::whole_cost).collect();
-    if !costs.is_empty() {
-        let all = log.attempts.len();
-        let spent = spent(costs.iter().sum(), all - costs.len(), all);
-        let _ = write!(words, ", {spent}");
-        let reviews: Vec<f64> = attempts.filter_map(|attempt| attempt.review_cost_usd).collect();
-        if !reviews.is_empty() {
-            let _ = write!(words, " ({} of it for reviews)", dollars(reviews.iter().sum()));
-        }
+    let reviews: Vec<f64> = attempts.filter_map(|attempt| attempt.review_cost_usd).collect();
+    if !reviews.is_empty() {
+        let _ = write!(words, " ({} of it for reviews)", dollars(reviews.iter().sum()));
     }
     words
 }

@@ -67,17 +67,18 @@ fn place(status: &Status) -> String {
 fn progress(status: &Status) -> String {
     let mut text = String::new();
     if let Some(far) = amounts::far_of(status) {
-        let alone = match status.by_promise_alone {
-            None | Some(0) => String::new(),
-            Some(alone) => format!("; {alone} accepted on the agent's promise alone"),
-        };
-        let unpromised = match status.without_promise {
-            None | Some(0) => String::new(),
-            Some(many) => format!("; {many} without a promise"),
-        };
-        let _ = writeln!(text, "{far}{alone}{unpromised}");
+        text.push_str(&far);
+        for (number, what) in [
+            (status.by_promise_alone, "accepted on the agent's promise alone"),
+            (status.without_promise, "without a promise"),
+        ] {
+            if let Some(number @ 1..) = number {
+                let _ = write!(text, "; {number} {what}");
+            }
+        }
+        text.push('\n');
     }
-    if let Some(line) = status.list.put_back_in_words() {
+    if let Some(line) = status.put_back_in_words() {
         let _ = writeln!(text, "{}", red(&line));
     }
     if status.commits_by_hand > 0 {
@@ -139,21 +140,18 @@ fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
 
 fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u32, columns: Option<usize>) {
     let _ = writeln!(text, "story {}", heading(&current.id, &current.title));
-    match phase {
-        Phase::Failed | Phase::Exhausted => {
-            let used = match max_retries {
-                0 => "failed, no retries allowed".to_owned(),
-                _ => {
-                    let most = counted(max_retries, "retry", "retries");
-                    format!("failed, {} of {most} used", current.retries)
-                }
-            };
-            let _ = writeln!(text, "  {}", red(&used));
-            for line in current.reason.iter().flat_map(|reason| reason.lines()) {
-                let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
+    if matches!(phase, Phase::Failed | Phase::Exhausted) {
+        let used = match max_retries {
+            0 => "failed, no retries allowed".to_owned(),
+            _ => {
+                let most = counted(max_retries, "retry", "retries");
+                format!("failed, {} of {most} used", current.retries)
             }
+        };
+        let _ = writeln!(text, "  {}", red(&used));
+        for line in current.reason.iter().flat_map(|reason| reason.lines()) {
+            let _ = writeln!(text, "{}", hang(&format!("    {line}"), 4, columns));
         }
-        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::amounts::{far_of, spent, time};
+use super::amounts::{far_of, time_and_cost};
 use super::style::{bold, green, red};
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
@@ -11,19 +11,15 @@ use crate::inspect::summary::Summary;
 use crate::names::{counted, heading, typed};
 use crate::state::Phase;
 
-/// Returns the summary of a loop at the end of a run; `stopped` says why it ended, if no story does.
+/// Returns the summary of a loop at the end of a run, without the next commands; `stopped` says why it ended, if no story
+/// does.
 pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let status = &summary.status;
     let mut text = String::from("\n");
     let mut parts: Vec<String> = far_of(status).into_iter().collect();
-    if summary.attempts > 0 {
-        let mut words = counted(summary.attempts, "attempt", "attempts");
-        let _ = write!(words, ", {}", time(summary.seconds));
-        if let Some(cost) = summary.cost {
-            let spent = spent(cost, summary.cost_unknown, summary.attempts);
-            let _ = write!(words, ", {spent}");
-        }
-        parts.push(words);
+    if !summary.attempts.is_empty() {
+        let attempts = counted(summary.attempts.len(), "attempt", "attempts");
+        parts.push(format!("{attempts}, {}", time_and_cost(&summary.attempts)));
     }
     let changed = summary.changed;
     if changed.files > 0 {
@@ -34,14 +30,14 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         ));
     }
     let _ = writeln!(text, "{}: {}", bold(status.change.as_str()), parts.join("; "));
-    if let Some(line) = status.list.put_back_in_words() {
+    if let Some(line) = status.put_back_in_words() {
         let _ = writeln!(text, "{}", red(&line));
     }
     if let Some(stopped) = stopped {
         let _ = writeln!(text, "{stopped}");
     }
     for LogEntry { attempt, .. } in &summary.failed {
-        let name = format!("{}@{}", attempt.story, attempt.attempt);
+        let name = attempt.name();
         let mut words = format!("  {name} {}", attempt.verdict);
         if let Some(first) = attempt.reason.as_deref().and_then(|reason| reason.lines().next()) {
             let _ = write!(words, ": {first}");
@@ -67,7 +63,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         }
         _ => {}
     }
-    text + &next(&summary.next)
+    text
 }
 
 /// Returns the line about a loop that has no open story: green only if an attempt completed each.
@@ -90,7 +86,7 @@ pub fn unseen(status: &Status) -> String {
 }
 
 fn has_unseen(status: &Status) -> bool {
-    !status.list.by_list.is_empty() || status.by_word.as_ref().is_some_and(|ids| !ids.is_empty())
+    !status.by_list.is_empty() || status.by_word.as_ref().is_some_and(|ids| !ids.is_empty())
 }
 
 /// Returns the commands that can be typed next, in the manner of `git status`.
