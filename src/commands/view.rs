@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use jiff::Timestamp;
-
 use crate::engine::Context;
 use crate::inspect::follow::{LoopFollower, stories_of};
 use crate::inspect::status_line;
 use crate::names::{Change, typed};
-use crate::settings::Settings;
-use crate::state::{State, Store};
-use crate::ui::view::{Setup, ViewThread, Viewed, has_colours, terminal};
+use crate::state::Store;
+use crate::ui::view::{Model, Setup, ViewThread, Viewed, terminal};
 use crate::ui::{Screen, pager};
 
 /// Returns whether the view can be shown; says why not, if the user asked for it.
@@ -29,36 +26,29 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
     for change in changes {
         let follower = LoopFollower::new(common_dir, change);
         let state = follower.store().load().ok().flatten();
-        let settings = state
-            .as_ref()
-            .map(|state| state.settings_in(&context.configuration));
+        let stories = match &state {
+            Some(state) => stories_of(state).await,
+            None => Vec::new(),
+        };
+        let mut model = Model::new(change.as_str(), &stories);
+        if let Some(state) = &state {
+            let settings = state.settings_in(&context.configuration);
+            let longest = settings.max_duration;
+            model.ends = longest.and_then(|longest| state.common.started.checked_add(longest).ok());
+            (model.max_cost, model.idle) = (settings.max_cost, settings.idle_timeout);
+        }
         loops.push(Viewed {
-            change: change.to_string(),
-            stories: match &state {
-                Some(state) => stories_of(state).await,
-                None => Vec::new(),
-            },
-            max_cost: settings.as_ref().and_then(|settings| settings.max_cost),
-            idle: settings.as_ref().and_then(|settings| settings.idle_timeout),
-            ends: state
-                .as_ref()
-                .zip(settings.as_ref())
-                .and_then(|(state, settings)| ends(state, settings)),
-            top: state.map_or_else(|| context.repo.top.clone(), |state| state.work_tree().to_owned()),
             follower,
+            model,
+            top: state.map_or_else(|| context.repo.top.clone(), |state| state.work_tree().to_owned()),
         });
     }
     Setup {
         loops,
         is_owner,
         pager: pager::name(&context.repo.top).await,
-        coloured: has_colours(),
         is_replay: false,
     }
-}
-
-fn ends(state: &State, settings: &Settings) -> Option<Timestamp> {
-    state.common.started.checked_add(settings.max_duration?).ok()
 }
 
 /// Begins the view of the loop that this process drives; prints where the loop stands when the user leaves it.

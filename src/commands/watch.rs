@@ -173,11 +173,10 @@ async fn plain(
 ) -> Result<Exit, Error> {
     let idle = context.configuration.settings.idle_timeout;
     let follow = |change| {
-        let follower = LoopFollower::new(&context.repo.common_dir, change);
-        let follower = match args.replay {
-            Some(speed) => follower.replayed(speed),
-            None => follower,
-        };
+        let mut follower = LoopFollower::new(&context.repo.common_dir, change);
+        if let Some(speed) = args.replay {
+            follower.replay(speed);
+        }
         PlainLoop::new(follower, idle)
     };
     let mut loops: Vec<_> = changes

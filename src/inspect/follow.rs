@@ -152,9 +152,8 @@ impl LoopFollower {
     }
 
     /// Shows what has happened again, this many times as fast.
-    pub fn replayed(mut self, speed: f64) -> Self {
+    pub fn replay(&mut self, speed: f64) {
         self.replay = Some((Pace::new(speed), None));
-        self
     }
 
     /// Returns the files of the loop.

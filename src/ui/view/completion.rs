@@ -79,7 +79,8 @@ impl Page {
 /// `is_closed` forestalls. What was typed before the question is on the screen is no answer.
 pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
     let mut screen = Screen::take()?;
-    let possible = possible(page);
+    let choices = page.choices.iter().map(|(choice, _)| *choice);
+    let possible: Vec<Choice> = choices.chain([Choice::Quit]).collect();
     let mut waiting = None;
     let mut shown = None;
     loop {
@@ -141,11 +142,6 @@ fn effect(key: &KeyEvent, waiting: Option<Choice>, possible: &[Choice]) -> Effec
         }
         _ => Effect::Waiting(None),
     }
-}
-
-fn possible(page: &Page) -> Vec<Choice> {
-    let choices = page.choices.iter().map(|(choice, _)| *choice);
-    choices.chain([Choice::Quit]).collect()
 }
 
 #[cfg(test)]

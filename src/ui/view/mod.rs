@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+pub use self::model::Model;
 pub use self::setup::{Setup, Viewed};
 pub use self::steering::Left;
 use self::steering::View;
@@ -134,11 +135,6 @@ pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
             }
         }
     }
-}
-
-/// Returns whether standard output has colours.
-pub fn has_colours() -> bool {
-    anstream::stdout().current_choice() != anstream::ColorChoice::Never
 }
 
 #[cfg(test)]

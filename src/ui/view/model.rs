@@ -11,7 +11,7 @@ use crate::ui::{amounts, narration};
 
 /// The mark of a story, before its id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Mark {
+pub enum Mark {
     /// No attempt was made at it.
     #[default]
     Open,
@@ -35,11 +35,11 @@ impl Mark {
 }
 
 /// The id of a story, and the number of an attempt at it.
-pub(super) type Name = (String, u32);
+pub type Name = (String, u32);
 
 /// A story with its attempts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Story {
+pub struct Story {
     pub id: String,
     pub title: String,
     pub mark: Mark,
@@ -48,7 +48,7 @@ pub(super) struct Story {
 
 /// An attempt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Attempt {
+pub struct Attempt {
     pub number: u32,
     pub since: Timestamp,
     /// Retries that are left if this attempt fails.
@@ -78,7 +78,7 @@ impl Attempt {
 
 /// A gate that runs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Gate {
+pub struct Gate {
     /// The shell command.
     pub command: String,
     pub since: Timestamp,
@@ -110,7 +110,7 @@ impl Gate {
 
 /// A loop.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Model {
+pub struct Model {
     pub change: String,
     pub stories: Vec<Story>,
     /// The numbers of complete and of all stories, once they are known.

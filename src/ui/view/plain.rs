@@ -66,17 +66,14 @@ impl PlainLoop {
         let mut new = Told::default();
         let (mut asks, mut gate) = (None, None);
         if let Some(state) = news.state.take() {
-            let known = self
-                .state
-                .as_ref()
-                .and_then(|state| state.here.awaiting_choice.clone());
-            let begun = |state: &State| state.gate_before_work();
-            let known_gate = self.state.as_deref().and_then(begun);
-            gate = begun(&state).filter(|gate| known_gate.as_ref() != Some(gate));
-            asks = state
-                .asked()
-                .filter(|asked| known.as_ref() != Some(*asked))
-                .map(asked_by);
+            let known = self.state.as_deref();
+            let known_gate = known.and_then(State::gate_before_work);
+            gate = state
+                .gate_before_work()
+                .filter(|gate| known_gate.as_ref() != Some(gate));
+            let known = known.and_then(|state| state.here.awaiting_choice.as_ref());
+            let new = state.asked().filter(|asked| known != Some(*asked));
+            asks = new.map(asked_by);
             self.state = Some(state);
         }
         let is_at_work = news.is_driven || self.has_session();

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use anstream::ColorChoice;
 use jiff::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -16,7 +17,7 @@ use super::keys::{Action, action};
 use super::layout::{is_list, is_wide, layout};
 use super::lines::Lines;
 use super::model::Model;
-use super::setup::Setup;
+use super::setup::{Setup, Viewed};
 use super::showing::{Showing, Sides, page_text, sides};
 use super::terminal::Screen;
 use super::window::{Scroll, Window};
@@ -49,7 +50,6 @@ type PageOf = (Page, usize, Option<u32>);
 /// The loops and what of them is shown.
 pub(super) struct View {
     setup: Setup,
-    models: Vec<Model>,
     at: usize,
     chosen: Chosen,
     showing: Showing,
@@ -67,17 +67,10 @@ pub(super) struct View {
 
 impl View {
     pub fn new(setup: Setup) -> Self {
-        let models = setup.loops.iter().map(|viewed| Model {
-            max_cost: viewed.max_cost,
-            idle: viewed.idle,
-            ends: viewed.ends,
-            ..Model::new(&viewed.change, &viewed.stories)
-        });
         Self {
-            models: models.collect(),
             at: 0,
             chosen: Chosen {
-                coloured: setup.coloured,
+                coloured: anstream::stdout().current_choice() != ColorChoice::Never,
                 ..Chosen::default()
             },
             showing: Showing::default(),
@@ -106,7 +99,7 @@ impl View {
     }
 
     fn model(&self) -> &Model {
-        &self.models[self.at]
+        &self.setup.loops[self.at].model
     }
 
     /// Returns whether the loop can be finished here.
@@ -117,7 +110,7 @@ impl View {
     fn scene(&self, now: Timestamp) -> Scene<'_> {
         Scene {
             model: self.model(),
-            which: (self.at, self.models.len()),
+            which: (self.at, self.setup.loops.len()),
             chosen: &self.chosen,
             text: self.text(),
             used: &self.showing.used,
@@ -150,8 +143,8 @@ impl View {
     /// Reads the files; returns true if there is something new.
     pub fn look(&mut self) -> bool {
         let (mut changed, mut is_new) = (false, false);
-        for (viewed, model) in self.setup.loops.iter_mut().zip(&mut self.models) {
-            let news = viewed.follower.poll();
+        for Viewed { follower, model, .. } in &mut self.setup.loops {
+            let news = follower.poll();
             is_new |= !news.events.is_empty() || news.state.is_some();
             changed |= news.is_driven != model.is_driven;
             model.take(&news);
@@ -211,7 +204,7 @@ impl View {
             self.page = None;
             return;
         };
-        let model = &self.models[self.at];
+        let model = &self.setup.loops[self.at].model;
         let (story, attempt) = (self.chosen.story(model), self.chosen.attempt(model));
         let number = attempt.map(|attempt| attempt.number);
         let of = (page, self.chosen.story_at(model), number);
@@ -243,10 +236,11 @@ impl View {
     /// Returns the only loop if it ended while it was watched, and no run has worked on it since, so that
     /// it can be finished. Returns none while the user copies or types.
     pub fn at_its_end(&mut self) -> Option<usize> {
-        let ends = |model: &Model| model.was_driven && !model.is_driven && model.is_at_its_end();
-        let is_alone = self.models.len() == 1 && !self.setup.is_owner;
+        let model = self.model();
+        let has_ended = model.was_driven && !model.is_driven && model.is_at_its_end();
+        let is_alone = self.setup.loops.len() == 1 && !self.setup.is_owner;
         let is_busy = self.chosen.alone.is_some() || self.is_typed_in();
-        if !is_alone || is_busy || !self.models.first().is_some_and(ends) {
+        if !is_alone || is_busy || !has_ended {
             self.rests_since = None;
             return None;
         }
@@ -324,7 +318,7 @@ impl View {
         if action == Action::Finish && self.can_finish() {
             return Ok(Some(Left::AtEnd(self.at)));
         }
-        let (chosen, model) = (&mut self.chosen, &self.models[self.at]);
+        let (chosen, model) = (&mut self.chosen, &self.setup.loops[self.at].model);
         match action {
             Action::StoryBefore => chosen.step_story(model, -1),
             Action::StoryAfter => chosen.step_story(model, 1),
@@ -339,11 +333,13 @@ impl View {
             Action::Prompt => chosen.turn_to(Page::Prompt),
             Action::Files => chosen.turn_to(Page::Files),
             Action::Help => chosen.turn_to(Page::Help),
-            Action::Swap if is_wide(self.size) && self.models.len() == 1 => chosen.no_list = !chosen.no_list,
+            Action::Swap if is_wide(self.size) && self.setup.loops.len() == 1 => {
+                chosen.no_list = !chosen.no_list;
+            }
             Action::Swap if !is_wide(self.size) && !chosen.list => (chosen.list, chosen.page) = (true, None),
             Action::Swap => {
                 chosen.list = false;
-                self.choose_loop((self.at + 1) % self.models.len());
+                self.choose_loop((self.at + 1) % self.setup.loops.len());
             }
             Action::Loop(at) => self.choose_loop(at),
             Action::Finish => "the loop is not at its end".clone_into(&mut chosen.answer),
@@ -359,7 +355,7 @@ impl View {
     }
 
     fn scroll(&mut self, to: Scroll, action: Action) {
-        let model = &self.models[self.at];
+        let model = &self.setup.loops[self.at].model;
         if is_list(self.size, &self.chosen) && self.chosen.alone.is_none() {
             match to {
                 Scroll::PageUp => self.chosen.step_story(model, -PAGE),
@@ -400,7 +396,8 @@ impl View {
                 let lines = page.map_or(&self.showing.lines, |(_, lines)| lines);
                 let window = self.window_of(lines);
                 let is_list = is_list(self.size, &self.chosen);
-                self.chosen.search(&self.models[self.at], &window, is_list);
+                self.chosen
+                    .search(&self.setup.loops[self.at].model, &window, is_list);
                 return;
             }
             _ => {}
@@ -409,7 +406,7 @@ impl View {
     }
 
     fn choose_loop(&mut self, at: usize) {
-        if at < self.models.len() && at != self.at {
+        if at < self.setup.loops.len() && at != self.at {
             self.at = at;
             (self.chosen.story, self.chosen.attempt, self.page) = (None, None, None);
             self.chosen.begin_anew();

@@ -199,7 +199,7 @@ impl Screen {
             return Ok(false);
         }
         self.lend(|| {
-            println_out("fg brings the view back");
+            let _ = writeln!(io::stdout(), "fg brings the view back");
             stop_until_continued(group)
         })??;
         Ok(true)
@@ -249,12 +249,6 @@ fn give_back() {
 fn restore() {
     let _ = ratatui::try_restore();
     let _ = execute!(io::stdout(), Show);
-}
-
-fn println_out(line: &str) {
-    let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{line}");
-    let _ = out.flush();
 }
 
 #[cfg(test)]
