@@ -22,7 +22,7 @@ use crate::report::{Diffs, Redaction, Report, Wanted};
 use crate::settings::parse_duration;
 use crate::state::{self, Store};
 use crate::stories;
-use crate::ui::report::{Options, PULL_REQUEST, Progress, junit, markdown, page};
+use crate::ui::report::{PULL_REQUEST, Progress, junit, markdown, page};
 
 /// The arguments of `git ralph report`.
 #[derive(Debug, clap::Args)]
@@ -151,7 +151,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             made = made => (reports, exit) = made?,
         }
     }
-    progress.doing("writing the report");
+    progress.draw("writing the report");
     let (text, file) = rendered(&args, &context, &changes, &reports);
     drop(progress);
     let file = match (args.output.clone(), file) {
@@ -208,8 +208,7 @@ fn rendered(
         [change] if !args.all => Store::new(common, change).file("report.html"),
         _ => common.join("ralph/report.html"),
     };
-    let options = Options { print: args.print };
-    (page(reports, options), Some(file))
+    (page(reports, args.print), Some(file))
 }
 
 /// Writes the report to the given path. A regular file is replaced; anything else, such as a pipe or a link, is

@@ -10,8 +10,8 @@ use super::amounts::time;
 use super::hold;
 use super::shown::{plain, shown, styled};
 use super::sticky::Sticky;
-use super::styles;
 use super::width::{cut, real_columns};
+use super::{Screen, styles};
 use crate::events::Watching;
 use crate::names::dollars;
 
@@ -20,7 +20,7 @@ const HEARTBEAT: Duration = Duration::from_secs(300);
 /// The seconds without output after which the line says so.
 const QUIET: u64 = 5;
 
-/// The status line.
+/// The status line; it is erased when dropped.
 #[derive(Debug)]
 pub struct Live {
     /// True if there is a terminal that can show it, and the user wants it.
@@ -49,11 +49,11 @@ struct Work {
 }
 
 impl Live {
-    /// Makes a line that is never drawn if standard error is no terminal, or a dumb one.
-    pub fn new(wanted: bool) -> Self {
+    /// Makes a line that is never drawn if standard error is no terminal, or a dumb one, or if other words are wanted.
+    pub fn new(screen: Screen) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
-            wanted: wanted && !dumb && io::stderr().is_terminal(),
+            wanted: !screen.quiet && !screen.verbose && !dumb && io::stderr().is_terminal(),
             begun: Instant::now(),
             work: None,
             watching: Watching::default(),
@@ -101,11 +101,11 @@ impl Live {
 
     /// Notes that a second has passed. Returns a message if no line can be drawn and nothing was printed for long.
     pub fn tick(&mut self) -> Option<String> {
-        let now = Instant::now();
         if self.wanted {
-            self.draw_work(now);
+            self.again();
             return None;
         }
+        let now = Instant::now();
         let work = self.work.as_mut()?;
         if now.duration_since(work.said.max(work.printed)) < HEARTBEAT {
             return None;
@@ -120,11 +120,9 @@ impl Live {
         ))
     }
 
-    fn draw_work(&mut self, now: Instant) {
-        if let Some(work) = &self.work {
-            let line = work.line(now, self.begun, self.cost, &self.watching, width() - 1);
-            self.draw(&line);
-        }
+    /// Shows the number of differences that a report has read, of `total`.
+    pub fn differences(&mut self, done: usize, total: usize) {
+        self.draw(&format!("reading what was changed, {done} of {total}"));
     }
 
     /// Shows a line in place of the one before; an empty one takes it away.
@@ -196,9 +194,18 @@ impl Live {
         write(&bytes);
     }
 
-    /// Brings the line back after such words.
+    /// Draws the line of the work as it is now, also after such words.
     pub fn again(&mut self) {
-        self.draw_work(Instant::now());
+        if let Some(work) = &self.work {
+            let line = work.line(Instant::now(), self.begun, self.cost, &self.watching, width() - 1);
+            self.draw(&line);
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.draw("");
     }
 }
 
@@ -310,7 +317,10 @@ mod tests {
         let Some(before) = Instant::now().checked_sub(Duration::from_secs(600)) else {
             return;
         };
-        let mut live = Live::new(false);
+        let mut live = Live::new(Screen {
+            quiet: true,
+            ..Screen::default()
+        });
         live.begin("2. Check".to_owned());
         assert_eq!(live.tick(), None);
         let work = live.work.as_mut().unwrap();

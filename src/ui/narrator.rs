@@ -74,7 +74,7 @@ impl Tale {
     fn new(screen: Screen) -> Self {
         Self {
             screen,
-            live: Live::new(!screen.quiet && !screen.verbose),
+            live: Live::new(screen),
             agent: AgentOutput::new(io::stderr().is_terminal()),
             pause: None,
             margin: Margin::default(),

@@ -19,44 +19,15 @@ mod timeline;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::Screen;
 use super::amounts::{spent, time};
-use super::live::Live;
 use super::shown::plain;
 use crate::names::{counted, dollars};
 use crate::report::{AttemptReport, Environment, FileTotal, Gate, Report, StoryReport, StoryState, Totals};
 
+pub use super::live::Live as Progress;
 pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
-pub use page::{Options, page};
-
-/// A line on the terminal with the progress of a long report; it is erased when dropped.
-#[derive(Debug)]
-pub struct Progress(Live);
-
-impl Progress {
-    /// Creates the line without showing it.
-    pub fn new(screen: Screen) -> Self {
-        Self(Live::new(!screen.quiet && !screen.verbose))
-    }
-
-    /// Shows the number of differences that are read, of `total`.
-    pub fn differences(&mut self, done: usize, total: usize) {
-        self.0
-            .draw(&format!("reading what was changed, {done} of {total}"));
-    }
-
-    /// Shows the current step.
-    pub fn doing(&mut self, what: &str) {
-        self.0.draw(what);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.draw("");
-    }
-}
+pub use page::page;
 
 /// Returns the words about a gate that ran with other tests than the attempt's.
 fn when(gate: &Gate) -> &'static str {
@@ -194,7 +165,8 @@ fn took(attempt: &AttemptReport) -> f64 {
 
 /// Returns the time of all attempts, as `git ralph log` does.
 fn took_in_all(report: &Report) -> f64 {
-    report.attempts().iter().map(|(_, attempt)| took(attempt)).sum()
+    let all = report.stories.iter().flat_map(|story| &story.attempts);
+    all.map(took).sum()
 }
 
 /// Formats a number of seconds; returns `None` for none.

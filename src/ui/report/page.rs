@@ -21,22 +21,15 @@ const TEMPLATE: &str = include_str!("page.html");
 /// Maximum size of a page, in bytes.
 const MOST: usize = 5 << 20;
 
-/// Options of the page.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// True if everything on the page is unfolded, for printing.
-    pub print: bool,
-}
-
-/// Returns the reports as a page.
-pub fn page(reports: &[Report], options: Options) -> String {
-    let pages = LIMITS.into_iter().map(|room| page_within(reports, options, room));
+/// Returns the reports as a page; `print` tells whether everything on it is unfolded, for printing.
+pub fn page(reports: &[Report], print: bool) -> String {
+    let pages = LIMITS.into_iter().map(|room| page_within(reports, print, room));
     let mut pages = pages.skip_while(|page| page.len() > MOST);
     // The last of the limits always fit.
     pages.next().unwrap_or_default()
 }
 
-fn page_within(reports: &[Report], options: Options, mut room: Room) -> String {
+fn page_within(reports: &[Report], print: bool, mut room: Room) -> String {
     let skipped = reports.len().saturating_sub(room.changes);
     let reports = &reports[skipped..];
     let changes = reports.iter().enumerate().map(|(number, report)| {
@@ -71,7 +64,7 @@ fn page_within(reports: &[Report], options: Options, mut room: Room) -> String {
         "title": title,
         "version": env!("CARGO_PKG_VERSION"),
         "git": first.and_then(|report| report.git.as_ref()),
-        "print": options.print,
+        "print": print,
         "made": first.map_or_else(String::new, |report| moment(report.made)),
         "several": reports.len() != 1,
         "has_failed": reports.iter().any(|report| report.attempts().iter().any(|(_, one)| !one.is_complete())),

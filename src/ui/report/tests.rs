@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use pulldown_cmark::Event::{Html, InlineHtml, Start};
 use pulldown_cmark::{Options as MarkdownOptions, Parser, Tag};
 
-use super::{JOB_PAGE, Options, PULL_REQUEST, junit, markdown, page};
+use super::{JOB_PAGE, PULL_REQUEST, junit, markdown, page};
 use crate::report::{Outcome, OutcomeKind, Report, samples};
 
 /// Maximum size of the page of a CI job that a host accepts, and of a page that a browser opens quickly, in bytes.
@@ -16,7 +16,7 @@ fn fits(reports: &[Report]) {
     assert!(body.chars().count() <= PULL_REQUEST, "{}", body.len());
     let job = markdown(reports, JOB_PAGE);
     assert!(job.len() <= MOST_OF_JOB, "{}", job.len());
-    let page = page(reports, Options::default());
+    let page = page(reports, false);
     assert!(!page.is_empty() && page.len() <= MOST_OF_PAGE, "{}", page.len());
 }
 
@@ -44,7 +44,7 @@ proptest! {
         let report = samples::report_of(&events);
         let reports = [report];
         fits(&reports);
-        let page = page(&reports, Options { print: true });
+        let page = page(&reports, true);
         for bad in ["<script", "\0", "\u{202e}", "javascript:"] {
             prop_assert!(!page.contains(bad));
         }
