@@ -66,17 +66,17 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         console.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
         let changes = stories::changes(&context.repo.top);
-        console.say(&match changes.as_slice() {
-            [] => "there is no loop in this repository; to begin one: git ralph start <change>\n".to_owned(),
-            [only] => format!(
-                "there is no loop in this repository; to begin one: git ralph start {only}\n",
-                only = typed(only)
-            ),
-            several => format!(
-                "there is no loop in this repository; to begin one: git ralph start <change> ({})\n",
-                several.iter().map(typed).collect::<Vec<_>>().join(", ")
-            ),
-        });
+        let change = match changes.as_slice() {
+            [] => "<change>".to_owned(),
+            [only] => typed(only),
+            several => {
+                let names: Vec<String> = several.iter().map(typed).collect();
+                format!("<change> ({})", names.join(", "))
+            }
+        };
+        console.say(&format!(
+            "there is no loop in this repository; to begin one: git ralph start {change}\n"
+        ));
     } else {
         let columns = console.columns();
         let texts = all.iter().map(|status| ui::status::table(status, columns));

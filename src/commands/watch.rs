@@ -96,7 +96,6 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             } else {
                 Box::pin(act(console, change, choice)).await?;
             }
-            Ok(Exit::Done)
         }
         (_, [change]) => {
             view::tell(
@@ -105,16 +104,15 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
                 change,
                 "to see it again",
             );
-            Ok(Exit::Done)
         }
         (_, several) => {
             console.say(&format!(
                 "{} loops (use \"git ralph watch\" to see them again)\n",
                 several.len()
             ));
-            Ok(Exit::Done)
         }
     }
+    Ok(Exit::Done)
 }
 
 /// Asks how to finish a loop that has ended. The loop is locked only to read it: meanwhile others may continue.

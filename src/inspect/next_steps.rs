@@ -25,13 +25,18 @@ pub enum Driver {
     Run,
 }
 
-/// Returns a command of git-ralph.
-fn does(line: &str, purpose: &'static str) -> NextStep {
+/// Returns a whole command.
+fn types(command: &str, purpose: &'static str) -> NextStep {
     NextStep {
-        command: format!("git ralph {line}"),
+        command: command.to_owned(),
         purpose,
         only_shows: false,
     }
+}
+
+/// Returns a command of git-ralph.
+fn does(line: &str, purpose: &'static str) -> NextStep {
+    types(&format!("git ralph {line}"), purpose)
 }
 
 /// Returns a command of git-ralph that only shows something.
@@ -61,11 +66,7 @@ impl Status {
         if let Some((command, purpose)) = &self.way_back
             && self.running.is_none()
         {
-            let back = NextStep {
-                command: command.clone(),
-                purpose,
-                only_shows: false,
-            };
+            let back = types(command, purpose);
             let keep = does(&format!("finish --keep {change}"), "to close the loop as it is");
             // Without its own work tree, the loop cannot be closed either.
             return match self.worktree {
@@ -112,15 +113,13 @@ impl Status {
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
             Phase::Finished => {
-                let step = |command: &String, purpose, only_shows| NextStep {
-                    command: command.clone(),
-                    purpose,
-                    only_shows,
-                };
                 let over = self.over.as_ref();
-                let commits = over.map(|over| step(&over.commits, "to see its commits", true));
+                let commits = over.map(|over| NextStep {
+                    only_shows: true,
+                    ..types(&over.commits, "to see its commits")
+                });
                 let again = over.and_then(|over| over.again.as_ref());
-                let again = again.map(|again| step(again, "to begin again", false));
+                let again = again.map(|again| types(again, "to begin again"));
                 commits.into_iter().chain(again).collect()
             }
         }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
-use crate::names::Change;
+use crate::names::{Change, counted};
 use crate::state::noted::{away, commits, work_tree_of};
 use crate::state::{self, Listed, Phase, State, Store};
 
@@ -122,8 +122,7 @@ fn by_hand(state: &State) -> String {
     let mut words = String::new();
     match commits(state) {
         0 => {}
-        1 => words.push_str(", 1 commit by hand"),
-        many => words.push_str(&format!(", {many} commits by hand")),
+        some => words.push_str(&format!(", {} by hand", counted(some, "commit", "commits"))),
     }
     if let Some(away) = away(state) {
         words.push_str(&format!(", away on {away}"));

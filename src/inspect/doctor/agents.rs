@@ -54,7 +54,15 @@ pub(super) async fn examine(
 ) -> (Option<Agent>, Vec<KnownAgent>) {
     let mut agents = Vec::new();
     for (preset, version) in presets::ALL.iter().zip(asked.0) {
-        agents.push(known(preset, dir, version.await.unwrap_or_default()));
+        agents.push(KnownAgent {
+            name: preset.name,
+            command: preset.line(),
+            installed: find_program(OsStr::new(preset.program), dir).is_some(),
+            version: version.await.unwrap_or_default(),
+            format: preset.format.into(),
+            unasked: preset.unasked,
+            tried: preset.tried,
+        });
     }
     let agent = agent_of(&[], settings, dir);
     for (key, missing) in missing_agents(&[], settings, dir) {
@@ -70,18 +78,6 @@ pub(super) async fn examine(
         );
     }
     (agent, agents)
-}
-
-fn known(preset: &'static Preset, dir: &Path, version: Option<String>) -> KnownAgent {
-    KnownAgent {
-        name: preset.name,
-        command: preset.line(),
-        installed: find_program(OsStr::new(preset.program), dir).is_some(),
-        version,
-        format: preset.format.into(),
-        unasked: preset.unasked,
-        tried: preset.tried,
-    }
 }
 
 /// Returns a program's answer to `--version`; `None` if it is not installed or does not answer.

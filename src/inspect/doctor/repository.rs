@@ -259,23 +259,17 @@ fn leftovers(refs: &[RefInfo], known: &[Change], head: &Head, notes: &mut Notes)
     for change in branches.union(&kept) {
         let branch = change.branch();
         let has_branch = exists(&change.branch_ref());
-        if exists(&change.ralph_ref("tip")) && exists(&change.ralph_ref("start")) {
-            notes.problem(
-                format!("the state of loop {change} is lost, but its refs exist"),
-                format!("git ralph start {change} --resume", change = typed(change)),
-            );
-        } else if has_branch && exists(&change.ralph_ref("start")) {
-            let switch = if head.branch == Some(change.branch_ref()) {
+        let has_tip = exists(&change.ralph_ref("tip"));
+        if (has_tip || has_branch) && exists(&change.ralph_ref("start")) {
+            let what = if has_tip { "refs" } else { "branch and refs" };
+            let switch = if has_tip || head.branch == Some(change.branch_ref()) {
                 String::new()
             } else {
-                format!("git checkout {branch}, then: ", branch = typed(branch))
+                format!("git checkout {}, then: ", typed(&branch))
             };
             notes.problem(
-                format!("the state of loop {change} is lost, but its branch and refs exist"),
-                format!(
-                    "{switch}git ralph start {change} --resume",
-                    change = typed(change)
-                ),
+                format!("the state of loop {change} is lost, but its {what} exist"),
+                format!("{switch}git ralph start {} --resume", typed(change)),
             );
         } else if kept.contains(change) {
             notes.advice(
