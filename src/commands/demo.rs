@@ -10,8 +10,12 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::setup::Console;
+use crate::async_cmd::{self, Command};
 use crate::engine::{
     AttemptOptions, Context, Finish, StartOptions, Stopped, finish, refuse_inside_attempt, start,
 };
@@ -20,33 +24,30 @@ use crate::exit::Exit;
 use crate::git::{Git, GitError};
 use crate::names::Change;
 use crate::runs::drive;
+use crate::settings::Settings;
+use crate::signal::Stop;
 use crate::ui::{Narrator, Screen};
 
-const CHANGE: &str = "add-greeting";
-
+const CHANGE: &str = "todo";
+const LIST: &str = "TODO.md";
+const TODO: &str = "- [ ] 1. Greet the person who is named\n- [ ] 2. Tell in README.md how to call it\n";
 const README: &str = "# Greeter\n";
-
-const PROPOSAL: &str = "# Greet people by name\n\nA script says hello, has a test, and is documented.\n";
-
-const TASKS: &str = "\
-## 1. Script
-- [ ] 1.1 Write greet.sh, which greets the person it is given
-- [ ] 1.2 Make it executable
-
-## 2. Test
-- [ ] 2.1 Write test.sh, which checks what greet.sh prints
-
-## 3. Documentation
-- [ ] 3.1 Describe greet.sh in README.md
+const GREET: &str = "#!/bin/sh\necho 'Hello, world.'\n";
+const GATE: &str = "./test.sh";
+const TEST: &str = "\
+#!/bin/sh
+[ \"$(./greet.sh)\" = 'Hello, world.' ] && exit
+echo 'Without a name, greet.sh has to say: Hello, world.'
+exit 1
 ";
 
-const GREET: &str = "#!/bin/sh\nprintf 'Hello, %s.\\n' \"$1\"\n";
-const TEST: &str = "#!/bin/sh\n[ \"$(./greet.sh Ada)\" = 'Hello, Ada.' ]\n";
+/// The time in which a part of the demo can be read on a terminal.
+const PAUSE: Duration = Duration::from_secs(3);
 
 /// The arguments of `git ralph demo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Keep the repository, and print where it is
+    /// Keep the repository, make a report, and print where both are
     #[arg(long)]
     pub keep: bool,
     /// Print events as JSON, one per line (git ralph help events)
@@ -54,74 +55,99 @@ pub struct Args {
     pub json: bool,
 }
 
+/// The arguments of the scripted agent.
+#[derive(Debug, clap::Args)]
+pub struct AgentArgs {
+    /// Takes its time, so that its lines can be read
+    #[arg(long)]
+    slow: bool,
+}
+
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
+    let screen = console.screen;
     let dir = tempfile::Builder::new()
         .prefix("git-ralph-demo-")
         .tempdir()
         .map_err(demo_error)?;
     let top = dir.path().join("greeter");
-    explain(
-        console.screen,
-        "A repository with one commit, some work that is not committed, and a change of three stories:",
-    );
     make_repository(&top).await?;
     let git = Git::at(&top);
-    show(console.screen, &git, "status", &["--short", "--branch"]).await?;
-    explain(
-        console.screen,
-        &format!("git ralph start {CHANGE}: remembers where we are and makes a branch; no file is touched."),
-    );
-    let narrator = Narrator::new(console.screen);
+    let narrator = Narrator::new(screen);
     let context = Context::open(&top, &narrator).await?;
+    let mut stop = context.stop.clone();
+    explain(
+        screen,
+        "A repository with a test, a note that is not committed, and a list of two stories:",
+    );
+    screen.answer(&format!("$ cat {LIST}\n{TODO}"));
+    pause(screen, &mut stop).await?;
+    explain(screen, &format!("git ralph run --stories {LIST} --verify {GATE}"));
+    explain_more(
+        screen,
+        "Each attempt is a new agent process. What does not pass the gate is undone, and tried again.",
+    );
     let program = env::current_exe().map_err(demo_error)?;
-    let agent = vec![program.into_os_string(), OsString::from("demo-agent")];
+    let mut agent = vec![program.clone().into_os_string(), "demo-agent".into()];
+    agent.extend(is_read(screen).then(|| OsString::from("--slow")));
+    let settings = Settings {
+        stories: Some(LIST.into()),
+        verify: vec![GATE.to_owned()],
+        ..Settings::default()
+    };
     let options = StartOptions {
+        settings: settings.clone(),
         agent: agent.clone(),
         ..StartOptions::default()
     };
     let change = Change::new(CHANGE)?;
     let mut open = Box::pin(start(context, &change, &options, None)).await?.open;
-    explain(
-        console.screen,
-        "git ralph run: one fresh agent process an attempt. The scripted agent fails once, and leaves a mess.",
-    );
-    let agent = AttemptOptions {
-        force: false,
+    let options = AttemptOptions {
         agent,
+        settings,
         ..AttemptOptions::default()
     };
-    let stopped = Box::pin(drive(&mut open, &agent, None)).await?;
+    let stopped = Box::pin(drive(&mut open, &options, None)).await?;
     if let Stopped::Signal(signal) = stopped {
         return Err(Error::Stopped(signal));
     }
-    explain(console.screen, "The branch has a checkpoint for each story:");
-    let branch = &open.state.common.branch;
-    show(console.screen, &git, "log", &["--oneline", "--graph", branch]).await?;
+    pause(screen, &mut stop).await?;
+    let (branch, change) = (&open.state.common.branch, open.change());
     explain(
-        console.screen,
-        "The failed attempt is not lost. This is what it left:",
+        screen,
+        &format!("Each checkpoint is a commit on {branch}. The attempt that failed is kept, too:"),
     );
-    let failed = open.change().attempt_ref("2", 1);
-    show(console.screen, &git, "show", &["--stat", "--format=%B", &failed]).await?;
+    explain_more(screen, &format!("git ralph diff {change} 1@1"));
+    pause(screen, &mut stop).await?;
     explain(
-        console.screen,
-        "git ralph finish --cleanup: back on the original branch, with everything uncommitted:",
+        screen,
+        "git ralph finish --cleanup: back on main, with all changes uncommitted",
     );
     finish(&mut open, Finish::Cleanup { index: false }, None).await?;
-    show(console.screen, &git, "status", &["--short", "--branch"]).await?;
-    show(console.screen, &git, "diff", &[]).await?;
-    let complete = stopped == Stopped::Complete;
+    show(screen, &git, "status", &["--short", "--branch"]).await?;
+    pause(screen, &mut stop).await?;
+    explain(
+        screen,
+        "Now in your project: write TODO.md, one line \"- [ ] <task>\" for each story, then",
+    );
+    explain_more(
+        screen,
+        "git ralph run --stories TODO.md --verify '<command that runs your tests>'",
+    );
     if args.keep {
-        let kept = dir.keep();
-        console.say(&format!(
-            "\nthe repository is kept: {}\n",
-            kept.join("greeter").display()
+        let report = Command::new(program).args(["report", CHANGE]);
+        async_cmd::run(report.dir(&top)).await.map_err(demo_error)?;
+        let top = dir.keep().join("greeter");
+        let page = top.join(".git/ralph").join(CHANGE).join("report.html");
+        screen.say(&format!(
+            "\nthe report (git ralph report): {}\nthe repository is kept: {}\n",
+            page.display(),
+            top.display()
         ));
     } else {
-        console.say("\nThe demo's repository is removed again (git ralph demo --keep leaves it there).\n");
+        screen.say("\nthe repository is removed; to keep it, with a report: git ralph demo --keep\n");
     }
-    if complete {
+    if stopped == Stopped::Complete {
         Ok(Exit::Done)
     } else {
         Err(Error::Demo("the loop did not complete".to_owned()))
@@ -129,7 +155,31 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
 }
 
 fn explain(screen: Screen, text: &str) {
-    screen.say(&format!("\n# {text}\n"));
+    screen.say("\n");
+    explain_more(screen, text);
+}
+
+fn explain_more(screen: Screen, text: &str) {
+    screen.say(&format!("# {text}\n"));
+}
+
+/// Returns whether a terminal shows the demo.
+fn is_read(screen: Screen) -> bool {
+    screen.columns().is_some()
+}
+
+/// Gives the user time to read on a terminal.
+///
+/// # Errors
+/// If a signal asks git-ralph to stop.
+async fn pause(screen: Screen, stop: &mut Stop) -> Result<(), Error> {
+    if !is_read(screen) {
+        return Ok(());
+    }
+    match timeout(PAUSE, stop.asked(1)).await {
+        Ok(signal) => Err(Error::Stopped(signal)),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Runs a git command in the demo's repository and shows what it prints.
@@ -146,74 +196,67 @@ async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> R
 }
 
 async fn make_repository(top: &Path) -> Result<(), Error> {
-    let change = top.join("openspec/changes").join(CHANGE);
-    fs::create_dir_all(&change).map_err(demo_error)?;
+    fs::create_dir(top).map_err(demo_error)?;
     let git = Git::at(top).with_own_identity(true);
     // The user's template directory must not bring hooks along.
     git.cmd("init", ["-q", "--template=", "--initial-branch=main"])
         .done()
         .await?;
-    fs::write(top.join("README.md"), README).map_err(demo_error)?;
-    fs::write(change.join("proposal.md"), PROPOSAL).map_err(demo_error)?;
-    fs::write(change.join("tasks.md"), TASKS).map_err(demo_error)?;
+    for (name, text) in [("README.md", README), (LIST, TODO)] {
+        fs::write(top.join(name), text).map_err(demo_error)?;
+    }
+    for (name, text) in [("greet.sh", GREET), (GATE, TEST)] {
+        write_script(&top.join(name), text).map_err(demo_error)?;
+    }
     git.cmd("add", ["-A"]).done().await?;
-    git.cmd(
-        "commit",
-        ["-q", "--no-gpg-sign", "-m", "A greeter that does not greet yet"],
-    )
-    .done()
-    .await?;
-    fs::write(top.join("notes.txt"), "ask Ada what she likes to be called\n").map_err(demo_error)?;
-    Ok(())
+    let words = ["-q", "--no-gpg-sign", "-m", "A greeter that knows no names"];
+    git.cmd("commit", words).done().await?;
+    let note = "ask Ada what she likes to be called\n";
+    fs::write(top.join("notes.txt"), note).map_err(demo_error)
 }
 
 /// Runs the scripted agent: it reads its prompt as any agent does, works on the story that the environment names, and
-/// fails story 2 until the prompt contains the reason of the failure.
-pub(super) fn agent() -> Result<Exit, Error> {
+/// breaks the test in story 1 until the prompt contains what the gate printed.
+pub(super) fn agent(args: &AgentArgs) -> Result<Exit, Error> {
+    if args.slow {
+        std::thread::sleep(PAUSE);
+    }
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt).map_err(demo_error)?;
     let story = env::var("RALPH_STORY").unwrap_or_default();
     let said = work_on(&story, &prompt).map_err(demo_error)?;
     let mut out = io::stdout().lock();
-    writeln!(out, "{said}").map_err(demo_error)?;
+    writeln!(out, "{said}\n<promise>COMPLETE</promise>").map_err(demo_error)?;
     Ok(Exit::Done)
 }
 
-const COMPLETE: &str = "<promise>COMPLETE</promise>";
-const WHY: &str = "test.sh fails: it expects a comma that greet.sh does not print";
-
-fn work_on(story: &str, prompt: &str) -> io::Result<String> {
+/// Works on a story in the present directory, and returns the agent's words.
+fn work_on(story: &str, prompt: &str) -> io::Result<&'static str> {
+    let greeting = |name: &str| {
+        let script = format!("#!/bin/sh\necho \"Hello, {name}.\"\n");
+        write_script(Path::new("greet.sh"), &script)
+    };
     match story {
+        "1" if prompt.contains("Without a name") => {
+            greeting("${1-world}")?;
+            Ok("The test also calls greet.sh without a name. It greets the world again.")
+        }
         "1" => {
-            write_script("greet.sh", GREET)?;
-            Ok(format!("I wrote greet.sh and made it executable.\n\n{COMPLETE}"))
-        }
-        "2" if !prompt.contains(WHY) => {
-            write_script("test.sh", "#!/bin/sh\nexit 1\n")?;
-            fs::write("greet.sh", "oops\n")?;
-            fs::write("debug.log", "what was that?\n")?;
-            Ok(format!(
-                "I wrote a test, but it is red.\n\n<promise>FAILED: {WHY}</promise>"
-            ))
-        }
-        "2" => {
-            write_script("test.sh", TEST)?;
-            Ok(format!(
-                "The prompt said what went wrong; now the test is green.\n\n{COMPLETE}"
-            ))
+            greeting("$1")?;
+            Ok("greet.sh greets the person who is named.")
         }
         _ => {
             let mut readme = OpenOptions::new().append(true).open("README.md")?;
             readme.write_all(b"\n    ./greet.sh Ada\n")?;
-            Ok(format!("README.md shows how to call it.\n\n{COMPLETE}"))
+            Ok("README.md tells how to call greet.sh.")
         }
     }
 }
 
-fn write_script(name: &str, text: &str) -> io::Result<()> {
+fn write_script(path: &Path, text: &str) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    fs::write(name, text)?;
-    fs::set_permissions(name, fs::Permissions::from_mode(0o755))
+    fs::write(path, text)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 fn demo_error(error: impl std::fmt::Display) -> Error {

@@ -217,7 +217,7 @@ pub enum Command {
     Version(Verb<version::Args>),
     /// The scripted agent of the demo
     #[command(hide = true)]
-    DemoAgent,
+    DemoAgent(demo::AgentArgs),
 }
 
 /// Returns the command line for completion: options are offered for a word that begins with a dash, or if there is
@@ -290,12 +290,12 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Pull(Verb(args)) => Box::pin(pull::run(&Console::new(screen), args)).await,
         Command::Queue(Verb(args)) => Box::pin(queue::run(&Console::new(screen), args)).await,
         Command::Doctor(Verb(args)) => doctor::run(&Console::new(screen), args).await,
-        Command::Demo(Verb(args)) => demo::run(&with_events(&mut screen, args.json), args).await,
+        Command::Demo(Verb(args)) => Box::pin(demo::run(&with_events(&mut screen, args.json), args)).await,
         Command::Install(Verb(args)) => install::run(screen, args).await,
         Command::Hooks(Verb(args)) => hooks::run(screen, args).await,
         Command::Help(Verb(args)) => help::run(screen, args, Cli::command()).await,
         Command::Version(Verb(args)) => version::run(screen, args).await,
-        Command::DemoAgent => demo::agent(),
+        Command::DemoAgent(args) => demo::agent(&args),
     };
     let exit = result.unwrap_or_else(|mut error| {
         if is_run {
