@@ -108,8 +108,10 @@ pub async fn read(
     if let Some(server) = server {
         for mut entry in on_remote(server, watch).await? {
             let here = entries.remove(&entry.change);
-            entry.source = here.and_then(|entry: Entry| entry.source);
-            entries.insert(entry.change.clone(), entry);
+            // A run can do nothing here before that is solved.
+            let unreadable = here.clone().filter(|here: &Entry| here.phase == UNREADABLE);
+            entry.source = here.and_then(|here| here.source);
+            entries.insert(entry.change.clone(), unreadable.unwrap_or(entry));
         }
     }
     let mut changes: Vec<Entry> = entries.into_values().collect();

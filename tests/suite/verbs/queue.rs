@@ -40,6 +40,10 @@ fn queue_shows_free_and_conflicting_changes() {
     assert_eq!(conflicts("c"), "[]");
     let shown = clone.ralph(&["queue", "--conflicts"]).exits(0).stdout;
     assert!(shown.starts_with("c  1/1  finished   no conflicts\n"), "{shown}");
+    // What the remote says does not hide that the loop cannot be read here.
+    fs::write(clone.dir.join(".git/ralph/a.toml"), "version = 99\n").unwrap();
+    let shown = clone.ralph(&["queue"]).exits(0).stdout;
+    assert!(shown.contains("was written by a newer git-ralph"), "{shown}");
 }
 
 #[test]
