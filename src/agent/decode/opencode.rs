@@ -1,8 +1,8 @@
 //! The stream of `opencode run --format json`.
 //!
 //! The final message is the text parts that share the last message id; a `step_finish` whose reason
-//! is `stop` is the end marker. A step that its service cut off is tried again without a word; with `--print-logs`, stderr
-//! says why.
+//! is `stop` is the end marker. A service that cannot answer is asked again without a word; with `--print-logs`, stderr says
+//! why.
 
 use super::{
     Fault,
