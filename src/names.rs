@@ -209,36 +209,53 @@ pub fn ref_component(text: &str) -> String {
 /// The longest id that is made of a title, in characters; a suffix like `-2` comes on top.
 pub const SLUG_LENGTH: usize = 60;
 
-/// Returns a story in one line: its title, preceded by its id unless the title begins with the words of it.
+/// Returns a story in one line: its title, preceded by its id unless the title says it.
 pub fn heading(id: &str, title: &str) -> String {
     id_and_title(id, ": ", title)
 }
 
-/// Returns the title of a story, preceded by its id and a separator unless the title begins with the words of the id.
+/// Returns the title of a story, preceded by its id and a separator unless the title says the id.
 pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
-    if begins_with_words(title, id) {
+    if says_id(title, id) {
         title.to_owned()
     } else {
         format!("{id}{separator}{title}")
     }
 }
 
-/// Returns whether a title begins with the words of an id, of which the last may be cut off if the id is long.
-fn begins_with_words(title: &str, id: &str) -> bool {
-    let words = |text: &str| {
-        let words = text.split(|char: char| !char.is_alphanumeric());
-        let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
-        words.collect::<Vec<String>>()
-    };
-    let (said, wanted) = (words(title), words(id));
-    let Some((last, wanted)) = wanted.split_last() else {
-        return title.starts_with(id);
-    };
-    let is_cut = id.chars().count() >= SLUG_LENGTH;
-    said.starts_with(wanted)
-        && said
-            .get(wanted.len())
-            .is_some_and(|word| word == last || is_cut && word.starts_with(last))
+/// Returns a story as a test is named: its title, preceded by its id unless the title begins with it, so that no other
+/// story has this name.
+pub fn test_name(id: &str, title: &str) -> String {
+    if title.is_empty() || begins_with(title, id) {
+        [title, id]
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or_default()
+            .to_owned()
+    } else {
+        format!("{id}: {title}")
+    }
+}
+
+fn begins_with(title: &str, id: &str) -> bool {
+    let rest = title.strip_prefix(id);
+    rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+/// Returns whether a title says its id: it begins with it, or the id was made of its words.
+fn says_id(title: &str, id: &str) -> bool {
+    if begins_with(title, id) {
+        return true;
+    }
+    let words = title.split(|char: char| !char.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
+    let made: String = words
+        .collect::<Vec<_>>()
+        .join("-")
+        .chars()
+        .take(SLUG_LENGTH)
+        .collect();
+    made.trim_end_matches('-') == id
 }
 
 /// Returns the name of a branch without `refs/heads/`.
@@ -381,7 +398,13 @@ mod tests {
             heading("write-a-test-2", "Write a test"),
             "write-a-test-2: Write a test"
         );
-        assert_eq!(heading("§", "Write a test"), "§: Write a test");
+        for (id, title) in [
+            ("§", "Write a test"),
+            ("write", "Write a test"),
+            ("US-1", "US 1 log in"),
+        ] {
+            assert_eq!(heading(id, title), format!("{id}: {title}"));
+        }
         let long = "Write a test of each word that a title of more than sixty letters has";
         assert_eq!(
             heading(

@@ -7,7 +7,8 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::cards::rests_on;
-use super::{headed, state_of, took, took_in_all};
+use super::{state_of, took, took_in_all};
+use crate::names::test_name;
 use crate::report::{AttemptReport, OutcomeKind, Report, StoryReport, StoryState, first_line};
 use crate::ui::shown::plain;
 
@@ -105,7 +106,7 @@ fn case_of(story: &StoryReport) -> TestCase {
         }
         _ => skipped(),
     };
-    let mut case = TestCase::new(plain(&headed(story)), status);
+    let mut case = TestCase::new(plain(&test_name(&story.id, &story.title)), status);
     case.set_time(duration(story.attempts.iter().map(took).sum()));
     if let Some(rests_on) = rests_on(story) {
         case.set_system_out(format!("rests on: {rests_on}"));
