@@ -419,7 +419,9 @@ pub async fn report(repo: &Repo) -> Result<Report, Error> {
     let paths = hooks_paths(repo).await?;
     let now = paths.last().map(|path| path.value.as_str());
     let is_current = |bytes: &[u8], name: &str, before: Before| {
-        let program = program_of(bytes).filter(|path| is_this_program(path));
+        // A path that is no text is compared as a whole.
+        let program = program_of(bytes).or_else(|| own_program().ok());
+        let program = program.filter(|path| is_this_program(path));
         program.is_some_and(|program| bytes == script(name, &program, before))
     };
     let mut report = Report::default();
