@@ -80,7 +80,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         screen,
         "A repository with a test, a note that is not committed, and a list of two stories:",
     );
-    screen.answer(&format!("$ cat {LIST}\n{TODO}"));
+    show_text(screen, &format!("$ cat {LIST}"), TODO);
     pause(screen, &mut stop).await?;
     explain(screen, &format!("git ralph run --stories {LIST} --verify {GATE}"));
     explain_more(
@@ -184,15 +184,19 @@ async fn pause(screen: Screen, stop: &mut Stop) -> Result<(), Error> {
 
 /// Runs a git command in the demo's repository and shows what it prints.
 async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> Result<(), GitError> {
-    let line = format!("$ git {verb} {}", args.join(" "));
-    screen.say(&format!("{}\n", line.trim_end()));
     let text = git.cmd(verb, args).text().await?;
-    if screen.json {
-        screen.say(&text);
-    } else {
-        screen.answer(&text);
-    }
+    show_text(screen, &format!("$ git {verb} {}", args.join(" ")), &text);
     Ok(())
+}
+
+/// Shows a command, and what it prints; on standard output are only events if these are wanted.
+fn show_text(screen: Screen, line: &str, text: &str) {
+    screen.say(&format!("{line}\n"));
+    if screen.json {
+        screen.say(text);
+    } else {
+        screen.answer(text);
+    }
 }
 
 async fn make_repository(top: &Path) -> Result<(), Error> {
