@@ -8,7 +8,7 @@ use crate::engine::{look, range_of};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Git;
-use crate::inspect::changed_files::WithNewFiles;
+use crate::inspect::changed_files::{DIFF, WithNewFiles, not_shown};
 use crate::names::{Change, Oid, typed};
 use crate::state::{Current, State, Store};
 use crate::ui::Screen;
@@ -98,10 +98,12 @@ async fn until_now(
         console.document(&json!({ "change": state.change, "from": from, "to": null, "files": files }));
         return Ok(Exit::Done);
     }
-    if files.is_empty() {
+    if !shown.nested.is_empty() {
+        console.say(&format!("{}\n", not_shown(&shown.nested)));
+    } else if files.is_empty() {
         console.say("no file has changed yet\n");
     }
-    let mut git_args = vec!["diff"];
+    let mut git_args = DIFF.to_vec();
     git_args.extend(args.stat.then_some("--stat"));
     git_args.extend([from.as_str(), "--"]);
     git.show(&git_args).await?;

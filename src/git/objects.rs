@@ -159,7 +159,14 @@ impl Git {
 
     /// Lists the paths of the index that differ between a commit and the work tree, as [`Self::diff_trees`] does.
     pub async fn changed_since(&self, from: &Oid) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
-        let args = ["-z", "--name-status", "--no-renames", from.as_str(), "--"];
+        let args = [
+            "-z",
+            "--name-status",
+            "--no-renames",
+            "--ignore-submodules=dirty",
+            from.as_str(),
+            "--",
+        ];
         Ok(paths_and_letters(&self.cmd("diff", args).fields().await?))
     }
 }

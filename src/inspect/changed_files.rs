@@ -12,7 +12,6 @@ use crate::async_cmd::Bounds;
 use crate::events::log::range_of;
 use crate::fs::{Below, file_error, is_there};
 use crate::git::{Git, GitError};
-use crate::names::Oid;
 use crate::state::{State, Store};
 
 /// The longest time that git may take.
@@ -74,15 +73,19 @@ pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
 /// A copy of a work tree's index that has an entry for each new file too, so that `git diff <commit>` shows these files. It
 /// is removed with this value.
 #[derive(Debug)]
-pub struct WithNewFiles(TempDir);
+pub struct WithNewFiles {
+    dir: TempDir,
+    /// The repositories inside the work tree whose files it does not have.
+    pub nested: Vec<String>,
+}
 
 impl WithNewFiles {
     /// Makes the copy for the work tree of a loop; reads no content of a file.
     ///
     /// # Errors
-    /// If the copy cannot be written, or git cannot list the new files in a short time.
+    /// If the copy cannot be written, or git cannot list the new files.
     pub async fn make(store: &Store, state: &State) -> Result<Self, GitError> {
-        Self::make_with(git_of(store, state), state.checkpoint().clone()).await
+        Self::make_with(git_of(store, state)).await
     }
 
     /// Makes the copy as [`Self::make`] does, and waits for it in a thread of its own: the caller may be a task.
@@ -90,7 +93,7 @@ impl WithNewFiles {
     /// # Errors
     /// See there.
     pub fn make_now(store: &Store, state: &State) -> Result<Self, GitError> {
-        let made = Self::make_with(git_of(store, state), state.checkpoint().clone());
+        let made = Self::make_with(git_of(store, state));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| runtime()?.block_on(made));
             waiting
@@ -99,9 +102,9 @@ impl WithNewFiles {
         })
     }
 
-    async fn make_with(git: Git, object: Oid) -> Result<Self, GitError> {
+    async fn make_with(git: Git) -> Result<Self, GitError> {
         let dir = tempfile::tempdir();
-        let copy = Self(dir.map_err(|source| file_error("make", &std::env::temp_dir(), source))?);
+        let dir = dir.map_err(|source| file_error("make", &std::env::temp_dir(), source))?;
         let own = match git.own_index() {
             Some(index) => index.to_owned(),
             None => {
@@ -109,29 +112,49 @@ impl WithNewFiles {
                 git.top().join(path.trim_end_matches('\n'))
             }
         };
+        let copy = Self {
+            dir,
+            nested: Vec::new(),
+        };
         if is_there(&own)? {
-            Below::new(copy.0.path()).copy(&own, &copy.index())?;
+            Below::new(copy.dir.path()).copy(&own, &copy.index())?;
         }
         let args = ["-z", "--others", "--exclude-standard"];
-        let new = git.cmd("ls-files", args).within(BOUNDS).fields().await?;
-        // Any object will do: the entry has no times of the file, so git compares its content.
-        let entry = format!("100644 {object}\t");
-        let files = new.iter().filter(|path| !path.ends_with(b"/"));
-        let lines: Vec<Vec<u8>> = files
-            .map(|path| [entry.as_bytes(), path, b"\0"].concat())
-            .collect();
+        let (nested, new): (Vec<_>, Vec<_>) = git
+            .cmd("ls-files", args)
+            .fields()
+            .await?
+            .into_iter()
+            .partition(|path| path.ends_with(b"/"));
+        // Git compares the content: the entry has no times of the file.
+        let empty = git.cmd("hash-object", ["--stdin"]).stdin("").text().await?;
+        let entry = format!("100644 {}\t", empty.trim_end());
+        let lines = new.iter().map(|path| [entry.as_bytes(), path, b"\0"].concat());
+        let lines: Vec<Vec<u8>> = lines.collect();
         let add = git
             .cmd("update-index", ["-z", "--index-info"])
             .index(&copy.index());
         add.stdin(lines.concat()).done().await?;
-        Ok(copy)
+        Ok(Self {
+            nested: nested.iter().map(|path| in_text(path)).collect(),
+            ..copy
+        })
     }
 
     /// Returns the path of the copy.
     pub fn index(&self) -> PathBuf {
-        self.0.path().join("index")
+        self.dir.path().join("index")
     }
 }
+
+/// Returns the words about such repositories.
+pub fn not_shown(nested: &[String]) -> String {
+    format!("not shown, because they are repositories: {}", nested.join(", "))
+}
+
+/// The arguments of a `git diff` that reads such a copy, before the commit: it writes no tree of the copy, and no index of a
+/// submodule.
+pub const DIFF: [&str; 4] = ["-c", "index.sparse=false", "diff", "--ignore-submodules=dirty"];
 
 fn runtime() -> Result<Runtime, GitError> {
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -140,14 +163,12 @@ fn runtime() -> Result<Runtime, GitError> {
 
 /// Returns the git that reads the work tree of a loop.
 fn git_of(store: &Store, state: &State) -> Git {
-    Git::at_top(state.work_tree())
-        .with_limit(LIMIT)
-        .with_index(state.common.strategy.loop_index(&store.dir()))
+    Git::at_top(state.work_tree()).with_index(state.common.strategy.loop_index(&store.dir()))
 }
 
 /// Reads the differences of two states, or of the work tree from the checkpoint.
 async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> Result<Changed, GitError> {
-    let git = git_of(store, state);
+    let git = git_of(store, state).with_limit(LIMIT);
     if let Some((from, to)) = range {
         return Ok(names_and_letters(&between(&git, &from, &to).await?));
     }

@@ -21,7 +21,7 @@ use super::setup::{Setup, Viewed};
 use super::showing::{Showing, Sides, page_text, sides};
 use super::terminal::Screen;
 use super::window::{Scroll, Window};
-use crate::inspect::changed_files::Of;
+use crate::inspect::changed_files::{DIFF, Of, not_shown};
 use crate::inspect::follow::driver;
 use crate::state::{Phase, Store};
 use crate::ui::pager;
@@ -454,7 +454,12 @@ impl View {
                 screen.lend(|| pager::show_git(top, &["diff", &from, &to, "--"], None))?
             }
             Ok(Sides::Now(from, files)) => {
-                screen.lend(|| pager::show_git(top, &["diff", &from, "--"], Some(&files.index())))?
+                let args = [&DIFF[..], &[&from, "--"]].concat();
+                let shown = screen.lend(|| pager::show_git(top, &args, Some(&files.index())))?;
+                shown.and_then(|()| match files.nested.as_slice() {
+                    [] => Ok(()),
+                    nested => Err(io::Error::other(not_shown(nested))),
+                })
             }
             Err(why) => Err(io::Error::other(why)),
         };

@@ -1,8 +1,9 @@
 //! `git ralph diff`: what the loop did, and what one attempt did, failed ones too.
 
 use std::fs;
+use std::path::PathBuf;
 
-use crate::support::{CHANGE, Sandbox, wait_for};
+use crate::support::{CHANGE, Running, Sandbox, wait_for};
 
 fn with_two_attempts() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -117,6 +118,35 @@ fn an_attempt_of_an_earlier_loop_is_shown_when_it_is_named() {
     assert!(shown.contains("+++ b/new"), "{shown}");
 }
 
+/// Begins an attempt that does this, and then waits for the file that is returned.
+fn waiting(sandbox: &Sandbox, work: &str) -> (PathBuf, Running) {
+    let go = sandbox.outside("go");
+    let agent = sandbox.failing(&format!(
+        "{work}; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
+        go.display()
+    ));
+    let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    (go, running)
+}
+
+#[test]
+fn diff_of_a_sparse_index_leaves_the_repository_sound() {
+    let sandbox = Sandbox::new();
+    sandbox.write("elsewhere/file", "x\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "elsewhere"]);
+    sandbox.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "openspec"]);
+    sandbox.start();
+    let (go, running) = waiting(&sandbox, "mkdir new; echo x >new/n; git init -q inside");
+    let shown = sandbox.ralph(&["diff", "--stat", "@"]).exits(0);
+    assert!(shown.stdout.contains("new/n"), "{}", shown.stdout);
+    shown.says("not shown, because they are repositories: inside/");
+    sandbox.git_cmd(&["fsck", "--full"]).run().exits(0);
+    fs::write(&go, "").unwrap();
+    running.end().exits(3);
+}
+
 #[test]
 fn running_attempt_is_compared_with_its_checkpoint() {
     for strategy in ["branch", "stash"] {
@@ -125,13 +155,7 @@ fn running_attempt_is_compared_with_its_checkpoint() {
         sandbox
             .step("next", &sandbox.completing("echo first >first"))
             .exits(0);
-        let go = sandbox.outside("go");
-        let agent = sandbox.failing(&format!(
-            "echo second >'a b'; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
-            go.display()
-        ));
-        let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
-        wait_for(&go.with_extension("there"));
+        let (go, running) = waiting(&sandbox, "echo second >'a b'");
         let index = fs::read(sandbox.top.join(".git/index")).unwrap();
         for attempt in ["2", "2@1", "2@", "@"] {
             let shown = sandbox.ralph(&["diff", attempt]).exits(0).stdout;
