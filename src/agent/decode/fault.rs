@@ -203,15 +203,12 @@ impl Fault {
 
     /// Makes a fault of a request that failed: without a status and words that tell more, the service was not reached.
     pub(super) fn of_request(name: Option<&str>, status: Option<u16>, message: &str) -> Self {
-        let fault = Self::new(name, status, message);
-        if status.is_some() || fault.kind != FaultKind::Other {
-            return fault;
+        let mut fault = Self::new(name, status, message);
+        if status.is_none() && fault.kind == FaultKind::Other {
+            fault.kind = FaultKind::Network;
+            fault.message = format!("no connection to the service ({})", fault.message);
         }
-        Self {
-            kind: FaultKind::Network,
-            message: format!("no connection to the service ({})", fault.message),
-            ..fault
-        }
+        fault
     }
 
     /// Makes a fault of a program's last output: its words are the last line that tells its kind, if one does.
