@@ -1,15 +1,13 @@
 //! One attempt: `git ralph next` and `git ralph retry`.
 
 use super::dry_run;
-use super::setup::{Console, end_step, resolve, step_settings, tell_fixed};
+use super::setup::{Console, end_step, resolve, step_settings, tell_fixed, tell_unseen};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, Step, StepEnd, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::log::attempts;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
-use crate::state::Phase;
 use crate::ui;
 
 /// Makes one attempt, and returns its exit code.
@@ -43,11 +41,8 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
     if let StepEnd::Limited(limit) = &end {
         open.tell(format!("stopped at a limit: {limit}"));
     }
-    let mut status = Status::remembered(&open.state);
-    if open.state.phase() == Phase::Complete {
-        status.add_attempts(&open.state, &attempts(&open.file("events.jsonl"))?);
-        console.say(&ui::summary::unseen(&status));
-    }
+    tell_unseen(console, &open)?;
+    let status = Status::remembered(&open.state);
     // The commands that show something were listed with the failure.
     let mut next = status.next_steps(Driver::Steps);
     next.retain(|step| !step.only_shows);

@@ -1,6 +1,6 @@
 //! `git ralph complete`.
 
-use super::setup::{Console, end_step};
+use super::setup::{Console, end_step, tell_unseen};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, StepEnd};
 use crate::error::Error;
@@ -21,5 +21,6 @@ pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Ex
         ..AttemptOptions::default()
     };
     let end = engine::complete(&mut open, &options).await?;
+    tell_unseen(console, &open)?;
     Ok(end_step(&open, end))
 }

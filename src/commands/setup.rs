@@ -10,8 +10,10 @@ use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
 use crate::events::What;
+use crate::events::log::attempts;
 use crate::exit::Exit;
 use crate::fs::target_of;
+use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::settings::{Choice, Options, Settings, Strategy};
 use crate::state::Phase;
@@ -132,6 +134,16 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
         (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
         (StepEnd::Limited(_) | StepEnd::Asked, None) => Exit::Limit,
     }
+}
+
+/// Prints which stories the list, or the agent's word, alone calls complete, if no story is left.
+pub(super) fn tell_unseen(console: &Console, open: &Loop<'_>) -> Result<(), Error> {
+    if open.state.phase() == Phase::Complete {
+        let mut status = Status::remembered(&open.state);
+        status.add_attempts(&open.state, &attempts(&open.file("events.jsonl"))?);
+        console.say(&ui::summary::unseen(&status));
+    }
+    Ok(())
 }
 
 /// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.

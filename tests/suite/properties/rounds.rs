@@ -134,6 +134,10 @@ fn a_promise_without_a_changed_file_is_asked_about_once() {
     sandbox.step("next", &sandbox.completing("echo 2 >2")).exits(0);
     let last_step = sandbox.step("next", &sandbox.completing("echo 3 >3")).exits(0);
     last_step.says(&words.replace("1 of 3", "3 of 3"));
+    sandbox.ralph(&["redo", "3", "--force"]).exits(0);
+    sandbox.write("3", "3\n");
+    let by_hand = sandbox.ralph(&["complete"]).exits(0);
+    by_hand.says(&words.replace("1 of 3", "3 of 3"));
     // It was not done: the second process does it.
     let sandbox = confirming();
     let agent = rounds(&sandbox, &[DONE, &format!("echo x >made; {DONE}")]);
