@@ -10,7 +10,9 @@ use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
 #[test]
 fn work_that_was_not_reviewed_can_be_taken_as_it_is() {
     let sandbox = reviewed_by("exit 3");
-    attempt(&sandbox, "next").exits(7);
+    attempt(&sandbox, "next")
+        .exits(7)
+        .says("the work of 1@1 is in the work tree again; no reviewer has judged it");
     let status = sandbox.ralph(&["status"]).exits(0).stdout;
     for words in [
         "the work of 1@1 is in the work tree; no reviewer has judged it",

@@ -23,9 +23,12 @@ pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
     if session.is_some_and(AgentSession::is_at_work) || begun.settings.mark == Mark::Agent {
         return;
     }
-    if let Err(error) = restore(open, &begun.story.id, Some(begun.number), true).await {
-        open.tell(format!("the work does not stay in the work tree: {error}"));
-    }
+    let attempt = format!("{}@{}", begun.story.id, begun.number);
+    let restored = restore(open, &begun.story.id, Some(begun.number), true).await;
+    open.tell(match restored {
+        Ok(_) => format!("the work of {attempt} is in the work tree again; no reviewer has judged it"),
+        Err(error) => format!("the work does not stay in the work tree: {error}"),
+    });
 }
 
 /// Returns the work in the work tree as an attempt that its agent has just ended, if it is of this step's story: gates, held
