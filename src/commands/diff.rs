@@ -92,21 +92,21 @@ async fn until_now(
 ) -> Result<Exit, Error> {
     let shown = WithNewFiles::make(store, state).await?;
     let git = Git::at_top(state.work_tree()).with_index(Some(shown.index()));
-    let files = git.changed_since(from).await?;
+    let has_nested = !shown.nested.is_empty();
+    if has_nested {
+        console.say(&format!("{}\n", not_shown(&shown.nested)));
+    }
     if args.json {
-        let files = of_json(&files);
+        let files = of_json(&git.changed_since(from).await?);
         console.document(&json!({ "change": state.change, "from": from, "to": null, "files": files }));
         return Ok(Exit::Done);
     }
-    if !shown.nested.is_empty() {
-        console.say(&format!("{}\n", not_shown(&shown.nested)));
-    } else if files.is_empty() {
-        console.say("no file has changed yet\n");
-    }
-    let mut git_args = DIFF.to_vec();
+    let mut git_args = [&DIFF[..], &["--exit-code"]].concat();
     git_args.extend(args.stat.then_some("--stat"));
     git_args.extend([from.as_str(), "--"]);
-    git.show(&git_args).await?;
+    if git.show(&git_args).await? == Some(0) && !has_nested {
+        console.say("no file has changed yet\n");
+    }
     Ok(Exit::Done)
 }
 

@@ -20,14 +20,15 @@ impl Git {
         not_started(self.users_own(args).exec())
     }
 
-    /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours.
-    pub async fn show(&self, args: &[&str]) -> Result<(), GitError> {
+    /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours. Returns
+    /// git's exit code, if it has one.
+    pub async fn show(&self, args: &[&str]) -> Result<Option<i32>, GitError> {
         let mut command = self.users_own(args);
         let shown = tokio::task::spawn_blocking(move || command.status()).await;
         match shown {
             Ok(Err(source)) => Err(not_started(source)),
-            // The exit code of a pager means nothing.
-            Ok(Ok(_)) | Err(_) => Ok(()),
+            Ok(Ok(status)) => Ok(status.code()),
+            Err(_) => Ok(None),
         }
     }
 

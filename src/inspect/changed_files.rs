@@ -70,6 +70,9 @@ pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
     found.map_err(|error| not_now(error.to_string()))
 }
 
+/// The name of the copy in its directory.
+const INDEX: &str = "index";
+
 /// A copy of a work tree's index that has an entry for each new file too, so that `git diff <commit>` shows these files. It
 /// is removed with this value.
 #[derive(Debug)]
@@ -112,12 +115,9 @@ impl WithNewFiles {
                 git.top().join(path.trim_end_matches('\n'))
             }
         };
-        let copy = Self {
-            dir,
-            nested: Vec::new(),
-        };
+        let copy = dir.path().join(INDEX);
         if is_there(&own)? {
-            Below::new(copy.dir.path()).copy(&own, &copy.index())?;
+            Below::new(dir.path()).copy(&own, &copy)?;
         }
         let args = ["-z", "--others", "--exclude-standard"];
         let (nested, new): (Vec<_>, Vec<_>) = git
@@ -126,24 +126,23 @@ impl WithNewFiles {
             .await?
             .into_iter()
             .partition(|path| path.ends_with(b"/"));
+        let nested = nested.iter().map(|path| in_text(path)).collect();
+        if new.is_empty() {
+            return Ok(Self { dir, nested });
+        }
         // Git compares the content: the entry has no times of the file.
         let empty = git.cmd("hash-object", ["--stdin"]).stdin("").text().await?;
         let entry = format!("100644 {}\t", empty.trim_end());
         let lines = new.iter().map(|path| [entry.as_bytes(), path, b"\0"].concat());
         let lines: Vec<Vec<u8>> = lines.collect();
-        let add = git
-            .cmd("update-index", ["-z", "--index-info"])
-            .index(&copy.index());
+        let add = git.cmd("update-index", ["-z", "--index-info"]).index(&copy);
         add.stdin(lines.concat()).done().await?;
-        Ok(Self {
-            nested: nested.iter().map(|path| in_text(path)).collect(),
-            ..copy
-        })
+        Ok(Self { dir, nested })
     }
 
     /// Returns the path of the copy.
     pub fn index(&self) -> PathBuf {
-        self.dir.path().join("index")
+        self.dir.path().join(INDEX)
     }
 }
 

@@ -131,7 +131,7 @@ fn waiting(sandbox: &Sandbox, work: &str) -> (PathBuf, Running) {
 }
 
 #[test]
-fn diff_of_a_sparse_index_leaves_the_repository_sound() {
+fn diff_of_a_sparse_index_makes_no_object() {
     let sandbox = Sandbox::new();
     sandbox.write("elsewhere/file", "x\n");
     sandbox.git(&["add", "-A"]);
@@ -139,10 +139,26 @@ fn diff_of_a_sparse_index_leaves_the_repository_sound() {
     sandbox.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "openspec"]);
     sandbox.start();
     let (go, running) = waiting(&sandbox, "mkdir new; echo x >new/n; git init -q inside");
+    let json = sandbox.ralph(&["diff", "@", "--json"]).exits(0);
+    json.says("not shown, because they are repositories: inside/");
+    let objects = || sandbox.git(&["count-objects", "-v"]);
+    let before = objects();
     let shown = sandbox.ralph(&["diff", "--stat", "@"]).exits(0);
     assert!(shown.stdout.contains("new/n"), "{}", shown.stdout);
     shown.says("not shown, because they are repositories: inside/");
+    assert_eq!(objects(), before);
     sandbox.git_cmd(&["fsck", "--full"]).run().exits(0);
+    fs::write(&go, "").unwrap();
+    running.end().exits(3);
+}
+
+#[test]
+fn diff_of_an_attempt_that_has_changed_nothing_says_so() {
+    let sandbox = Sandbox::started();
+    let (go, running) = waiting(&sandbox, "true");
+    let shown = sandbox.ralph(&["diff", "@"]).exits(0);
+    assert_eq!(shown.stdout, "");
+    shown.says("no file has changed yet");
     fs::write(&go, "").unwrap();
     running.end().exits(3);
 }

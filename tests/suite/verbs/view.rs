@@ -61,6 +61,31 @@ fn a_whole_change_is_done_by_keys_alone() {
 }
 
 #[test]
+fn diff_of_the_view_has_the_new_files_of_the_running_attempt() {
+    for strategy in ["branch", "stash"] {
+        let sandbox = Sandbox::dirty();
+        let Some(tmux) = Tmux::new(&sandbox, 100, 24) else {
+            return;
+        };
+        let go = sandbox.outside("go");
+        let agent = sandbox.completing(&format!(
+            "echo created >new; echo hello; until test -e '{}'; do sleep 0.05; done",
+            go.display()
+        ));
+        tmux.types(&format!(
+            "git ralph run {CHANGE} --strategy {strategy} --keep --view -- {agent}; echo exit $?"
+        ));
+        tmux.sees("hello");
+        tmux.keys(&["d"]);
+        let seen = tmux.sees("+created");
+        assert!(seen.contains("+++ b/new"), "{seen}");
+        fs::write(&go, "").unwrap();
+        tmux.keys(&["q"]);
+        tmux.sees("exit 0");
+    }
+}
+
+#[test]
 fn loop_keeps_running_after_the_view_is_closed() {
     let sandbox = Sandbox::new();
     let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
