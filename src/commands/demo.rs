@@ -135,8 +135,11 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         "git ralph run --stories TODO.md --verify '<command that runs your tests>'",
     );
     if args.keep {
-        let report = Command::new(program).args(["report", CHANGE]);
-        async_cmd::run(report.dir(&top)).await.map_err(demo_error)?;
+        let report = Command::new(program).args(["report", CHANGE]).dir(&top);
+        let made = async_cmd::run(report).await.map_err(demo_error)?;
+        if made.code != Some(0) {
+            return Err(demo_error(String::from_utf8_lossy(&made.stderr)));
+        }
         let top = dir.keep().join("greeter");
         let page = top.join(".git/ralph").join(CHANGE).join("report.html");
         screen.say(&format!(

@@ -20,6 +20,19 @@ fn demo_shows_a_whole_loop_and_leaves_nothing() {
 }
 
 #[test]
+fn demo_prints_events_alone_for_a_program() {
+    let sandbox = Sandbox::empty();
+    let dir = sandbox.outside("home");
+    let output = sandbox.ralph_cmd(&["demo", "--json"]).dir(&dir).run().exits(0);
+    let events = output
+        .stdout
+        .lines()
+        .map(serde_json::from_str::<serde_json::Value>);
+    let events: Vec<_> = events.map(Result::unwrap).collect();
+    assert!(events.iter().any(|event| event["event"] == "finished"));
+}
+
+#[test]
 fn demo_can_keep_its_repository() {
     let sandbox = Sandbox::empty();
     let dir = sandbox.outside("home");
