@@ -223,17 +223,12 @@ pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
     }
 }
 
-/// Returns a story as a test is named: its title, preceded by its id unless the title begins with it, so that no other
-/// story has this name.
+/// Returns a story as a test is named: its title, preceded by its id unless the title begins with it.
 pub fn test_name(id: &str, title: &str) -> String {
-    if title.is_empty() || begins_with(title, id) {
-        [title, id]
-            .into_iter()
-            .find(|name| !name.is_empty())
-            .unwrap_or_default()
-            .to_owned()
-    } else {
-        format!("{id}: {title}")
+    match title {
+        "" => id.to_owned(),
+        title if begins_with(title, id) => title.to_owned(),
+        title => format!("{id}: {title}"),
     }
 }
 

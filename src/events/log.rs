@@ -106,7 +106,7 @@ impl LogEntry {
     }
 }
 
-/// What the events of a loop tell of its attempts, event by event.
+/// Folds the events of a loop into its attempts, messages and gates, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// The attempts of which the events tell anything, oldest first, those of earlier loops included.

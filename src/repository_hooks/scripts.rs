@@ -15,7 +15,7 @@ const MARK: &str = "# Made by git ralph hooks install; git ralph hooks uninstall
 /// Suffix that is added to the name of a former hook.
 pub const BESIDE: &str = ".before-ralph";
 
-/// What stands before and after the path of the program in a script.
+/// The text before the path of the program in a script, and the text after it.
 const BEGIN: &str = " && [ -x ";
 const END: &str = " ]; then\n";
 

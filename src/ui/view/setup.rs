@@ -9,7 +9,7 @@ use crate::inspect::follow::LoopFollower;
 pub struct Viewed {
     /// Follows its files.
     pub follower: LoopFollower,
-    /// What is known of it.
+    /// Its stories and attempts, as far as they are known.
     pub model: Model,
     /// Its work tree.
     pub top: PathBuf,
