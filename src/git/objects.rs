@@ -146,14 +146,23 @@ impl Git {
         if from == to {
             return Ok(Vec::new());
         }
-        let args = [
-            "-r",
-            "-z",
-            "--name-status",
-            "--no-renames",
-            from.as_str(),
-            to.as_str(),
-        ];
+        self.name_changes(from, to, &["--no-renames"]).await
+    }
+
+    /// Lists the paths of one tree that the other one lacks, except those of files that were renamed.
+    pub async fn deleted(&self, from: &Oid, to: &Oid) -> Result<Vec<Vec<u8>>, GitError> {
+        let deleted = self.name_changes(from, to, &["-M", "--diff-filter=D"]).await?;
+        Ok(deleted.into_iter().map(|(_, path)| path).collect())
+    }
+
+    async fn name_changes(
+        &self,
+        from: &Oid,
+        to: &Oid,
+        options: &[&str],
+    ) -> Result<Vec<(u8, Vec<u8>)>, GitError> {
+        let args = ["-r", "-z", "--name-status"].iter().chain(options);
+        let args = args.copied().chain([from.as_str(), to.as_str()]);
         Ok(paths_and_letters(&self.cmd("diff-tree", args).fields().await?))
     }
 

@@ -236,6 +236,26 @@ fn a_reset_takes_no_earlier_work_along() {
 }
 
 #[test]
+fn an_attempt_that_clears_away_all_new_files_is_not_complete() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.strategy", "stash");
+    sandbox.write("notes", "mine");
+    sandbox.start();
+    next(&sandbox, "echo 1 >one; complete").exits(0);
+    let files = sandbox.files();
+    for (step, misdeed) in [("next", "git clean -q -f -d"), ("retry", "rm notes one")] {
+        let agent = sandbox.agent(&format!("{misdeed}; echo 2 >two; complete"));
+        sandbox
+            .step(step, &agent)
+            .exits(3)
+            .says("all changes to notes, one from before this attempt are gone");
+        assert_eq!(sandbox.files(), files, "{misdeed}");
+    }
+    let moving = sandbox.agent("mkdir moved; mv notes one moved/; complete");
+    sandbox.step("retry", &moving).exits(0);
+}
+
+#[test]
 fn user_may_commit_between_attempts() {
     let sandbox = stashed();
     sandbox.start();

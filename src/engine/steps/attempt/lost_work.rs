@@ -8,8 +8,9 @@ use crate::names::Oid;
 use crate::paths::first_few;
 
 /// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt is
-/// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, which take the work of earlier
-/// stories along. A single such file is only reported: the story may have been to undo its change.
+/// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, or every file that was new is gone, as
+/// after `git clean`; they take the work of earlier stories along. A single such file is only reported: the story may have
+/// been to undo its change.
 pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
     let state = &open.state;
     if state.has_branch() || *now == state.common.checkpoint_tree {
@@ -22,39 +23,50 @@ pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<Strin
     let mut bases = vec![open.git().tree_of(&head).await?];
     bases.extend(staged.filter(|staged| !bases.contains(staged)));
     for base in bases {
-        let undone = undone(open, &base, now).await?;
-        let names = first_few(&undone).join(", ");
-        match undone.as_slice() {
-            [] => {}
-            [_] => open.tell(format!(
-                "warning: the changes to {names} from before the attempt are undone"
-            )),
-            _ => {
-                return Ok(Some(format!(
-                    "all changes to {names} from before this attempt are gone (git reset, checkout, restore or \
-                     stash?); they are the work of earlier stories or of the user, and must stay"
-                )));
+        for undone in undone(open, &base, now).await? {
+            let names = first_few(&undone).join(", ");
+            match undone.as_slice() {
+                [] => {}
+                [_] => open.tell(format!(
+                    "warning: the changes to {names} from before the attempt are undone"
+                )),
+                _ => {
+                    return Ok(Some(format!(
+                        "all changes to {names} from before this attempt are gone (git reset, checkout, restore, clean \
+                         or stash?); they are the work of earlier stories or of the user, and must stay"
+                    )));
+                }
             }
         }
     }
     Ok(None)
 }
 
-/// Lists the tracked files in which the checkpoint differs from `base`, if `now` is like `base` in all of them.
-async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<Vec<Vec<u8>>, Error> {
-    let git = open.git();
+/// Lists the tracked files in which the checkpoint differs from `base`, if `now` is like `base` in all of them; then the new
+/// ones, if `now` has none of them, under their own or another name.
+async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<[Vec<Vec<u8>>; 2], Error> {
+    let (git, checkpoint) = (open.git(), open.state.checkpoint_tree());
     // git-ralph itself has marked the story in its list.
     let list = open.state.source().path.as_bytes();
-    let changed = git.diff_trees(base, open.state.checkpoint_tree()).await?;
-    let changed = changed
-        .into_iter()
-        .filter(|(status, path)| *status != b'A' && path != list);
-    let changed: Vec<Vec<u8>> = changed.map(|(_, path)| path).collect();
-    if changed.is_empty() {
-        return Ok(changed);
+    let mut changed = git.diff_trees(base, checkpoint).await?;
+    changed.retain(|(_, path)| path != list);
+    let (new, edited): (Vec<_>, Vec<_>) = changed.into_iter().partition(|(status, _)| *status == b'A');
+    let (mut new, mut edited) = (paths(new), paths(edited));
+    if !edited.is_empty() {
+        let still: HashSet<Vec<u8>> = paths(git.diff_trees(base, now).await?).into_iter().collect();
+        if edited.iter().any(|path| still.contains(path)) {
+            edited.clear();
+        }
     }
-    let still = git.diff_trees(base, now).await?;
-    let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
-    let is_undone = changed.iter().all(|path| !still.contains(path));
-    Ok(if is_undone { changed } else { Vec::new() })
+    if !new.is_empty() {
+        let deleted: HashSet<Vec<u8>> = git.deleted(checkpoint, now).await?.into_iter().collect();
+        if !new.iter().all(|path| deleted.contains(path)) {
+            new.clear();
+        }
+    }
+    Ok([edited, new])
+}
+
+fn paths(changes: Vec<(u8, Vec<u8>)>) -> Vec<Vec<u8>> {
+    changes.into_iter().map(|(_, path)| path).collect()
 }
