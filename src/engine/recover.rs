@@ -6,7 +6,6 @@ use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
 use super::steps::attempt::put_right;
-use super::steps::finish_refusal::FinishRefusal;
 use super::steps::revert::Undoing;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
@@ -15,12 +14,14 @@ use super::watch::changed_since;
 use super::{Context, Loop, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
+use crate::error::advice::Advise;
 use crate::events::log::{self, History, LogEntry};
 use crate::events::{Attempt, What, seconds_between};
+use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
 use crate::protect::Site;
-use crate::state::{Current, Effect, Phase, State, StateError, Store, Verdict};
+use crate::state::{Current, Effect, Intent, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
@@ -51,8 +52,30 @@ async fn open_for<'o>(
         return Err(context.unknown_loop(change.as_str(), &[]));
     };
     let mut open = Loop::new(context, state, store, lock);
-    make_ready(&mut open, purpose).await?;
+    // A step that has begun is one after which git's own files are as they were: git may show the loop.
+    let cut_off = open.state.intent.as_ref().map(Intent::step);
+    match (make_ready(&mut open, purpose).await, cut_off) {
+        (Err(error), Some(step))
+            if purpose == Purpose::Look && !matches!(error.advice().exit, Exit::Signal(_)) =>
+        {
+            show_uncompleted(&mut open, step, &error)?;
+        }
+        (made, _) => made?,
+    }
     Ok(open)
+}
+
+/// Says why a step that was cut off cannot be completed, to someone who only looks: the loop is shown as it was saved.
+fn show_uncompleted(open: &mut Loop<'_>, step: &str, error: &Error) -> Result<(), Error> {
+    if let Some(state) = open.store.load()? {
+        open.state = state;
+        allow_retries(&open.context, &mut open.state);
+    }
+    let hint = error.advice().hint;
+    let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
+    let message = format!("an earlier git-ralph was cut off in {step}, which cannot go on: {error}{hint}");
+    open.context.tell(open.change(), message);
+    Ok(())
 }
 
 /// Prepares a loop that was just read for a step: completes what was cut off.
@@ -172,15 +195,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
             Some(edits) => transition::keep_edits(open, edits).await?,
             None => {}
         }
-        match transition::apply(open, intent, Known::default()).await {
-            Err(Error::Finish(refusal @ FinishRefusal::NotWritten { .. })) if purpose == Purpose::Look => {
-                let message =
-                    format!("an earlier git-ralph was cut off in {step}, which cannot go on: {refusal}");
-                open.context.tell(open.change(), message);
-                return Ok(false);
-            }
-            applied => applied?,
-        }
+        transition::apply(open, intent, Known::default()).await?;
         open.completed = effect;
         open.tell(format!(
             "an earlier git-ralph was cut off; {step} is completed now"

@@ -1,7 +1,10 @@
 //! The errors of file operations, which name the file, and how far a write has to reach.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
 
 use crate::error::advice::{Advice, Advise, hint};
 use crate::names::typed_path;
@@ -29,6 +32,11 @@ impl Advise for FileError {
         if is_full {
             return hint(MAKE_ROOM);
         }
+        if self.source.kind() == io::ErrorKind::PermissionDenied
+            && let Some(advice) = owned_by_another(&self.path)
+        {
+            return advice;
+        }
         let is_no_directory = self.source.kind() == io::ErrorKind::NotADirectory;
         match in_the_way(&self.path).filter(|_| is_no_directory) {
             Some(path) => {
@@ -43,6 +51,18 @@ impl Advise for FileError {
             None => Advice::default(),
         }
     }
+}
+
+/// Returns the advice for a path that belongs to another user, as what a container has made; `None` if it does not.
+pub fn owned_by_another(path: &Path) -> Option<Advice> {
+    let mut nearest = path.ancestors();
+    let (path, found) = nearest.find_map(|path| Some((path, path.symlink_metadata().ok()?)))?;
+    (found.uid() != geteuid().as_raw()).then(|| {
+        let path = typed_path(path);
+        hint(format!(
+            "it belongs to another user: sudo chown -R \"$(id -u)\" {path}; then run the same command again"
+        ))
+    })
 }
 
 /// Returns the link or the file that is in the place of a directory above a path, the nearest one.

@@ -101,7 +101,7 @@ pub enum WorkTreeError {
     /// Files or directories that may not be read.
     #[error("cannot read part of the work tree:\n{0}")]
     Unreadable(String)
-        => "make it readable with chmod, or add it to .gitignore";
+        => "make it readable (chmod, or sudo chown if it belongs to another user), or add it to .gitignore";
     /// Something that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
     Unstorable(String)

@@ -105,6 +105,9 @@ pub struct Status {
     /// The command without which the loop cannot go on, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
+    /// The step that was cut off; `None` if none was.
+    #[serde(skip)]
+    pub cut_off: Option<&'static str>,
     /// True if `finish` or `abort` was cut off, and the same command completes it.
     #[serde(skip)]
     pub is_closing: bool,
@@ -470,6 +473,7 @@ impl Status {
             problem,
             over: None,
             way_back: None,
+            cut_off: state.intent.as_ref().map(Intent::step),
             is_closing: false,
             work_tree_is_gone: false,
             work_tree: None,

@@ -159,7 +159,7 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
 fn running(status: &Status) -> String {
     let Some(running) = &status.running else {
         return match status.phase {
-            Phase::Running => "  an attempt was interrupted\n".to_owned(),
+            Phase::Running => format!("  {} was interrupted\n", status.cut_off.unwrap_or("an attempt")),
             _ => String::new(),
         };
     };

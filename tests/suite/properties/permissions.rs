@@ -1,10 +1,10 @@
 //! Permissions that git does not keep, and files whose permissions are not ours to change.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, wait_for};
 
 fn mode(sandbox: &Sandbox, path: &str) -> u32 {
     sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o7777
@@ -193,4 +193,47 @@ fn the_files_of_a_shared_repository_stay_shared() {
         step(&["abort"]).exits(0);
         assert_eq!(modes(), [mode; 2], "{shared}");
     }
+}
+
+/// What a container does that runs as root: its directories are in the work tree, and cannot be moved.
+#[test]
+fn files_of_another_user_hide_no_loop_and_name_what_to_type() {
+    let Some(sandbox) = Sandbox::unprivileged() else {
+        return;
+    };
+    sandbox.start();
+    let (before, go) = (sandbox.files(), sandbox.outside("go"));
+    let agent = sandbox.failing(&format!(
+        "mkdir out; echo x >out/f; touch '{0}.made'; until test -e '{0}'; do sleep 0.05; done",
+        go.display()
+    ));
+    let attempt = sandbox.direct(&["next", "--", &agent]).start();
+    wait_for(&sandbox.outside("go.made"));
+    let out = sandbox.top.join("out");
+    let (owner, group) = (out.metadata().unwrap().uid(), out.metadata().unwrap().gid());
+    let is_given = chown(&out, Some(0), Some(0)).is_ok();
+    fs::write(&go, "").unwrap();
+    let ended = attempt.end();
+    // Only root gives files away.
+    if !is_given || owner == 0 {
+        return;
+    }
+    let what = format!(
+        "it belongs to another user: sudo chown -R \"$(id -u)\" {}",
+        out.display()
+    );
+    ended.exits(1).says(&what);
+    for (verb, shows) in [
+        ("status", "going back to the checkpoint was interrupted"),
+        ("log", "it is red"),
+    ] {
+        let shown = sandbox.ralph(&[verb]).exits(0).says(&what);
+        assert!(shown.stdout.contains(shows), "{shown:?}");
+    }
+    sandbox.ralph(&["abort"]).exits(1).says(&what);
+    assert!(out.join("f").exists());
+    chown(&out, Some(owner), Some(group)).unwrap();
+    sandbox.ralph(&["status"]).exits(0);
+    assert_eq!(sandbox.files(), before);
+    sandbox.ralph(&["abort"]).exits(0);
 }
