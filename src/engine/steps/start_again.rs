@@ -6,6 +6,7 @@ use super::start::begin;
 use crate::engine::own_work_tree::{make_again, prepare};
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
+use crate::engine::story_source::wanted;
 use crate::engine::work_tree_removal::remove_new;
 use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
 use crate::error::Error;
@@ -13,6 +14,7 @@ use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::names::Change;
 use crate::state::{State, Store};
+use crate::stories::resolve_typed;
 
 /// The result of `start`.
 pub struct Started<'o> {
@@ -36,8 +38,22 @@ pub async fn start<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     let state = store.load()?;
     let mut place = options.own_work_tree.clone();
+    let mut options = options.clone();
     let is_leaving = |state: &State| state.here.linked.as_ref().is_some_and(|linked| linked.leaving);
     if let Some(state) = state.filter(|state| state.is_live() || is_leaving(state)) {
+        if state.is_live() && options.restart {
+            let top = &context.repo.top;
+            let name = change.as_str();
+            if options.settings.stories.is_none() {
+                options.settings.stories = state.source().to_name(top, name);
+            }
+            // A list that is not there costs no loop.
+            let wanted = wanted(&options.settings, change, &context.below_top);
+            let source = resolve_typed(top, name, &wanted)?;
+            if !source.is_by_command() {
+                source.list(top).await?;
+            }
+        }
         if place.is_some() {
             let _alone = store.lock_making()?;
             Box::pin(make_again(&context, &state, &options.settings)).await?;
@@ -58,8 +74,8 @@ pub async fn start<'o>(
         }
     }
     let open = match &place {
-        Some(place) => Box::pin(begin_in_own(context, change, options, place)).await?,
-        None => Box::pin(begin(context, change, options, refs)).await?,
+        Some(place) => Box::pin(begin_in_own(context, change, &options, place)).await?,
+        None => Box::pin(begin(context, change, &options, refs)).await?,
     };
     Ok(Started { open, already: false })
 }

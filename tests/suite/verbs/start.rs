@@ -314,6 +314,23 @@ fn restart_goes_back_to_the_beginning_first() {
 }
 
 #[test]
+fn restart_keeps_the_list_of_the_loop_and_ends_it_for_no_other_that_is_missing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plan.md", "- [ ] one\n- [ ] two\n");
+    let done = || sandbox.ralph(&["status", "plan", "--json"]).exits(0).json()["stories_done"].clone();
+    sandbox.ralph(&["start", "plan", "--stories", "plan.md"]).exits(0);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox
+        .ralph(&["start", "plan", "--restart", "--stories", "other.md"])
+        .exits(1)
+        .says("other.md");
+    assert_eq!(done(), 1);
+    sandbox.ralph(&["start", "plan", "--restart"]).exits(0);
+    assert_eq!(sandbox.read("plan.md"), "- [ ] one\n- [ ] two\n");
+    assert_eq!(done(), 0);
+}
+
+#[test]
 fn a_lost_state_is_rebuilt_from_the_branch_and_the_refs() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
