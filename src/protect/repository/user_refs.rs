@@ -38,6 +38,8 @@ struct RefChange {
     is: Option<Oid>,
     /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist.
     is_broken: bool,
+    /// True if the old object does not exist any more, as an annotated tag that was deleted and pruned.
+    is_lost: bool,
 }
 
 impl UserRefs {
@@ -90,9 +92,11 @@ impl UserRefs {
     /// file can write anything.
     pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<RefChanges, GitError> {
         let mut changes = self.changes_since(before);
-        let new: Vec<&Oid> = changes.iter().filter_map(|change| change.is.as_ref()).collect();
-        let missing = repo.missing(&new).await?;
+        let oids = changes.iter().flat_map(|change| [&change.was, &change.is]);
+        let oids: Vec<&Oid> = oids.flatten().collect();
+        let missing = repo.missing(&oids).await?;
         for change in &mut changes {
+            change.is_lost = change.was.as_ref().is_some_and(|was| missing.contains(was));
             change.is_broken = match &change.is {
                 Some(is) => missing.contains(is),
                 None => RefFile::read(&repo.common_dir.join(&change.name)) == RefFile::Damaged,
@@ -113,6 +117,7 @@ impl UserRefs {
                 was: before.0.get(name).cloned(),
                 is: self.0.get(name).cloned(),
                 is_broken: false,
+                is_lost: false,
             })
             .filter(|change| change.was != change.is)
             .collect()
@@ -194,6 +199,7 @@ impl RefChanges {
                 }
             }
             notices.tell(match &change.was {
+                Some(_) if change.is_lost => change.lost(who),
                 Some(was) => format!("{}; it is put back to {}", change.message(who), was.short()),
                 None => format!("{}; it is taken away", change.message(who)),
             });
@@ -237,6 +243,10 @@ impl RefChanges {
             let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
             // A loop that begins has its branch at the commit where others began, too, for a moment.
             if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
+                continue;
+            }
+            if change.is_lost && ours {
+                site.notices.tell(change.lost(who));
                 continue;
             }
             let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
@@ -311,12 +321,21 @@ impl RefChange {
     fn undone(&self) -> Option<Update> {
         let name = self.name.clone();
         match (self.was.clone(), self.is.clone()) {
+            _ if self.is_lost => None,
             // Its file is gone; an older value may be packed.
             (was, _) if self.is_broken => was.map(|new| Update::Set { name, new }),
             (Some(new), old) => Some(Update::Move { name, new, old }),
             (None, Some(old)) => Some(Update::Delete { name, old }),
             (None, None) => None,
         }
+    }
+
+    /// Returns a message about its change while `who` ran, after which it cannot get its old value.
+    fn lost(&self, who: &str) -> String {
+        format!(
+            "{}; it cannot be put back: git has that object no more",
+            self.message(who)
+        )
     }
 
     /// Returns a message about its change while `who` ran: another process may have made it.
