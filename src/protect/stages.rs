@@ -10,7 +10,8 @@ use jiff::Timestamp;
 
 use super::records::Records;
 use super::repository::{
-    ControlFiles, RepositoryRecord, UserRefs, access, linked_work_trees, pipes as gits_pipes, stash_list,
+    ControlFiles, RepositoryRecord, UserRefs, access, linked_work_trees, packed_refs, pipes as gits_pipes,
+    stash_list,
 };
 use super::tree::own_position::OwnPosition;
 use super::tree::{
@@ -116,7 +117,9 @@ impl AttemptRecord<'_> {
             checkpoint: &self.checkpoint.commit,
             in_attempt: true,
         };
-        own.repair(self.site, &self.control_trash()).await
+        let trash = self.control_trash();
+        packed_refs::repair(self.site, &trash)?;
+        own.repair(self.site, &trash).await
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the

@@ -2,6 +2,7 @@
 //!
 //! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory.
 //! - `user_refs`: all refs but the loop's branch; `stash_list`: the entries of the stash.
+//! - `packed_refs`: lines in them with which git reads none.
 //! - `linked_work_trees`: the other work trees; `locks`: git's locks.
 //! - `record` takes the record before an attempt, and repairs by it.
 //! - `access` and `pipes` let git read and write all of it.
@@ -11,6 +12,7 @@ mod control_files;
 pub(super) mod linked_work_trees;
 mod locks;
 pub(super) mod own_directory;
+pub(super) mod packed_refs;
 pub(super) mod pipes;
 mod record;
 pub(super) mod stash_list;

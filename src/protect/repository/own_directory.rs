@@ -4,7 +4,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::fs::{Below, is_special, may_exist, seen, target_of};
+use crate::fs::{Below, FileError, is_regular, is_special, may_exist, seen, target_of};
+use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
 
 /// Restores the directory before anything is written to it. What links led to is not touched.
@@ -16,6 +17,8 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
         if is_special(dir) {
             door.remove_file(dir)?;
             removed.push(dir.to_owned());
+        } else {
+            clear_place(site, dir)?;
         }
         made |= !may_exist(dir);
         door.make_dir(dir, 0o700)?;
@@ -44,6 +47,20 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
             .tell("the loop's directory below .git was deleted; it is recreated".to_owned());
     }
     Ok(())
+}
+
+/// Moves a file that is in the place of a directory aside.
+pub(in crate::protect) fn clear_place(site: Site<'_>, dir: &Path) -> Result<(), FileError> {
+    if !is_regular(dir)? {
+        return Ok(());
+    }
+    let aside = free_name(dir)?;
+    site.notices.tell(format!(
+        "a file was put in the place of {}; it is moved to {}",
+        dir.display(),
+        aside.display()
+    ));
+    move_away(site, dir, &aside)
 }
 
 /// Takes the permissions of others away from a directory.

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::pipes;
-use crate::fs::{Below, Durability, FileError, is_there, kind_of, link_of, read, target_of, umask_now};
+use crate::fs::{
+    Below, Durability, FileError, is_there, kind_of, link_of, may_exist, read, target_of, umask_now,
+};
 use crate::protect::repository::{access, own_directory, pipes as gits_pipes};
 use crate::protect::{ProtectError, Site, trash};
 
@@ -100,6 +102,19 @@ impl Site<'_> {
     }
 }
 
+/// Makes the directory of the refs again, without which git finds no repository: where all refs are packed, it is empty, and
+/// `find -type d -empty -delete` takes it along.
+fn restore_refs(site: Site<'_>) -> Result<(), FileError> {
+    let refs = site.repo.common_dir.join("refs");
+    if may_exist(&refs) {
+        return Ok(());
+    }
+    site.door(&refs).make_dir(&refs, 0o777)?;
+    site.notices
+        .tell(format!("{} was deleted; it is made again", refs.display()));
+    Ok(())
+}
+
 impl RepoLink {
     /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be called first after the agent's
     /// processes have ended.
@@ -123,6 +138,8 @@ impl RepoLink {
         {
             return Err(ProtectError::RepositoryGone(objects.clone()));
         }
+        restore_refs(site)?;
+        own_directory::clear_place(site, &site.repo.common_dir.join("logs"))?;
         own_directory::restore(site)?;
         let top = &site.repo.top;
         let path = top.join(".git");

@@ -215,3 +215,46 @@ fn error_names_a_damaged_original_branch_and_a_remedy() {
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
 }
+
+#[test]
+fn what_keeps_git_from_reading_the_repository_is_put_right() {
+    for (misdeed, told) in [
+        (
+            "git pack-refs --all --prune; find . -type d -empty -delete",
+            "refs was deleted; it is made again",
+        ),
+        (
+            "git pack-refs --all --prune; echo garbage >>.git/packed-refs",
+            "has lines with which git reads no ref at all",
+        ),
+        (
+            "git pack-refs --all --prune; echo \"$(git rev-parse HEAD) refs/heads/../../x\" >>.git/packed-refs",
+            "has lines with which git reads no ref at all",
+        ),
+        ("mv .git/ralph .git/gone.$$; echo x >.git/ralph", "it is moved to"),
+        ("rm -rf .git/logs; touch .git/logs", "it is moved to"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["branch", "other"]);
+        let before = sandbox.files();
+        sandbox.start();
+        sandbox
+            .step(
+                "next",
+                &sandbox.failing(&format!("echo bad >>README.md; {misdeed}")),
+            )
+            .exits(3)
+            .says(told);
+        sandbox
+            .step(
+                "retry",
+                &sandbox.completing(&format!("echo good >>README.md; {misdeed}")),
+            )
+            .exits(0)
+            .says(told);
+        sandbox.git(&["rev-parse", "other"]);
+        sandbox.git(&["fsck", "--strict"]);
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), before, "{misdeed}");
+    }
+}
