@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::fs::{Below, Durability, FileError, Links, read_regular_text, seen};
+use crate::fs::{Below, Durability, FileError, Links, read_regular_text, seen, seen_itself};
 use crate::names::Oid;
 
 /// Maximum length of a ref's file or log that is read, in bytes.
@@ -44,7 +44,11 @@ impl RefFile {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                return Self::Missing;
+                // Git lists no ref for a link that leads nowhere, and refuses to make one in its place.
+                return match seen_itself(path) {
+                    Some(_) => Self::Damaged,
+                    None => Self::Missing,
+                };
             }
             Err(_) if seen(path).is_some_and(|found| found.is_dir()) => return Self::Missing,
             // What is no file, or no text, has no such code.
@@ -87,6 +91,9 @@ mod tests {
         let file = dir.path().join("HEAD");
         assert_eq!(RefFile::read(&file), RefFile::Missing);
         assert_eq!(RefFile::read(dir.path()), RefFile::Missing);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("refs/heads/none", &link).unwrap();
+        assert_eq!(RefFile::read(&link), RefFile::Damaged);
         let refused = dir.path().join("n".repeat(256));
         assert_eq!(RefFile::read(&refused), RefFile::Unseen);
         for damaged in ["", "\n", "1234\n", "ref: \n", "ref: nothing\n", "\0\0\0"] {

@@ -232,10 +232,15 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
             "has lines with which git reads no ref at all",
         ),
         ("mv .git/ralph .git/gone.$$; echo x >.git/ralph", "it is moved to"),
+        (
+            "ln -sf refs/heads/ralph/add-login .git/refs/heads/other",
+            "the branch other was damaged",
+        ),
         ("rm -rf .git/logs; touch .git/logs", "it is moved to"),
     ] {
         let sandbox = Sandbox::new();
         sandbox.git(&["branch", "other"]);
+        let other = sandbox.git(&["rev-parse", "other"]);
         let before = sandbox.files();
         sandbox.start();
         sandbox
@@ -252,7 +257,7 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
             )
             .exits(0)
             .says(told);
-        sandbox.git(&["rev-parse", "other"]);
+        assert_eq!(sandbox.git(&["rev-parse", "other"]), other, "{misdeed}");
         sandbox.git(&["fsck", "--strict"]);
         sandbox.ralph(&["abort"]).exits(0);
         assert_eq!(sandbox.files(), before, "{misdeed}");
