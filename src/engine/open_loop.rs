@@ -287,7 +287,7 @@ impl<'o> Loop<'o> {
 
     async fn read_position(&self) -> Result<Position, Error> {
         let (refs, head) = self.context.repo.ref_values_and_head().await?;
-        let tip = refs.get(&self.state.tip_ref()).cloned();
+        let tip = refs.get(&self.state.tip_ref()).map(|value| value.oid().clone());
         let refs = UserRefs::of(refs, &self.state.change, self.state.has_branch());
         self.view.note_refs(refs);
         self.view.note_head(head.clone());

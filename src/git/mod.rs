@@ -64,7 +64,7 @@ pub use own_files::{OwnFiles, PutBack, Runs};
 pub use patches::{DiffSize, FileStat};
 pub use path_changes::PathChange;
 pub use ref_file::{RefFile, last_logged};
-pub use ref_values::RefValues;
+pub use ref_values::{RefValue, RefValues};
 pub use refs::{RefInfo, oid_of};
 pub use remote::Pushed;
 pub use shallow::Shallow;

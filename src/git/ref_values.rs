@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use super::discover::{Head, Repo};
 use super::error::GitError;
 use super::ref_file::{RefFile, is_own};
@@ -15,8 +17,27 @@ const MOST_PACKED: u64 = 1 << 30;
 /// The refs among which symbolic ones are ordinary: `refs/remotes/<name>/HEAD`.
 const REMOTES: &str = "refs/remotes/";
 
-/// Maps the full names of refs to the objects that they point to.
-pub type RefValues = BTreeMap<String, Oid>;
+/// Maps the full names of refs to what they point to.
+pub type RefValues = BTreeMap<String, RefValue>;
+
+/// The value of a ref.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RefValue {
+    /// An object; that of another ref too, where a symbolic ref is ordinary.
+    Oid(Oid),
+    /// The object of the ref with this full name.
+    Symbolic { to: String, oid: Oid },
+}
+
+impl RefValue {
+    /// Returns the object.
+    pub fn oid(&self) -> &Oid {
+        match self {
+            Self::Oid(oid) | Self::Symbolic { oid, .. } => oid,
+        }
+    }
+}
 
 impl Repo {
     /// Reads what all refs point to, except those that every work tree has for itself. Asks git only if some are not
@@ -40,13 +61,21 @@ impl Repo {
 
     async fn listed_values(&self) -> Result<RefValues, GitError> {
         // Without their types: git reads no object then, and does not fail if one is missing.
-        let args = ["--format=%(objectname) %(refname)", "refs"];
+        let args = ["--format=%(objectname) %(refname) %(symref)", "refs"];
         let listed = self.git.cmd("for-each-ref", args).text().await?;
-        let refs = listed.lines().filter_map(|line| line.split_once(' '));
-        Ok(refs
-            .filter(|(_, name)| !is_own(name))
-            .filter_map(|(oid, name)| Some((name.to_owned(), Oid::parse(oid)?)))
-            .collect())
+        let value_of = |line: &str| {
+            let mut words = line.split(' ');
+            let (oid, name) = (Oid::parse(words.next()?)?, words.next()?);
+            let value = match words.next() {
+                Some(to) if !to.is_empty() && !name.starts_with(REMOTES) => RefValue::Symbolic {
+                    to: to.to_owned(),
+                    oid,
+                },
+                _ => RefValue::Oid(oid),
+            };
+            (!is_own(name)).then(|| (name.to_owned(), value))
+        };
+        Ok(listed.lines().filter_map(value_of).collect())
     }
 }
 
@@ -58,7 +87,7 @@ fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<H
     }
     match RefFile::read(&path) {
         RefFile::Symbolic(branch) if is_plain(&branch) && !is_own(&branch) => Some(Head {
-            oid: values.get(&branch).cloned(),
+            oid: values.get(&branch).map(|value| value.oid().clone()),
             branch: Some(branch),
         }),
         RefFile::Oid(oid) if is_oid(&oid, oid_length) => Some(Head::new(None, Some(oid))),
@@ -128,7 +157,7 @@ impl Loose {
         }
         match RefFile::read(path) {
             RefFile::Oid(oid) if is_oid(&oid, self.oid_length) => {
-                self.values.insert(name, oid);
+                self.values.insert(name, RefValue::Oid(oid));
             }
             RefFile::Symbolic(target) if name.starts_with(REMOTES) => self.symbolic.push((name, target)),
             // It was deleted, or packed, while the directory was read.
@@ -159,7 +188,7 @@ fn add_packed(common_dir: &Path, oid_length: usize, values: &mut RefValues) -> O
             return None;
         }
         if !is_own(name) && !values.contains_key(name) {
-            values.insert(name.to_owned(), oid);
+            values.insert(name.to_owned(), RefValue::Oid(oid));
         }
     }
     Some(())
@@ -251,7 +280,7 @@ mod tests {
                 let found = head_among(&repo.git_dir, &read, repo.oid_length);
                 assert_eq!(found, Some(repo.head().await.unwrap()));
             }
-            let args = ["--no-deref", "HEAD", read["refs/heads/main"].as_str()];
+            let args = ["--no-deref", "HEAD", read["refs/heads/main"].oid().as_str()];
             repo.git.cmd("update-ref", args).done().await.unwrap();
             let found = head_among(&repo.git_dir, &read, repo.oid_length);
             assert_eq!(found, Some(repo.head().await.unwrap()));
@@ -278,7 +307,7 @@ mod tests {
         let repo = repository(dir.path(), "sha1").await;
         let read = || read_all(&repo.common_dir, repo.oid_length);
         let values = read().unwrap();
-        let oid = &values["refs/heads/main"];
+        let oid = values["refs/heads/main"].oid();
         let heads = repo.common_dir.join("refs/heads");
         let contents = [
             String::new(),

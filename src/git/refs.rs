@@ -99,10 +99,9 @@ impl Git {
             input.push_str(&update.line());
         }
         input.push_str("prepare\ncommit\n");
-        self.cmd("update-ref", ["-m", why, "--create-reflog", "--stdin"])
-            .stdin(input)
-            .done()
-            .await
+        // A ref that an attempt made symbolic must not move another one.
+        let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
+        self.cmd("update-ref", args).stdin(input).done().await
     }
 
     /// Keeps objects under these ref names, or under the next free ones; returns the names.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, regular_text_if_there};
-use crate::git::{Git, GitError, RefFile, RefValues, Repo};
+use crate::git::{Git, GitError, RefFile, RefValue, RefValues, Repo};
 use crate::names::{Change, Oid, short_branch};
 use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, OwnMove, Update};
@@ -36,7 +36,9 @@ struct RefChange {
     name: String,
     was: Option<Oid>,
     is: Option<Oid>,
-    /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist.
+    /// The ref that it follows, if it did not before: what moves that one moves it too.
+    follows: Option<String>,
+    /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist, or it follows another.
     is_broken: bool,
     /// True if the old object does not exist any more, as an annotated tag that was deleted and pruned.
     is_lost: bool,
@@ -60,7 +62,7 @@ impl UserRefs {
 
     /// Returns the value of a ref.
     pub fn at(&self, name: &str) -> Option<Oid> {
-        self.0.get(name).cloned()
+        self.0.get(name).map(|value| value.oid().clone())
     }
 
     /// Returns whether there is a stash.
@@ -98,6 +100,7 @@ impl UserRefs {
         for change in &mut changes {
             change.is_lost = change.was.as_ref().is_some_and(|was| missing.contains(was));
             change.is_broken = match &change.is {
+                Some(_) if change.follows.is_some() => true,
                 Some(is) => missing.contains(is),
                 None => RefFile::read(&repo.common_dir.join(&change.name)) == RefFile::Damaged,
             };
@@ -111,23 +114,36 @@ impl UserRefs {
             .0
             .keys()
             .chain(self.0.keys().filter(|name| !before.0.contains_key(*name)));
-        names
-            .map(|name| RefChange {
+        let change_of = |name: &String| {
+            let (was, is) = (before.0.get(name), self.0.get(name));
+            let follows = match (was, is) {
+                // Where it led before, it leads now: that one has changed.
+                (Some(RefValue::Symbolic { to: was, .. }), Some(RefValue::Symbolic { to, .. }))
+                    if was == to =>
+                {
+                    return None;
+                }
+                (Some(_), Some(RefValue::Symbolic { to, .. })) => Some(to.clone()),
+                _ => None,
+            };
+            let oid = |value: Option<&RefValue>| value.map(|value| value.oid().clone());
+            (was != is).then(|| RefChange {
                 name: name.clone(),
-                was: before.0.get(name).cloned(),
-                is: self.0.get(name).cloned(),
+                was: oid(was),
+                is: oid(is),
+                follows,
                 is_broken: false,
                 is_lost: false,
             })
-            .filter(|change| change.was != change.is)
-            .collect()
+        };
+        names.filter_map(change_of).collect()
     }
 
     /// Selects the moves that were not made before a crash interrupted the step, and are still possible.
     pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
         let possible = |update: &Update| match update {
-            Update::Move { name, old, .. } => self.0.get(name) == old.as_ref(),
-            Update::Delete { name, old } => self.0.get(name) == Some(old),
+            Update::Move { name, old, .. } => self.at(name) == *old,
+            Update::Delete { name, old } => self.at(name).as_ref() == Some(old),
             Update::Set { .. } => true,
         };
         moves.into_iter().filter(possible).collect()
@@ -291,6 +307,7 @@ impl RefChange {
         let file = repo.common_dir.join(&self.name);
         let is_same = match (&self.is, RefFile::read(&file)) {
             (None, RefFile::Damaged) => true,
+            (Some(_), RefFile::Damaged | RefFile::Symbolic(_)) => self.follows.is_some(),
             (Some(is), RefFile::Oid(oid)) => *is == oid,
             _ => false,
         };
@@ -348,6 +365,9 @@ impl RefChange {
             }
             None => self.name.clone(),
         };
+        if let Some(other) = &self.follows {
+            return format!("{name} was made to follow {other} during {who}");
+        }
         match (&self.was, &self.is) {
             (_, Some(is)) if self.is_broken => {
                 format!(
@@ -383,7 +403,7 @@ mod tests {
         UserRefs(
             entries
                 .iter()
-                .map(|(name, at)| ((*name).to_owned(), oid(*at)))
+                .map(|(name, at)| ((*name).to_owned(), RefValue::Oid(oid(*at))))
                 .collect(),
         )
     }

@@ -236,6 +236,14 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
             "ln -sf refs/heads/ralph/add-login .git/refs/heads/other",
             "the branch other was damaged",
         ),
+        (
+            "GIT_CONFIG_COUNT=0 git symbolic-ref refs/heads/main refs/heads/ralph/add-login",
+            "the branch main was made to follow refs/heads/ralph/add-login",
+        ),
+        (
+            "GIT_CONFIG_COUNT=0 git symbolic-ref refs/heads/other refs/heads/main",
+            "the branch other was made to follow refs/heads/main",
+        ),
         ("rm -rf .git/logs; touch .git/logs", "it is moved to"),
     ] {
         let sandbox = Sandbox::new();
@@ -260,6 +268,11 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
         assert_eq!(sandbox.git(&["rev-parse", "other"]), other, "{misdeed}");
         sandbox.git(&["fsck", "--strict"]);
         sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+        assert_eq!(
+            sandbox.git(&["rev-parse", "main", "other"]),
+            format!("{other}\n{other}")
+        );
         assert_eq!(sandbox.files(), before, "{misdeed}");
     }
 }
