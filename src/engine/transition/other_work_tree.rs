@@ -1,12 +1,16 @@
 //! Another work tree of the repository than the loop's own, which gets the work of the loop.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::files::REPLACED;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe};
 use crate::error::{Error, refuse};
+use crate::fs::{Links, may_exist, read_regular};
 use crate::git::{GitError, Repo, discover};
+use crate::paths::first_few;
 use crate::state::IntoPlan;
 
 /// Opens another work tree of the repository.
@@ -39,15 +43,42 @@ pub(super) async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<&Repo
 }
 
 /// Gives the files of the target the merged content. A file that is neither as in its HEAD nor as merged already stops
-/// this; it is not overwritten.
+/// this; it is not overwritten, unless an earlier git, which a full disk or a kill ended, has written only the beginning of it.
 async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
+    let changes = target.git.diff_trees(&into.from, &into.merged).await?;
+    let Err(words) = write_but(open, into, target, &changes, &[]).await? else {
+        return Ok(());
+    };
+    let half_written = put_half_written_away(open, into, target, &changes).await?;
+    if !half_written.is_empty()
+        && write_but(open, into, target, &changes, &half_written)
+            .await?
+            .is_ok()
+    {
+        return Ok(());
+    }
+    refuse(FinishRefusal::NotWritten {
+        change: open.change().to_string(),
+        path: target.top.clone(),
+        words,
+    })
+}
+
+/// Does so once; returns git's words if it refuses. The `missing` paths may be written although nothing is there.
+async fn write_but(
+    open: &Loop<'_>,
+    into: &IntoPlan,
+    target: &Repo,
+    changes: &[(u8, Vec<u8>)],
+    missing: &[Vec<u8>],
+) -> Result<Result<(), String>, Error> {
     let index = target_index(open);
     let made = target
         .private_index(&target.index(), &index, Some(&into.from))
         .await?;
     target.show_paths(&index, &made.entries.hidden()).await?;
-    let changes = target.git.diff_trees(&into.from, &into.merged).await?;
-    let paths: Vec<Vec<u8>> = changes.into_iter().map(|(_, path)| path).collect();
+    let paths = changes.iter().map(|(_, path)| path);
+    let paths: Vec<Vec<u8>> = paths.filter(|path| !missing.contains(path)).cloned().collect();
     let mut written = target.update_index(&index, &["--add", "--remove"], &paths).await;
     if written.is_ok() {
         let trees = [&into.from, &into.merged];
@@ -58,11 +89,46 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     }
     target.discard_index(&index)?;
     match written {
-        Err(GitError::Failed { words, .. }) => refuse(FinishRefusal::NotWritten {
-            change: open.change().to_string(),
-            path: target.top.clone(),
-            words,
-        }),
-        other => Ok(other?),
+        Err(GitError::Failed { words, .. }) => Ok(Err(words)),
+        other => Ok(Ok(other?)),
     }
+}
+
+/// Moves the files of the target that hold only the beginning of what they are to hold to the trash; returns their paths, and
+/// those of files that are missing.
+async fn put_half_written_away(
+    open: &Loop<'_>,
+    into: &IntoPlan,
+    target: &Repo,
+    changes: &[(u8, Vec<u8>)],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let site = open.site().with_repo(target);
+    let mut found = Vec::new();
+    for (status, path) in changes.iter().filter(|(status, _)| *status != b'D') {
+        let file = target.top.join(OsStr::from_bytes(path));
+        if !may_exist(&file) {
+            if *status != b'A' {
+                found.push(path.clone());
+            }
+            continue;
+        }
+        let name = String::from_utf8_lossy(path);
+        let (Ok(there), Some(merged)) = (
+            read_regular(&file, Links::Refused, u64::MAX),
+            target.git.file_of(&into.merged, &name).await?,
+        ) else {
+            continue;
+        };
+        let is_beginning = there.len() < merged.len() && merged.starts_with(&there);
+        let is_old = *status != b'A' && target.git.file_of(&into.from, &name).await?.as_ref() == Some(&there);
+        if is_beginning && !is_old {
+            site.put_beginning_away(path)?;
+            found.push(path.clone());
+        }
+    }
+    if !found.is_empty() {
+        let names = first_few(&found).join(", ");
+        open.tell(format!("only half written, and written again: {names}"));
+    }
+    Ok(found)
 }

@@ -13,16 +13,20 @@ impl Site<'_> {
         let listed = self.repo.git.cmd("ls-files", ["-z", "-o", "--", &names]);
         // Git cannot be asked where an index is damaged: what is left then is kept like any other file.
         let found = listed.fields().await.unwrap_or_default();
-        let trash = self.trash().join("half-written");
         let name = |path: &[u8]| {
             path.rsplit(|byte| *byte == b'/')
                 .next()
                 .is_some_and(is_name_of_half_written)
         };
         for path in found.into_iter().filter(|path| name(path)) {
-            put_away(self, &[], &path, &trash)?;
+            self.put_beginning_away(&path)?;
         }
         Ok(())
+    }
+
+    /// Moves a file that holds only the beginning of what it is to hold to the trash.
+    pub fn put_beginning_away(self, path: &[u8]) -> Result<(), ProtectError> {
+        Ok(put_away(self, &[], path, &self.trash().join("half-written"))?)
     }
 }
 

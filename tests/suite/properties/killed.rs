@@ -165,6 +165,29 @@ fn status_keeps_a_commit_made_since_a_killed_finish() {
 }
 
 #[test]
+fn a_finish_that_a_full_disk_stopped_completes_once_there_is_room() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    let agent = sandbox.completing("seq 9 >new; seq 9 >README.md; echo x >>old.txt; echo y >>src/lib.txt");
+    sandbox.step("next", &agent).exits(0);
+    kill_at(&sandbox, "*\" read-tree \"*\" -u \"*", false);
+    sandbox.direct(&["finish", "--cleanup", CHANGE]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    // What git leaves where it cannot write on.
+    sandbox.write("new", "1\n2\n");
+    sandbox.write("README.md", "");
+    fs::remove_file(sandbox.top.join("old.txt")).unwrap();
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("only half written, and written again: README.md, new, old.txt");
+    let nine = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+    assert_eq!([sandbox.read("new"), sandbox.read("README.md")], [nine, nine]);
+    assert_eq!(sandbox.read("old.txt"), "old\nx\n");
+    assert!(sandbox.read("src/lib.txt").ends_with("y\n"));
+}
+
+#[test]
 fn status_shows_a_killed_finish_that_cannot_go_on() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
