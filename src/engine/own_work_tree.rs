@@ -28,9 +28,10 @@ use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there,
     read_regular_text, target_of,
 };
-use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo};
+use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo, discover};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
+use crate::protect::KeptModes;
 use crate::settings::{Settings, to_std};
 use crate::state::{Linked, State, Store};
 
@@ -144,6 +145,10 @@ pub async fn make(
     }
     let git = &context.repo.git;
     git.add_work_tree(&top, begins_at, &making(change)).await?;
+    let (made, _) = discover(&top).await?;
+    let index = made.read_index_if_there(&made.index())?;
+    let paths = index.entries().map(|entry| entry.path);
+    KeptModes::read(&context.repo, paths)?.give(&made)?;
     if let Err(error) = set_up(context, change, &top, settings).await {
         remove_new(&context.repo, &top, settings).await?;
         return Err(error);

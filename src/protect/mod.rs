@@ -31,7 +31,7 @@ use crate::slot::Slot;
 
 pub(crate) use repository::{RefChanges, StashList, UserRefs};
 pub(crate) use stages::{AttemptRecord, GitFiles, Held};
-pub(crate) use tree::{Savepoint, StoryList, put_unkept_away};
+pub(crate) use tree::{KeptModes, Savepoint, StoryList, put_unkept_away};
 
 /// A repository, and the slot of a loop in it.
 #[derive(Clone, Copy)]

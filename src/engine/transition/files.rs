@@ -174,6 +174,6 @@ async fn merge(open: &Loop<'_>, merged: &Oid, now: Option<Oid>) -> Result<(), Er
     };
     let site = open.site();
     let (work, trash) = (site.work_index(), site.trash().join(REPLACED));
-    site.keep_before_switch(&work, [&now, merged], &trash).await?;
-    Ok(site.repo.switch_work_tree(&work, &now, merged).await?)
+    let switched = site.switch_users_files(&work, [&now, merged], site.repo, &trash);
+    Ok(switched.await??)
 }

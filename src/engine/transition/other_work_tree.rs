@@ -84,8 +84,7 @@ async fn write_but(
         let trees = [&into.from, &into.merged];
         let site = open.site();
         let (there, trash) = (site.with_repo(target), site.trash().join(REPLACED));
-        there.keep_before_switch(&index, trees, &trash).await?;
-        written = target.switch_work_tree(&index, &into.from, &into.merged).await;
+        written = there.switch_users_files(&index, trees, site.repo, &trash).await?;
     }
     target.discard_index(&index)?;
     match written {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::moment::Moment;
 use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
+use crate::git::Repo;
 use crate::git::index_file::IndexFile;
 use crate::names::Oid;
 use crate::paths::{directories, path_of};
@@ -20,6 +21,9 @@ pub(super) const IGNORES_MODES: &str = "ignores-modes";
 
 /// Name of a file that exists if git wrote links as files at the start: then each link is recorded.
 pub(super) const IGNORES_LINKS: &str = "ignores-links";
+
+/// Name of the record of the umask at the start: a later command may run with another one.
+pub(super) const UMASK: &str = "umask";
 
 /// Name of the record of unusual permissions.
 pub(super) const MODES: &str = "modes";
@@ -137,8 +141,11 @@ impl Records {
 
     /// Returns the usual permissions in this work tree.
     pub(super) fn usual(&self) -> Usual {
+        let recorded = self.read(UMASK).ok();
+        let recorded =
+            recorded.and_then(|text| u32::from_str_radix(std::str::from_utf8(&text).ok()?, 8).ok());
         Usual {
-            umask: umask_now(),
+            umask: recorded.unwrap_or_else(umask_now) & 0o777,
             ignores_modes: self.knows(IGNORES_MODES),
             ignores_links: self.knows(IGNORES_LINKS),
         }
@@ -229,6 +236,15 @@ pub(super) struct Usual {
 }
 
 impl Usual {
+    /// Returns those of a work tree in which no loop works.
+    pub fn in_work_tree(repo: &Repo) -> Self {
+        Self {
+            umask: umask_now(),
+            ignores_modes: repo.ignores_modes,
+            ignores_links: false,
+        }
+    }
+
     /// Returns the usual permissions of a file like this one.
     pub fn of(&self, metadata: &fs::Metadata) -> u32 {
         let is_executable = metadata.permissions().mode() & 0o100 != 0 && !self.ignores_modes;

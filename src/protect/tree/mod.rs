@@ -7,7 +7,7 @@
 //! - `ignored_files` (by `small_ignored`), `new_rules` (of ignored files), `hidden_files` (by new exclude rules),
 //!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
 //!   git-ralph that was killed).
-//! - `file_modes`, `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
+//! - `file_modes`, `kept_modes` (where git writes files anew for the user), `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
 //!   `stat_changes`, `certain_change`, `fresh_times`, `damaged_index`, `pipes` (that git would wait for), `scan`.
 //! - `repo_link` and `own_position` lead from it to its repository.
 //! - `submodules`, `foreign_filters` (of submodules), `inner_git_files` (of repositories inside), `inner_repositories`,
@@ -31,6 +31,7 @@ mod inner_repositories;
 mod inner_work_trees;
 mod inventories;
 mod inventory;
+mod kept_modes;
 mod left_work_tree;
 mod leftovers;
 mod moment;
@@ -53,6 +54,7 @@ mod unlisted_files;
 mod users_index;
 
 pub(super) use inner_git_files::InnerGitFiles;
+pub(crate) use kept_modes::KeptModes;
 pub(crate) use left_work_tree::put_unkept_away;
 pub(super) use record::{HeldOfTree, make_top};
 pub(super) use repo_link::RepoLink;

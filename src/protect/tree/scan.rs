@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 
 use super::attribute_sources;
-use super::file_modes::{IGNORES_LINKS, IGNORES_MODES, Modes, Usual};
+use super::file_modes::{IGNORES_LINKS, IGNORES_MODES, Modes, UMASK, Usual};
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
-use crate::fs::{FileError, entries_of, file_error, path_below, seen_itself};
+use crate::fs::{FileError, entries_of, file_error, path_below, seen_itself, umask_now};
 use crate::git::index::Entries;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
@@ -28,6 +28,7 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     // The snapshot contains them.
     inventory.retain(|_, kind| kind != Kind::Untracked);
     records.record_flags(entries)?;
+    records.write(UMASK, format!("{:o}", umask_now()).as_bytes())?;
     if site.repo.ignores_modes {
         records.write(IGNORES_MODES, b"")?;
     }

@@ -237,3 +237,57 @@ fn files_of_another_user_hide_no_loop_and_name_what_to_type() {
     assert_eq!(sandbox.files(), before);
     sandbox.ralph(&["abort"]).exits(0);
 }
+
+#[test]
+fn a_private_file_stays_private_wherever_git_writes_it_again() {
+    // Begun under a narrow umask, continued under a wide one.
+    let sandbox = Sandbox::new();
+    let under = |umask: &str, args: &str| {
+        let line = format!("umask {umask}; exec git ralph {args}");
+        sandbox.cmd("sh").args(["-c", &line]).run()
+    };
+    sandbox.write("secret", "s\n");
+    set(&sandbox, "secret", 0o600);
+    under("077", "start").exits(0);
+    under("022", &format!("next -- {}", sandbox.failing("rm secret"))).exits(3);
+    assert_eq!(mode(&sandbox, "secret"), 0o600);
+
+    // Through a work tree of the loop's own, and through a merge.
+    for own in [true, false] {
+        let sandbox = Sandbox::new();
+        for dir in [".", "keys"] {
+            fs::create_dir_all(sandbox.top.join(dir)).unwrap();
+            set(&sandbox, dir, 0o700);
+        }
+        sandbox.write("keys/key", "k\n");
+        set(&sandbox, "keys/key", 0o600);
+        sandbox.git(&["add", "keys"]);
+        sandbox.git(&["commit", "-q", "-m", "key"]);
+        let top = if own {
+            sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+            sandbox.outside("repo.ralph").join(CHANGE)
+        } else {
+            sandbox.start();
+            sandbox.top.clone()
+        };
+        let mode_of =
+            |top: &Path, path: &str| top.join(path).metadata().unwrap().permissions().mode() & 0o777;
+        for (path, mode) in [("", 0o700), ("keys", 0o700), ("keys/key", 0o600)] {
+            assert_eq!(mode_of(&top, path), mode, "{path}");
+        }
+        let agent = sandbox.completing("echo x >>README.md; umask 077; echo y >>keys/key; echo z >keys/new");
+        sandbox.step("next", &agent).exits(0);
+        if !own {
+            let main = sandbox.outside("main");
+            sandbox.git(&["worktree", "add", "-q", main.to_str().unwrap(), "main"]);
+            fs::write(main.join("keys/key"), "before\nk\n").unwrap();
+            sandbox.git(&["-C", main.to_str().unwrap(), "commit", "-qam", "meanwhile"]);
+            sandbox.git(&["worktree", "remove", main.to_str().unwrap()]);
+        }
+        sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+        assert!(sandbox.read("keys/key").ends_with("k\ny\n"));
+        for (path, mode) in [("keys", 0o700), ("keys/key", 0o600), ("keys/new", 0o600)] {
+            assert_eq!(mode_of(&sandbox.top, path), mode, "{path}, own: {own}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The permissions of files that git writes again in a work tree of the user's, or writes into a new one: git gives all of
+//! them the usual ones, and a private file would be readable.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::file_modes::{Modes, Usual, set_mode};
+use crate::fs::{Below, FileError, kind_of, path_below};
+use crate::git::{GitError, Repo};
+use crate::names::Oid;
+use crate::paths::directories;
+use crate::protect::{ProtectError, Site};
+
+/// Unusual permissions of files and directories, by path.
+pub(crate) struct KeptModes(Modes);
+
+impl KeptModes {
+    /// Reads the unusual permissions of these paths, of their directories, and of the top, in a work tree.
+    pub fn read<'p>(repo: &Repo, paths: impl Iterator<Item = &'p [u8]>) -> Result<Self, FileError> {
+        let mut kept = Self(Modes::new());
+        let paths: Vec<&[u8]> = paths.collect();
+        let dirs = directories(paths.iter().copied());
+        for path in paths.into_iter().chain(dirs).chain([&b""[..]]) {
+            kept.add(repo, path)?;
+        }
+        Ok(kept)
+    }
+
+    fn add(&mut self, repo: &Repo, path: &[u8]) -> Result<(), FileError> {
+        let found = kind_of(&path_below(&repo.top, path))?;
+        if let Some(found) = found.filter(|found| found.is_file() || found.is_dir())
+            && let Some(mode) = Usual::in_work_tree(repo).unusual(&found)
+        {
+            // The content may be another one: nothing of it runs as somebody else.
+            self.0.insert(path.to_vec(), mode & 0o777);
+        }
+        Ok(())
+    }
+
+    /// Gives the paths of a work tree these permissions; whether a file is executable stays as git wrote it.
+    pub fn give(&self, repo: &Repo) -> Result<(), FileError> {
+        let below = Below::new(&repo.top);
+        for (path, mode) in &self.0 {
+            if path.is_empty() {
+                below.set_mode(&repo.top, *mode)?;
+                continue;
+            }
+            let file = path_below(&repo.top, path);
+            let Some(found) = kind_of(&file)? else { continue };
+            let is_executable = found.permissions().mode() & 0o100 != 0;
+            let mode = match (found.is_file(), is_executable, mode & 0o100 != 0) {
+                (true, true, false) => mode | (mode & 0o444) >> 2,
+                (true, false, true) => mode & !0o111,
+                _ => *mode,
+            };
+            set_mode(&below, &file, mode)?;
+        }
+        Ok(())
+    }
+}
+
+impl Site<'_> {
+    /// Switches the files of a work tree of the user's from the tree `now`, which `work` describes, to another one. Bytes that
+    /// git could not give back go to the directory `trash`. Files keep their permissions; new ones get those that they have in
+    /// the work tree `source`. Returns git's refusal.
+    pub async fn switch_users_files(
+        self,
+        work: &Path,
+        [now, target]: [&Oid; 2],
+        source: &Repo,
+        trash: &Path,
+    ) -> Result<Result<(), GitError>, ProtectError> {
+        self.keep_before_switch(work, [now, target], trash).await?;
+        let mut kept = KeptModes(Modes::new());
+        for (status, path) in self.repo.git.diff_trees(now, target).await? {
+            kept.add(if status == b'A' { source } else { self.repo }, &path)?;
+        }
+        let switched = self.repo.switch_work_tree(work, now, target).await;
+        kept.give(self.repo)?;
+        Ok(switched)
+    }
+}
