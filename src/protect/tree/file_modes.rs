@@ -28,7 +28,7 @@ pub(super) const UMASK: &str = "umask";
 /// Name of the record of unusual permissions.
 pub(super) const MODES: &str = "modes";
 
-/// Permissions by path; for files including the set-id and sticky bits. A link has [`LINK`].
+/// Permissions by path, with the set-id and sticky bits. A link has [`LINK`].
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
 /// The mode of a link, in the record and in an index.
@@ -72,7 +72,13 @@ impl Records {
         if wanted == LINK {
             return Ok(());
         }
-        set_mode(below, &file, wanted)
+        // An earlier version recorded no such bits of directories.
+        let inherited = if metadata.is_dir() && !self.knows(UMASK) {
+            metadata.permissions().mode() & 0o7000
+        } else {
+            0
+        };
+        set_mode(below, &file, wanted | inherited)
     }
 
     /// Restores the permissions of that moment for touched paths and for every directory above tracked files.
@@ -266,10 +272,9 @@ impl Usual {
     }
 }
 
-/// Returns the permissions of a file, with its set-id and sticky bits; those of a directory are inherited.
+/// Returns the permissions of a file or directory, with its set-id and sticky bits.
 pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
-    let bits = if metadata.is_dir() { 0o777 } else { 0o7777 };
-    metadata.permissions().mode() & bits
+    metadata.permissions().mode() & 0o7777
 }
 
 /// Sets the permissions of a file of the work tree, unless it is behind a link, or has several names.
@@ -280,12 +285,7 @@ pub(super) fn set_mode(below: &Below, file: &Path, mode: u32) -> Result<(), File
     if mode_of(&found) == mode || !below.exists(file)? {
         return Ok(());
     }
-    let kept = if found.is_dir() {
-        found.permissions().mode() & 0o7000
-    } else {
-        0
-    };
-    below.set_mode(file, mode | kept)
+    below.set_mode(file, mode)
 }
 
 #[cfg(test)]

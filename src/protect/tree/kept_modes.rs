@@ -51,7 +51,8 @@ impl KeptModes {
             let mode = match (found.is_file(), is_executable, mode & 0o100 != 0) {
                 (true, true, false) => mode | (mode & 0o444) >> 2,
                 (true, false, true) => mode & !0o111,
-                _ => *mode,
+                (true, ..) => *mode,
+                (false, ..) => mode | found.permissions().mode() & 0o7000,
             };
             set_mode(&below, &file, mode)?;
         }

@@ -84,17 +84,23 @@ fn links_that_git_writes_as_files_come_back() {
 fn set_id_bits_come_back() {
     let sandbox = Sandbox::dirty();
     set(&sandbox, "tool", 0o4755);
+    set(&sandbox, "src", 0o2775);
     let before = sandbox.files();
     sandbox.start();
     sandbox
-        .step("next", &sandbox.failing("rm tool; chmod 4755 README.md"))
+        .step("next", &sandbox.failing("rm -r tool src; chmod 4755 README.md"))
         .exits(3);
     assert_eq!(sandbox.files(), before);
+    assert_eq!(mode(&sandbox, "src"), 0o2775);
     sandbox
-        .step("retry", &sandbox.completing("rm tool; chmod 6755 README.md"))
+        .step(
+            "retry",
+            &sandbox.completing("rm -r tool src/deep; chmod 6755 README.md"),
+        )
         .exits(0);
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.files(), before);
+    assert_eq!(mode(&sandbox, "src"), 0o2775);
 }
 
 #[test]
