@@ -2,14 +2,16 @@
 //! them. Copies are kept outside git, and restored by a revert. Repositories without such rules pay nothing.
 
 use std::collections::BTreeSet;
+use std::fs::{File, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::attribute_sources::may_convert;
 use super::moment::Moment;
 use crate::fs::{
-    Below, Durability, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, path_below,
-    read, target_of,
+    Below, Durability, FileError, entries_of, file_error, has_same_bytes, is_regular, is_there, may_exist,
+    path_below, read, target_of,
 };
 use crate::git::Repo;
 use crate::git::index_file::IndexFile;
@@ -149,7 +151,13 @@ impl ExactBytes {
             let name = path_of(path);
             let (file, kept) = (top.join(name), self.kept.join(name));
             if is_regular(&kept)? && below.is_regular(&file)? && !has_same_bytes(&file, &kept)? {
-                below.copy(&kept, &file)?;
+                // An attempt that changes all permissions reaches the kept file too.
+                let mode = target_of(&file)?.map_or(0o644, |found| found.permissions().mode() & 0o7777);
+                let mut source = File::open(&kept).map_err(|error| file_error("read", &kept, error))?;
+                below.replace(&file, |file| {
+                    io::copy(&mut source, file)?;
+                    file.set_permissions(Permissions::from_mode(mode))
+                })?;
                 // A build must notice the change.
                 let _ = below.touch(&file);
                 written.push(path.clone());

@@ -69,6 +69,22 @@ fn failed_attempt_undoes_changes_that_a_conversion_hides() {
 }
 
 #[test]
+fn kept_bytes_come_back_without_the_permissions_that_an_attempt_gave_them() {
+    let sandbox = converting(STRIP, "b.txt filter=strip\n", "x\nout:\n");
+    sandbox.write("b.txt", "x\nout: 1 2 3\n");
+    let files = sandbox.files();
+    sandbox.start();
+    for step in ["next", "retry"] {
+        let agent = sandbox.failing("chmod -R 777 .; echo else >b.txt");
+        sandbox.step(step, &agent).exits(3);
+        assert_eq!(sandbox.files(), files);
+        sandbox.git(&["diff", "--cached", "--quiet"]);
+    }
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}
+
+#[test]
 fn bytes_unknown_to_git_stay_if_the_record_is_gone() {
     let sandbox = converting("core.autocrlf=true", "", "a\r\nb\r\n");
     sandbox.write("b.txt", "a\nb\n");
