@@ -106,6 +106,9 @@ pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Resul
         // Loops drop the entries that they have made for themselves.
         gone.retain(|entry| !entry.message.contains(OF_LOOP));
         if open.repo().layout().is_only_work_tree() {
+            if !gone.is_empty() && !now.has_entries() {
+                open.git().forget_stash().await?;
+            }
             store_again(open, gone).await?;
         } else if !gone.is_empty() {
             let commands = gone.iter().rev().map(command).collect::<Vec<_>>();

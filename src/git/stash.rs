@@ -84,6 +84,13 @@ impl Git {
         self.cmd("stash", args).done().await
     }
 
+    /// Deletes the ref of a stash without entries, as after an expired reflog: git would not list an entry that is stored
+    /// there while the ref has its commit already.
+    pub async fn forget_stash(&self) -> Result<(), GitError> {
+        let args = ["--no-deref", "-d", "refs/stash"];
+        self.cmd("update-ref", args).any_exit().await.map(drop)
+    }
+
     /// Drops the entry with this commit from the list, wherever it is; it may be gone already. If the list changes in
     /// the same moment, so that git drops another entry, that one is stored again; these are returned.
     pub async fn stash_drop(&self, oid: &Oid) -> Result<Vec<StashEntry>, GitError> {

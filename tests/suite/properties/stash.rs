@@ -43,6 +43,20 @@ fn entries_that_an_attempt_drops_are_stored_again() {
 }
 
 #[test]
+fn entries_without_a_reflog_are_stored_again() {
+    let sandbox = Sandbox::new();
+    stash(&sandbox, "one");
+    sandbox.start();
+    let before = list(&sandbox);
+    let misdeed = "git reflog expire --expire=now --all; git gc -q --prune=now";
+    sandbox
+        .step("next", &sandbox.failing(misdeed))
+        .exits(3)
+        .says("it is stored again");
+    assert_eq!(list(&sandbox), before);
+}
+
+#[test]
 fn missing_entries_are_kept_and_named_beside_another_work_tree() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.guard", "false");
