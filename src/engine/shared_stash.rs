@@ -111,7 +111,10 @@ pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Resul
             }
             store_again(open, gone).await?;
         } else if !gone.is_empty() {
-            let commands = gone.iter().rev().map(command).collect::<Vec<_>>();
+            // Git lists nothing that is stored where the ref has its commit already.
+            let first = (!now.has_entries()).then(|| "git update-ref -d refs/stash".to_owned());
+            let commands = first.into_iter().chain(gone.iter().rev().map(command));
+            let commands: Vec<String> = commands.collect();
             open.tell(format!(
                 "stash entries are gone since the attempt began; to have them back: {}",
                 commands.join(" && ")

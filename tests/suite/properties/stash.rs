@@ -44,16 +44,25 @@ fn entries_that_an_attempt_drops_are_stored_again() {
 
 #[test]
 fn entries_without_a_reflog_are_stored_again() {
-    let sandbox = Sandbox::new();
-    stash(&sandbox, "one");
-    sandbox.start();
-    let before = list(&sandbox);
-    let misdeed = "git reflog expire --expire=now --all; git gc -q --prune=now";
-    sandbox
-        .step("next", &sandbox.failing(misdeed))
-        .exits(3)
-        .says("it is stored again");
-    assert_eq!(list(&sandbox), before);
+    for has_others in [false, true] {
+        let sandbox = Sandbox::new();
+        if has_others {
+            other_work_tree(&sandbox);
+        }
+        stash(&sandbox, "one");
+        sandbox.start();
+        let before = list(&sandbox);
+        let misdeed = "git reflog expire --expire=now --all; git gc -q --prune=now";
+        let output = sandbox.step("next", &sandbox.failing(misdeed)).exits(3);
+        if has_others {
+            let (_, commands) = output.stderr.split_once("to have them back: ").unwrap();
+            let commands = commands.lines().next().unwrap();
+            sandbox.cmd("sh").args(["-c", commands]).run().exits(0);
+        } else {
+            output.says("it is stored again");
+        }
+        assert_eq!(list(&sandbox), before);
+    }
 }
 
 #[test]
