@@ -212,10 +212,11 @@ const MOVED: [&str; 4] = [
     "fetch first",
 ];
 
-/// The words of git, of curl and of ssh about a connection that broke off, and of a host that is too busy.
-const BROKEN_OFF: [&str; 18] = [
-    "returned error: 429",
-    "returned error: 5",
+/// The words of git about the code with which a host says that it is too busy, whatever else it says.
+const BUSY: [&str; 3] = ["returned error: 408", "returned error: 429", "returned error: 5"];
+
+/// The words of git, of curl and of ssh about a connection that broke off.
+const BROKEN_OFF: [&str; 16] = [
     "empty reply",
     "connection reset",
     "connection closed",
@@ -235,14 +236,15 @@ const BROKEN_OFF: [&str; 18] = [
 ];
 
 /// Returns whether a git that only read from a remote broke off for a transient reason. A message of the host is no such
-/// reason, and neither is a host that cannot be reached at all, knows no such repository or denies access: the user can
+/// reason, but with the code of one that is too busy, and neither is a host that cannot be reached at all, knows no such repository or denies access: the user can
 /// correct that.
 pub fn broke_off(words: &str) -> bool {
     let words = words.to_lowercase();
     let is_of_host = words
         .lines()
         .any(|line| line.starts_with("remote: ") || line.contains("remote error: "));
-    !is_of_host && BROKEN_OFF.iter().any(|known| words.contains(known))
+    let has = |known: &[&str]| known.iter().any(|known| words.contains(known));
+    has(&BUSY) || !is_of_host && has(&BROKEN_OFF)
 }
 
 /// Reads the status line about a ref (`git push --porcelain`): `!`, the refs, and a summary with a reason, parted by tabs.
@@ -299,6 +301,8 @@ mod tests {
         for passes in [
             "fatal: unable to access 'http://host/x/': Empty reply from server",
             "fatal: unable to access 'http://host/x/': The requested URL returned error: 503",
+            "remote: slow down\nfatal: unable to access 'http://host/x/': The requested URL returned error: 429",
+            "remote: busy\nfatal: unable to access 'http://host/x/': The requested URL returned error: 408",
             "error: RPC failed; curl 18 transfer closed with 59 bytes remaining to read\nfatal: expected flush after ref listing",
             "fatal: the remote end hung up unexpectedly",
             "Connection closed by 192.0.2.1 port 22\nfatal: Could not read from remote repository.",
