@@ -54,7 +54,7 @@ pub enum RemoteRefusal {
         remote: String,
         words: String,
     }
-        => Person, "fix the cause named above, then: git ralph push {change} --remote {remote}", change, remote;
+        => Person, "fix the cause named above, then: git ralph push {change} --remote {remote}; if it is in what a failed attempt left, see git for-each-ref refs/ralph/{change}/attempts, and give that up: git update-ref -d <ref>", change, remote;
     /// The copy of the work for people is not there.
     #[error(
         "the work on '{change}' is done, but branch {branch} on {remote} does not have it{}",
