@@ -124,8 +124,9 @@ impl Savepoint {
         let shown = shown(&path);
         let Some((repo, head)) = self.open(site, was, &path, trash).await? else {
             return Ok(Some(format!(
-                "the submodule {shown} is gone, and where its repository is is not known for certain; to check it out \
-                 again: git submodule update --init {shown}"
+                "the submodule {shown} is gone, and git-ralph cannot say for certain where its repository is: look for it in \
+                 {}, or check it out again: git submodule update --init {shown}",
+                trash.display()
             )));
         };
         let mut stale = locks::of_git(&repo);
