@@ -14,7 +14,7 @@ use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
 use crate::error::refusals::refusals;
-use crate::fs::{Below, is_file_or_link, kind_of, path_below};
+use crate::fs::{Below, is_file_or_link, kind_of, may_be_there, path_below};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -388,6 +388,24 @@ impl Repo {
                 entry.get(at + 1..).map(<[u8]>::to_vec)
             })
             .collect())
+    }
+
+    /// Returns why git refuses every command that looks at submodules, if `.gitmodules` is such a file: it cannot be read, or
+    /// names a command to update one with (gitmodules(5)).
+    pub async fn refused_submodules(&self) -> Result<Option<String>, GitError> {
+        let file = self.top.join(".gitmodules");
+        if !may_be_there(&file) {
+            return Ok(None);
+        }
+        let args = ["--get-regexp", r"^submodule\..*\.update$", "^!"];
+        let output = self.git.config_of(&file, &args).any_exit().await?;
+        let words = match output.code {
+            Some(1) => return Ok(None),
+            Some(0) => output.stdout,
+            _ => output.stderr,
+        };
+        let words = String::from_utf8_lossy(&words).trim().to_owned();
+        Ok(Some(format!("git refuses .gitmodules as it is now ({words})")))
     }
 
     async fn files_of_nested(&self, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {

@@ -21,6 +21,25 @@ fn in_lib(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 #[test]
+fn an_attempt_after_which_git_reads_no_submodules_is_not_complete() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let before = sandbox.files();
+    for (step, says) in [("next", "update = !touch x"), ("retry", "[submodule")] {
+        let misdeed = format!(
+            "git init -q s; (cd s; git -c user.name=x -c user.email=x@x commit -q --allow-empty -m x); git add s
+            printf '[submodule \"s\"]\\n\\tpath = s\\n\\t{says}\\n' >.gitmodules"
+        );
+        sandbox
+            .step(step, &sandbox.completing(&misdeed))
+            .exits(3)
+            .says("git refuses .gitmodules as it is now");
+        assert_eq!(sandbox.files(), before);
+    }
+    sandbox.ralph(&["abort"]).exits(0);
+}
+
+#[test]
 fn failed_attempt_in_a_submodule_is_kept_and_undone() {
     let sandbox = started();
     let (head, branch) = (

@@ -160,6 +160,10 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         let reason = format!("the submodule {path} was left with uncommitted changes; {advice}");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
+    let refused = open.repo().refused_submodules().await.map_err(Error::from)?;
+    if let Some(reason) = refused {
+        return Err(Judgement::new(Verdict::Failed, reason).into());
+    }
     let of_agent = outcome.is_of_agent();
     let settled = if of_agent {
         Some(list::settle(open, begun, list::Then::Judged).await?)
