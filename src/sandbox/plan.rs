@@ -200,9 +200,10 @@ fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 /// Returns the variables of this process that are not seen.
 fn hidden(site: &Site<'_>) -> Vec<OsString> {
-    let names = env::vars_os().map(|(name, _)| name);
     let is_named = |name: &OsStr| site.more_variables.iter().any(|other| name == OsStr::new(other));
-    names
-        .filter(|name| is_hidden(&name.to_string_lossy(), site.belongings.variables) && !is_named(name))
-        .collect()
+    let own = site.belongings.variables;
+    let is_hidden =
+        |name: &OsStr, value: &OsStr| is_hidden(&name.to_string_lossy(), &value.to_string_lossy(), own);
+    let hidden = env::vars_os().filter(|(name, value)| is_hidden(name, value) && !is_named(name));
+    hidden.map(|(name, _)| name).collect()
 }

@@ -13,10 +13,17 @@ const KEYS: &[&str] = &[
     "APIKEY",
     "ACCESS_KEY",
     "PRIVATE_KEY",
+    "PASSFILE",
+    "SSHPASS",
+    "AUTHORIZATION",
+    "BEARER",
+    "COOKIE",
+    "JWT",
+    "WEBHOOK",
 ];
 
 /// The ends of such names.
-const ENDS: &[&str] = &["_KEY", "_PAT", "_AUTH", "_PWD"];
+const ENDS: &[&str] = &["_KEY", "_PAT", "_AUTH", "_PWD", "_PASS", "_PW", "_SK", "_DSN"];
 
 /// The beginnings of names that hold keys of a service, or lead to one.
 const BEGINNINGS: &[&str] = &[
@@ -32,13 +39,14 @@ const BEGINNINGS: &[&str] = &[
     "GPG_",
     "SSH_",
     "VAULT_",
+    "TF_VAR_",
     "ACTIONS_",
     "RUNNER_",
     "DBUS_",
     "SYSTEMD_",
 ];
 
-/// Names that lead to a screen, to the user, or to the next steps of a CI job.
+/// Names that hold keys, or lead to some, to a screen, to the user, or to the next steps of a CI job.
 const NAMES: &[&str] = &[
     "DISPLAY",
     "WAYLAND_DISPLAY",
@@ -48,6 +56,12 @@ const NAMES: &[&str] = &[
     "TMUX",
     "STY",
     "GIT_ASKPASS",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "NPM_CONFIG_USERCONFIG",
+    "DSN",
+    "PASS",
+    "PIN",
     "GITHUB_ENV",
     "GITHUB_PATH",
     "GITHUB_OUTPUT",
@@ -57,9 +71,9 @@ const NAMES: &[&str] = &[
 ];
 
 /// Returns whether a process does not see a variable; `own` are the beginnings of the names of its own.
-pub(super) fn is_hidden(name: &str, own: &[&str]) -> bool {
+pub(super) fn is_hidden(name: &str, value: &str, own: &[&str]) -> bool {
     // Those of the loop itself lead to files that it may read.
-    if name.starts_with("RALPH_") || name.starts_with("GIT_RALPH_") || name.starts_with("GIT_CONFIG_") {
+    if name.starts_with("GIT_RALPH_") || name.starts_with("GIT_CONFIG_") {
         return false;
     }
     if own.iter().any(|beginning| name.starts_with(beginning)) {
@@ -70,6 +84,16 @@ pub(super) fn is_hidden(name: &str, own: &[&str]) -> bool {
         || ENDS.iter().any(|end| upper.ends_with(end))
         || BEGINNINGS.iter().any(|beginning| upper.starts_with(beginning))
         || NAMES.contains(&upper.as_str())
+        // Without its proxy an agent reaches no service.
+        || !upper.ends_with("_PROXY") && names_a_user(value)
+}
+
+/// Returns whether a text has an address with the name of a user in it, and so perhaps a password.
+fn names_a_user(value: &str) -> bool {
+    value.split("://").skip(1).any(|rest| {
+        let host = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
+        host.contains('@')
+    })
 }
 
 #[cfg(test)]
@@ -93,12 +117,28 @@ mod tests {
             ("PWD", &[], false),
             ("CI", &[], false),
             ("RALPH_CHANGE", &[], false),
+            ("RALPH_SECRET", &[], true),
+            ("DB_PASS", &[], true),
+            ("SENTRY_DSN", &[], true),
+            ("PGPASSFILE", &[], true),
+            ("CI_JOB_JWT", &[], true),
+            ("TF_VAR_db", &[], true),
+            ("COMPASS", &[], false),
             ("GIT_RALPH_RUN", &[], false),
             ("ANTHROPIC_API_KEY", &[], true),
             ("ANTHROPIC_API_KEY", &["ANTHROPIC_"], false),
             ("OPENAI_API_KEY", &["ANTHROPIC_"], true),
         ] {
-            assert_eq!(is_hidden(name, own), wanted, "{name} {own:?}");
+            assert_eq!(is_hidden(name, "x", own), wanted, "{name} {own:?}");
+        }
+        for (name, value, wanted) in [
+            ("DATABASE_URL", "postgres://me:secret@host/db", true),
+            ("REDIS_URL", "redis://:secret@host", true),
+            ("DATABASE_URL", "postgres://host/db?mail=a@b", false),
+            ("MAIL", "me@example.org", false),
+            ("https_proxy", "http://me:secret@proxy:3128", false),
+        ] {
+            assert_eq!(is_hidden(name, value, &[]), wanted, "{name}={value}");
         }
     }
 }
