@@ -36,8 +36,16 @@ const TOOLS: &[&str] = &[
     "go/pkg/mod",
 ];
 
-/// Keys that are among those tools.
-const KEYS: &[&str] = &[".cargo/credentials", ".cargo/credentials.toml"];
+/// Keys among those tools, and beside a `bin` that PATH names.
+const KEYS: &[&str] = &[
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".docker/config.json",
+    ".fly/config.yml",
+    ".grok/user-settings.json",
+    ".pulumi/credentials.json",
+    ".railway/config.json",
+];
 
 /// The part of the home directory and of the environment that an agent needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,12 +139,15 @@ const NAMED: &[(&str, &str)] = &[
 
 /// Returns what is seen of a home directory in which nothing is seen yet.
 pub(super) fn tools(home: &Path) -> Vec<Mount> {
-    let existing = |paths: &[&str]| -> Vec<PathBuf> {
-        let paths = paths.iter().map(|path| home.join(path));
-        paths.filter(|path| may_exist(path)).collect()
-    };
-    let keys = existing(KEYS).into_iter().map(Mount::Nothing);
-    existing(TOOLS).into_iter().map(Mount::Read).chain(keys).collect()
+    let paths = TOOLS.iter().map(|path| home.join(path));
+    paths.filter(|path| may_exist(path)).map(Mount::Read).collect()
+}
+
+/// Hides the files of tools that hold keys, in what else is seen of a home directory. A link is followed: nothing can be
+/// mounted on it.
+pub(super) fn keys(home: &Path) -> impl Iterator<Item = Mount> {
+    let files = KEYS.iter().filter_map(|path| home.join(path).canonicalize().ok());
+    files.map(Mount::Nothing)
 }
 
 /// Returns the directory of a program's installation where PATH names `dir`: what is beside a `bin` belongs to it.
@@ -296,7 +307,8 @@ mod tests {
             Mount::Read(home.join(".cargo")),
             Mount::Nothing(home.join(".cargo/credentials.toml")),
         ];
-        assert_eq!(tools(home), wanted);
+        let found: Vec<Mount> = tools(home).into_iter().chain(keys(home)).collect();
+        assert_eq!(found, wanted);
     }
 
     #[test]

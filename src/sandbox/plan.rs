@@ -79,6 +79,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
         mounts.push(Mount::Empty(home.to_owned()));
         mounts.extend(home::tools(home));
         mounts.extend(on_path(&top, home));
+        mounts.extend(home::keys(home));
         let variable = |name: &str| env::var_os(name).map(PathBuf::from);
         mounts.extend(site.belongings.mounts(home, variable));
     }
