@@ -60,6 +60,8 @@ impl<'s> Tmux<'s> {
         self.run(&["capture-pane", "-p"])
     }
 
+    /// Waits until this text is seen; returns the whole screen. What is drawn below it can come later, and a text that is
+    /// there before a key waits for nothing.
     #[track_caller]
     pub fn sees(&self, text: &str) -> String {
         wait_until(text, || self.seen().contains(text));

@@ -50,10 +50,7 @@ fn a_whole_change_is_done_by_keys_alone() {
         seen.starts_with("add-login: 3 of 3 stories are complete; 3 attempts"),
         "{seen}"
     );
-    assert!(
-        seen.contains("return to main with all changes uncommitted"),
-        "{seen}"
-    );
+    tmux.sees("return to main with all changes uncommitted");
     tmux.keys(&["c"]);
     tmux.sees("Enter  cleanup   Esc  back");
     tmux.keys(&["Enter"]);
@@ -170,6 +167,8 @@ fn view_finishes_a_loop_that_ended_meanwhile() {
     // A key of the view alone closes nothing.
     tmux.keys(&["k"]);
     tmux.sees("> k  keep");
+    // Until this is drawn, what the next key shows is there still.
+    tmux.sees("Enter  keep   Esc  back");
     tmux.keys(&["Up"]);
     tmux.sees("Enter  later");
     tmux.keys(&["k"]);
@@ -246,7 +245,8 @@ fn words_that_are_typed_are_no_answer_to_the_question_after_them() {
     fs::write(&go, "").unwrap();
     wait_until("the end of the loop", || {
         tmux.keys(&["x"]);
-        sandbox.status()["phase"] == "complete"
+        // No command: on a busy machine it could take longer than the view waits for another key.
+        sandbox.state()["loop"]["phase"].as_str() == Some("complete")
     });
     // One that looks at the screen cannot see the question yet; as its keys these would keep the work.
     for _ in 0..10 {
@@ -286,11 +286,11 @@ fn keys_show_story_prompt_files_and_the_output_alone_and_stop_nothing() {
     assert!(seen.contains(">* 1. Database"), "{seen}");
     assert!(seen.contains("| story 1, attempt 1, "), "{seen}");
     tmux.keys(&["t"]);
-    let seen = tmux.sees("story 1: its text");
-    assert!(seen.contains("| - [ ] 1.1 "), "{seen}");
+    tmux.sees("story 1: its text");
+    tmux.sees("| - [ ] 1.1 ");
     tmux.keys(&["p"]);
-    let seen = tmux.sees("story 1, attempt 1: its prompt");
-    assert!(seen.contains("You work on one story"), "{seen}");
+    tmux.sees("story 1, attempt 1: its prompt");
+    tmux.sees("You work on one story");
     tmux.keys(&["c"]);
     tmux.sees("| A  made");
     // Git would have written the new times into the index, if it might.
@@ -313,8 +313,10 @@ fn keys_show_story_prompt_files_and_the_output_alone_and_stop_nothing() {
         seen.contains("| story 1, attempt 1, gate: test ! -e made"),
         "{seen}"
     );
-    fs::write(go.with_extension("judged"), "").unwrap();
     tmux.keys(&["Escape"]);
+    // Before the run can end: the key is for the view, not for the shell after it.
+    tmux.sees("git ralph watch add-login");
+    fs::write(go.with_extension("judged"), "").unwrap();
     tmux.sees("exit 0");
     tmux.is_right();
     let log = sandbox.ralph(&["log", "--json"]).exits(0).json();
