@@ -157,9 +157,7 @@ fn last_line_shows_the_story_and_disappears_at_the_end() {
     ));
     let cmd = sandbox.ralph_cmd(&["run", CHANGE, "--keep", "--", &agent]);
     let running = cmd.on_terminal(80).start();
-    wait_until("the line is there", || {
-        running.seen().contains("[1/3] 1. Database, 1s")
-    });
+    running.counts_after("[1/3] 1. Database, ");
     fs::write(&go, "").unwrap();
     let seen = running.end().exits(0).stdout;
     let left = visible(&seen);

@@ -338,6 +338,13 @@ impl Running {
         self.seen.as_ref().map(Terminal::text).unwrap_or_default()
     }
 
+    /// Waits until its terminal has shown more than no seconds after these words: on a busy machine it skips some.
+    #[track_caller]
+    pub fn counts_after(&self, words: &str) {
+        let counts = |rest: &str| rest.starts_with(|first| ('1'..='9').contains(&first));
+        super::wait_until(words, || self.seen().split(words).skip(1).any(counts));
+    }
+
     /// Waits until the process itself has ended, whoever may hold its output open still.
     pub fn wait_for_its_end(mut self) {
         self.child.wait().unwrap();
