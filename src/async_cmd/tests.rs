@@ -25,9 +25,17 @@ fn the_limit_reaches_grandchildren() {
     let dir = tempfile::tempdir().unwrap();
     let pid_file = dir.path().join("pid");
     let script = format!("sleep 600 & echo $! > {}; wait", pid_file.display());
-    let error = block_on(run(sh(&script).limit(Duration::from_millis(500)))).unwrap_err();
-    assert!(matches!(error, CommandError::TimedOut { .. }), "{error}");
-    let pid: i32 = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
+    let mut limit = Duration::from_millis(500);
+    // On a busy machine it is up before the shell has come that far.
+    let pid: i32 = loop {
+        let error = block_on(run(sh(&script).limit(limit))).unwrap_err();
+        assert!(matches!(error, CommandError::TimedOut { .. }), "{error}");
+        let noted = std::fs::read_to_string(&pid_file).unwrap_or_default();
+        match noted.trim().parse() {
+            Ok(pid) => break pid,
+            Err(_) => limit *= 2,
+        }
+    };
     // It was sent SIGKILL, and ends when it is scheduled.
     let is_alive = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -35,7 +43,7 @@ fn the_limit_reaches_grandchildren() {
     };
     let begun = std::time::Instant::now();
     while is_alive() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{pid} is still alive");
+        assert!(begun.elapsed() < Duration::from_secs(300), "{pid} is still alive");
         std::thread::yield_now();
     }
 }
