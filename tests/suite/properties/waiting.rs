@@ -218,8 +218,9 @@ fn failed_attempt_keeps_edits_made_while_next_waited() {
     let sandbox = Sandbox::new();
     sandbox.start();
     let fault = fault(429, "rate limit, try again in 2 seconds");
+    // On a busy machine the edit may miss the first wait.
     let agent = sandbox.agent(&format!(
-        "count\nif [ $n = 1 ]; then\n{fault}\nfi\necho x >x\nfailed red"
+        "if [ ! -e mine ]; then\n{fault}\nfi\necho x >x\nfailed red"
     ));
     let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
     let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
