@@ -24,7 +24,7 @@ const REMOTE: &str = "remote.git";
 /// The lease of the workers, in milliseconds.
 const LEASE: u64 = 3000;
 /// Time in which every change must be done.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// A storm: its workers, its changes, and the seed of its accidents.
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ const ZSH: &str = r#"
 zmodload zsh/zpty
 zpty -b z 'zsh -f -i'
 wait_for() {
-    local chunk deadline=$((SECONDS + 60))
+    local chunk deadline=$((SECONDS + 300))
     out=
     while (( SECONDS < deadline )); do
         zpty -r -t z chunk && out+=$chunk || sleep 0.02

@@ -121,7 +121,7 @@ fn a_remote_that_falls_silent_is_waited_for() {
         git.display()
     );
     sandbox.install("git", &script);
-    clone.git(&["config", "ralph.lease", "12s"]);
+    clone.git(&["config", "ralph.lease", "60s"]);
     let agent = sandbox.completing("echo x >>f");
     let args = ["run", CHANGE, "--keep", "--", &agent];
     sandbox.direct(&args).dir(&clone.dir).run().exits(0);
