@@ -1,5 +1,5 @@
 //! Git's own files that an agent can use to hide work or to change what git does: configuration,
-//! exclude and attribute rules, sparse-checkout patterns, hooks, the place of the common directory.
+//! exclude and attribute rules, sparse-checkout patterns, hooks, the place of the common directory, and of borrowed objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -50,10 +50,13 @@ pub struct Runs {
 }
 
 /// Files, and directories with files, that are recorded in a git directory.
-const FILES: [&str; 3] = ["config", "config.worktree", "commondir"];
+const FILES: [&str; 4] = ["config", "config.worktree", "commondir", ALTERNATES];
 const DIRECTORIES: [&str; 3] = ["info", "hooks", OWN_DIRECTORY];
-/// The only one of the directories whose files run nothing by themselves.
-const RULES: &str = "info";
+/// The list of other repositories' objects (gitrepository-layout(5)): what is borrowed from a place that an attempt chose
+/// goes with that place.
+const ALTERNATES: &str = "objects/info/alternates";
+/// The directories whose files run nothing by themselves.
+const HARMLESS: [&str; 2] = ["info", "objects"];
 
 /// Directories of a saved copy: for the files of the common git directory, and for those of a linked work
 /// tree.
@@ -112,7 +115,10 @@ impl OwnFiles {
         };
         let runs = |(name, _): (&PathBuf, &Entry)| {
             let mut parts = name.iter().skip(1);
-            (parts.next() != Some(RULES.as_ref())).then(|| Runs {
+            let is_harmless = parts
+                .next()
+                .is_some_and(|dir| HARMLESS.iter().any(|harmless| dir == *harmless));
+            (!is_harmless).then(|| Runs {
                 path: in_repository(layout, name),
                 is_config: name.file_name().is_some_and(|file| file != "commondir")
                     && name.iter().count() == 2

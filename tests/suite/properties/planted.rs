@@ -81,3 +81,26 @@ fn one_signal_ends_a_command_that_only_reads() {
         let _ = kill(Pid::from_raw(pid.parse().unwrap()), Signal::SIGKILL);
     }
 }
+
+#[test]
+fn objects_that_an_attempt_puts_elsewhere_are_kept_here() {
+    for verdict in ["failed red", "complete"] {
+        let sandbox = Sandbox::started();
+        let script = format!(
+            "mkdir \"$notes/alt\"; cp -r .git/objects/. \"$notes/alt\"; echo work >new
+            echo \"$notes/alt\" >.git/objects/info/alternates
+            GIT_OBJECT_DIRECTORY=\"$notes/alt\" git hash-object -w new; {verdict}"
+        );
+        sandbox
+            .step("next", &sandbox.agent(&script))
+            .says("objects/info/alternates was");
+        fs::remove_dir_all(sandbox.notes.join("alt")).unwrap();
+        sandbox.git(&["fsck", "--strict"]);
+        let kept = if verdict == "complete" {
+            "HEAD:new"
+        } else {
+            "refs/ralph/add-login/attempts/1/1:new"
+        };
+        assert_eq!(sandbox.git(&["show", kept]), "work");
+    }
+}
