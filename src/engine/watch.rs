@@ -62,6 +62,8 @@ pub(crate) struct Watch {
     refs: UserRefs,
     /// The gitlinks of the index.
     links: BTreeSet<Vec<u8>>,
+    /// The files of ignore rules that are not in the checkpoint.
+    rules: BTreeSet<Vec<u8>>,
     who: Who,
 }
 
@@ -92,6 +94,9 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
         files,
         refs,
         links: gitlinks(open)?,
+        rules: open
+            .site()
+            .unlisted_rules(&open.checkpoint().index(open.site()))?,
         who,
     }))
 }
@@ -112,6 +117,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
         files,
         refs,
         links,
+        rules,
         who,
     } = watch;
     if who == Who::Tracker
@@ -134,6 +140,10 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     }
     changed?;
     remove_new_links(open, &links, who).await?;
+    if matches!(who, Who::Gates | Who::Reviewer) {
+        let index = open.checkpoint().index(open.site());
+        open.site().take_new_rules_away(&index, &rules, who.time())?;
+    }
     open.switch_off_foreign_filters().await?;
     open.position().await?;
     let now = open.user_refs().await?;

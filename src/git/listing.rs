@@ -1,5 +1,6 @@
 //! Lists what the work tree has besides the content of an index: changed, untracked and ignored paths.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -18,6 +19,12 @@ pub struct Differences {
 
 /// The beginning of a path that is certainly relative to the top.
 const HERE: &[u8] = b"./";
+
+/// Returns a path that was asked about.
+fn from_top(name: &[u8]) -> Vec<u8> {
+    name.strip_prefix(HERE).unwrap_or(name).to_vec()
+}
+
 /// The result of `Repo::outside`; paths are relative to the top, directories end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
@@ -97,6 +104,32 @@ impl Repo {
 
     /// Returns which of these paths the ignore rules of the work tree cover, tracked or not.
     pub async fn ignored_among(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+        let covered = self.check_ignore(index, paths, &["--no-index"]).await?;
+        Ok(covered.iter().map(|name| from_top(name)).collect())
+    }
+
+    /// Returns which of these paths the ignore rules in one of the files `rules` cover.
+    pub async fn ignored_by(
+        &self,
+        index: &Path,
+        paths: &[Vec<u8>],
+        rules: &BTreeSet<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let answers = self.check_ignore(index, paths, &["-v"]).await?;
+        // The file, the line, the rule, the path.
+        let covered = answers.chunks_exact(4).filter_map(|answer| match answer {
+            [file, _, _, path] => rules.contains(file).then(|| from_top(path)),
+            _ => None,
+        });
+        Ok(covered.collect())
+    }
+
+    async fn check_ignore(
+        &self,
+        index: &Path,
+        paths: &[Vec<u8>],
+        options: &[&str],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
@@ -105,12 +138,9 @@ impl Repo {
             .iter()
             .map(|path| [HERE, path.as_slice()].concat())
             .collect();
-        let asked = self.git.cmd("check-ignore", ["--no-index", "-z", "--stdin"]);
+        let args = ["-z", "--stdin"].iter().chain(options).copied();
+        let asked = self.git.cmd("check-ignore", args);
         let asked = asked.index(index).stdin(joined_z(&names));
-        let covered = asked.answer().await?.unwrap_or_default();
-        let covered = split_z(&covered).into_iter();
-        Ok(covered
-            .map(|name| name.strip_prefix(HERE).unwrap_or(&name).to_vec())
-            .collect())
+        Ok(split_z(&asked.answer().await?.unwrap_or_default()))
     }
 }

@@ -5,6 +5,7 @@
 //! - `inventory` knows every path that git does not track, each with exactly one kind; `inventories` are those of
 //!   moments; `leftovers` and `renamed` use them.
 //! - `ignored_files` (by `small_ignored`), `new_rules` (of ignored files), `hidden_files` (by new exclude rules),
+//!   `hidden_rules` (that hide themselves),
 //!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
 //!   git-ralph that was killed).
 //! - `file_modes`, `kept_modes` (where git writes files anew for the user), `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
@@ -24,6 +25,7 @@ mod fresh_times;
 pub(super) mod gate_files;
 mod half_written;
 pub(super) mod hidden_files;
+mod hidden_rules;
 pub(super) mod ignored_files;
 pub(super) mod index_flags;
 pub(super) mod inner_git_files;

@@ -438,3 +438,37 @@ fn failed_attempt_restores_an_ignored_link_with_its_target() {
     );
     assert!(sandbox.top.join("link-3").is_dir());
 }
+
+/// A rule that hides itself hides what is made later, too, and git lists none of it.
+#[test]
+fn rules_that_a_gate_or_a_reviewer_makes_do_not_stay() {
+    for setting in ["ralph.verify", "ralph.review"] {
+        let sandbox = Sandbox::new();
+        let script = sandbox.agent("if test -e new; then echo '*' >src/.gitignore; fi; accept");
+        sandbox.configure(setting, &script);
+        sandbox.ralph(&["start", "--allow-red"]).exits(0);
+        sandbox
+            .step("next", &sandbox.completing("echo 1 >new"))
+            .exits(0)
+            .says("src/.gitignore was made during");
+        assert!(!sandbox.top.join("src/.gitignore").exists());
+        sandbox
+            .step("next", &sandbox.completing("echo 2 >src/two"))
+            .exits(0);
+        assert_eq!(sandbox.git(&["show", "HEAD:src/two"]), "2");
+    }
+}
+
+#[test]
+fn files_are_named_that_a_rule_of_the_attempt_hides() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("echo '*' >src/.gitignore; echo 1 >src/one; echo new >new");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("warning: not in the checkpoint, because src/.gitignore hides them: src/one");
+    sandbox
+        .step("next", &sandbox.completing("echo 2 >src/two; echo new >>new"))
+        .exits(0)
+        .says("src/two");
+}

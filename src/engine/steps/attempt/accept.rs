@@ -90,7 +90,11 @@ pub(super) async fn decide(
                     left = Ok(reading);
                 }
                 match left_out(open, &left).await? {
-                    None => return Ok((Some(base), left)),
+                    None => {
+                        let since = open.checkpoint().since.as_second();
+                        open.site().tell_hidden_by_rules(since).await?;
+                        return Ok((Some(base), left));
+                    }
                     Some(why) => Judgement::new(Verdict::Failed, why),
                 }
             }

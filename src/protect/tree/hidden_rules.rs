@@ -1,0 +1,75 @@
+//! Ignore rules that hide themselves, beside tracked files: what they hide is missing in every later checkpoint.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::fs::{is_there, path_below, seen_itself};
+use crate::paths::{directories, first_few, named_in};
+use crate::protect::trash::put_away;
+use crate::protect::{ProtectError, Site};
+
+/// The name of a file of ignore rules.
+const RULES: &[u8] = b".gitignore";
+
+impl Site<'_> {
+    /// Finds the files of ignore rules in the directories of the files in an index, and at the top, that it lacks.
+    pub fn unlisted_rules(self, index: &Path) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
+        let file = self.repo.read_index_or_none(index)?;
+        let mut dirs = directories(file.paths());
+        dirs.insert(b"");
+        let mut found = BTreeSet::new();
+        for dir in dirs {
+            let name = named_in(dir, RULES);
+            let is_listed = file.index().is_some_and(|index| index.find(&name).is_some());
+            if !is_listed && is_there(&path_below(&self.repo.top, &name))? {
+                found.insert(name);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Moves such files that are not among the `known` ones to the trash: `who` has made them.
+    pub fn take_new_rules_away(
+        self,
+        index: &Path,
+        known: &BTreeSet<Vec<u8>>,
+        who: &str,
+    ) -> Result<(), ProtectError> {
+        let trash = self.trash().join("rules");
+        for path in self.unlisted_rules(index)?.difference(known) {
+            put_away(self, &[], path, &trash)?;
+            self.notices.tell(format!(
+                "{} was made during {who}; what it hides would be missing in later checkpoints: it is moved to {}",
+                first_few([path]).join(""),
+                trash.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Says which files changed since that time, in seconds since 1970, and are not in the working index, which the work tree
+    /// was just read into, because such rules hide them. Two more processes, where there are such rules.
+    pub async fn tell_hidden_by_rules(self, since: i64) -> Result<(), ProtectError> {
+        let work = self.work_index();
+        let rules = self.unlisted_rules(&work)?;
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let is_new = |path: &[u8]| {
+            let found = seen_itself(&path_below(&self.repo.top, path));
+            found.is_some_and(|found| found.ctime() >= since)
+        };
+        let mut new = self.repo.outside(&work).await?.ignored;
+        new.retain(|path| !rules.contains(path) && is_new(path));
+        let hidden = self.repo.ignored_by(&work, &new, &rules).await?;
+        if !hidden.is_empty() {
+            self.notices.tell(format!(
+                "warning: not in the checkpoint, because {} hides them: {}",
+                first_few(&rules).join(", "),
+                first_few(&hidden).join(", ")
+            ));
+        }
+        Ok(())
+    }
+}
