@@ -96,6 +96,12 @@ const BLOCKED: &[&str] = &[
     "refusing",
 ];
 
+/// The signs that end a sentence that asks nothing: of Latin, Chinese, Hindi, Urdu, Armenian and Ethiopic.
+pub(super) const ENDS: &[char] = &['.', '!', '。', '！', '।', '۔', '։', '።'];
+
+/// Words that begin a clause about something else than the story.
+const CLAUSES: &[&str] = &["that", "which", "who", "if", "when", "unless"];
+
 /// The completion that is searched in a sentence.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
@@ -246,7 +252,7 @@ impl<'a> Sentence<'a> {
         let end = last.as_ptr().addr() - text.as_ptr().addr() + last.len();
         let paragraph = text[start..end].trim_end_matches(is_decoration);
         let begin = paragraph
-            .match_indices(['.', '!', '?', '。', '！'])
+            .match_indices(|char| ENDS.contains(&char) || char == '?')
             .map(|(at, sign)| at + sign.len())
             .rfind(|at| paragraph[*at..].starts_with(char::is_whitespace) && !is_numbered(&paragraph[..*at]));
         Some(Self {
@@ -257,7 +263,7 @@ impl<'a> Sentence<'a> {
 
     fn is_finished(&self) -> bool {
         let dots = self.text.ends_with("..") || self.text.ends_with('…');
-        !dots && self.text.ends_with(['.', '!', '。', '！'])
+        !dots && self.text.ends_with(ENDS)
     }
 
     fn announces(&self) -> bool {
@@ -265,11 +271,15 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Returns true if the words say that something is not done: a denial, at most one word, and a word for it.
+/// Returns true if the words say that something is not done: a denial, at most one word, and a word for it. In a clause
+/// about something else ("jobs that were not finished") they do not.
 fn says_undone(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
-        let near = words.iter().skip(at + 1).take(2);
-        is_denial(word) && near.clone().any(|next| DONE.contains(next))
+        let mut near = words.iter().skip(at + 1).take(2);
+        let mut before = words[..at].iter().rev().take(2);
+        is_denial(word)
+            && near.any(|next| DONE.contains(next))
+            && !before.any(|before| CLAUSES.contains(before))
     })
 }
 
@@ -301,7 +311,8 @@ pub(super) fn is_bare(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~") || line.chars().all(is_decoration)
 }
 
-fn is_item(line: &str) -> bool {
+/// Returns true for an item of a list, and for a row of a table.
+pub(super) fn is_item(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '\t', '>', '│', '┃']);
     let numbered = line
         .split_once([' ', '\t'])

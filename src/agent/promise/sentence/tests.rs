@@ -111,6 +111,8 @@ const HONEST: &[&str] = &[
     "He said that it would not work. It does.\n\n---\n\n@",
     "FAILED tests were two, and both pass now.\n@",
     "\u{5b8c}\u{6210}\u{3002}\n@",
+    "\u{92a}\u{942}\u{930}\u{93e}\u{964} @",
+    "Jobs that were not finished are put back into the queue.\n\n@",
 ];
 
 fn with_tag(text: &str) -> String {
