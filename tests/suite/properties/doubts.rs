@@ -21,7 +21,7 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
         ),
         (
             "echo 'I cannot say that this is done:'",
-            "> words around the promise can be read as its opposite",
+            "> I cannot say that this is done:",
         ),
     ] {
         let sandbox = confirming();
