@@ -178,7 +178,7 @@ impl Repo {
         outside.extend(links);
         if let Whose::Loops { nested } = whose {
             for path in outside.iter().filter(|path| !nested.contains(path)) {
-                let files = self.files_of_nested(path).await?;
+                let files = self.files_of_nested(index, path).await?;
                 self.update_index(index, &["--add"], &files).await?;
                 if let Some(changes) = &mut reading.changes {
                     changes.extend(files.into_iter().map(|file| (b'A', file)));
@@ -408,8 +408,16 @@ impl Repo {
         Ok(Some(format!("git refuses .gitmodules as it is now ({words})")))
     }
 
-    async fn files_of_nested(&self, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {
+    async fn files_of_nested(&self, index: &Path, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {
         let dir = path_below(&self.top, path);
+        if !may_be_there(&dir.join(".git")) {
+            // It was no repository before, either: an index alone still says so.
+            return self.others(index).await.map(|mut others| {
+                let below = [path.strip_suffix(b"/").unwrap_or(path), b"/"].concat();
+                others.retain(|other| other.starts_with(&below));
+                others
+            });
+        }
         let nested = super::Git::at_top(&dir);
         let args = ["-z", "-c", "-o", "--exclude-standard"];
         let files = nested.cmd("ls-files", args).fields().await?;

@@ -58,6 +58,7 @@ const HARMS: &[&str] = &[
     "git reset -q --hard; git clean -fdq; git prune",
     "mkdir -p .git/info; echo '*' >.git/info/exclude",
     "echo '*' >.gitignore",
+    "git init -q w; git -C w add -A; git -C w -c user.name=w -c user.email=w@e commit -qm w; git add w; rm new",
 ];
 
 #[test]
