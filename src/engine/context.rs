@@ -84,8 +84,13 @@ impl<'o> Context<'o> {
                 _ => None,
             }
         };
-        let (mut configuration, asked, listed, stop) =
+        let (mut configuration, mut asked, listed, stop) =
             tokio::join!(Configuration::read(&here), asked, listed, Stop::listen());
+        let is_usual = matches!(&configuration, Ok(answer) if answer.places == Places::Usual);
+        if !is_usual && damaged::repair_places(dir, observer).await? {
+            configuration = Configuration::read(&here).await;
+            asked = Some(discover(dir).await);
+        }
         let stop = stop.map_err(Error::system("listen for signals"))?;
         let mut found = match (asked, in_files, &configuration) {
             (Some(found), ..) => found,

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Event, News, Observer, What};
-use crate::git::{Repo, git_directories};
-use crate::protect::Site;
+use crate::fs::is_regular;
+use crate::git::{Git, Repo, git_directories};
+use crate::protect::{Site, recorded_config};
 use crate::state::{self, Phase, State, Store};
 
 /// Restores HEAD and the branch of the only live loop in the work tree around `dir` if they are damaged. `words` is git's
@@ -46,6 +47,41 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         git_dir: layout.git_dir,
         words: words.trim().to_owned(),
     })
+}
+
+/// Takes settings back with which git does not find the work tree around `dir`, if they came while a git-ralph that was killed
+/// had a copy of the configuration: an attempt, a gate or a reviewer set them. Returns whether there were any.
+pub(super) async fn repair_places(dir: &Path, observer: &dyn Observer) -> Result<bool, Error> {
+    let Some((_, layout)) = git_directories(dir) else {
+        return Ok(false);
+    };
+    let mut are_back = false;
+    for change in state::changes(&layout.common_dir).unwrap_or_default() {
+        let store = Store::new(&layout.common_dir, &change);
+        let copy = recorded_config(&store.slot());
+        if !is_regular(&copy)? {
+            continue;
+        }
+        let (git, config) = (Git::at(dir), layout.common_dir.join("config"));
+        let changed = git.changed_places(&copy, &config).await?;
+        if changed.is_empty() {
+            continue;
+        }
+        // A process that lives puts them back itself.
+        let Ok(_lock) = store.lock() else { continue };
+        git.put_places_back(&config, &changed).await?;
+        let keys: Vec<&str> = changed.iter().map(|(key, _)| key.as_str()).collect();
+        let message = format!(
+            "settings with which git finds no work tree here came before git-ralph was cut off; they are put back: {}",
+            keys.join(", ")
+        );
+        observer.hear(News::Event(&Event::now(
+            change.as_str(),
+            What::Notice { message },
+        )));
+        are_back = true;
+    }
+    Ok(are_back)
 }
 
 fn live_loops(top: &Path, common_dir: &Path) -> Vec<State> {

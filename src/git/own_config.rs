@@ -11,8 +11,11 @@ use crate::fs::is_regular;
 /// Arguments of a list of settings, without those of included files.
 const LIST: &[&str] = &["-z", "--no-includes", "--list"];
 
+/// Settings with which git finds another work tree than the one around it, or no repository.
+const PLACES: &[&str] = &["core.bare", "core.repositoryformatversion", "core.worktree"];
+
 /// A key, and its value if it has one.
-type Setting = (String, Option<String>);
+pub type Setting = (String, Option<String>);
 
 impl Git {
     /// Adds to the configuration file `to` the settings that only `from` has and that make git run nothing. Returns the
@@ -63,6 +66,36 @@ impl Git {
             .and_then(|dir| dir.canonicalize().ok());
         if was.is_some() && there.is_some_and(|dir| dir != top && dir.starts_with(top)) {
             self.config_of(to, &["core.worktree", &is]).done().await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the keys of settings in the configuration file `present` that lead git to another work tree, or to none, and
+    /// that the copy `recorded` does not have, each with the value that it has there.
+    pub async fn changed_places(&self, recorded: &Path, present: &Path) -> Result<Vec<Setting>, GitError> {
+        // In a directory without a repository: the present configuration may be one that git cannot read.
+        let git = Self::at(Path::new("/"));
+        let was = git.settings_in(recorded).await?;
+        let mut changed = git.settings_in(present).await?;
+        changed.retain(|setting| PLACES.contains(&setting.0.as_str()) && !was.contains(setting));
+        for (key, value) in &mut changed {
+            let known = was.iter().rfind(|(other, _)| other == key);
+            *value = known.and_then(|(_, value)| value.clone());
+        }
+        // Such a place in the copy may be the attempt's.
+        changed.retain(|(key, value)| key != "core.worktree" || value.is_none());
+        Ok(changed)
+    }
+
+    /// Gives settings in a configuration file these values, or takes them out of it.
+    pub async fn put_places_back(&self, present: &Path, places: &[Setting]) -> Result<(), GitError> {
+        let git = Self::at(Path::new("/"));
+        for (key, value) in places {
+            let change = match value {
+                Some(value) => ["--replace-all", key, value].to_vec(),
+                None => ["--unset-all", key].to_vec(),
+            };
+            git.config_of(present, &change).done().await?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ use crate::git::{GitError, Repo};
 use crate::names::typed_path;
 use crate::slot::Slot;
 
-pub(crate) use repository::{RefChanges, StashList, UserRefs};
+pub(crate) use repository::{RefChanges, StashList, UserRefs, recorded_config};
 pub(crate) use stages::{AttemptRecord, GitFiles, Held};
 pub(crate) use tree::{KeptModes, Savepoint, StoryList, put_unkept_away};
 

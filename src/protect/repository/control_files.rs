@@ -8,11 +8,17 @@ use crate::fs::{leads_to_file, may_exist};
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 use crate::protect::trash::free_name;
 use crate::protect::{ProtectError, Site};
+use crate::slot::Slot;
 
 /// Name of the copy of git's own files in the slot.
 const OWN_FILES: &str = "git-files";
 /// Name of the copy of the list of shallow commits.
 const SHALLOW: &str = "shallow-before";
+
+/// Returns the path of the copy of the repository's configuration, which is there during an attempt, gates or a review.
+pub(crate) fn recorded_config(slot: &Slot) -> PathBuf {
+    slot.file(OWN_FILES).join("common/config")
+}
 
 /// Git's own files at one moment.
 pub(crate) struct ControlFiles {

@@ -18,7 +18,7 @@ mod record;
 pub(super) mod stash_list;
 mod user_refs;
 
-pub(crate) use control_files::ControlFiles;
+pub(crate) use control_files::{ControlFiles, recorded_config};
 pub(super) use record::RepositoryRecord;
 pub(crate) use stash_list::StashList;
 pub(crate) use user_refs::{RefChanges, UserRefs};

@@ -37,6 +37,29 @@ fn user_decides_about_changed_hooks_and_the_loop_continues() {
 }
 
 #[test]
+fn a_repository_is_found_again_whatever_the_attempt_said_of_its_place() {
+    for setting in [
+        "core.bare true",
+        "core.worktree ../out",
+        "core.repositoryformatversion 99",
+    ] {
+        let sandbox = Sandbox::started();
+        let files = sandbox.files();
+        let (key, _) = setting.split_once(' ').unwrap();
+        let agent = sandbox.agent(&format!(
+            "mkdir ../out; echo x >>README.md; git config {setting}; kill -9 $(ps -o ppid= -p $PPID)"
+        ));
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        sandbox
+            .ralph(&["status"])
+            .exits(0)
+            .says(&format!("they are put back: {key}"));
+        assert_eq!(sandbox.files(), files, "{setting}");
+        sandbox.ralph(&["abort"]).exits(0);
+    }
+}
+
+#[test]
 fn settings_that_run_nothing_come_back_after_a_kill() {
     let sandbox = Sandbox::new();
     let before = sandbox.read(".git/config");
