@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValue, RefValues, Repo};
-use crate::names::{Change, Oid, short_branch};
+use crate::names::{Change, Oid, short_branch, typed};
 use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, OwnMove, Update};
 use crate::slot::Slot;
@@ -36,6 +36,8 @@ struct RefChange {
     name: String,
     was: Option<Oid>,
     is: Option<Oid>,
+    /// The ref that it followed before.
+    followed: Option<String>,
     /// The ref that it follows, if it did not before: what moves that one moves it too.
     follows: Option<String>,
     /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist, or it follows another.
@@ -97,12 +99,23 @@ impl UserRefs {
         let oids = changes.iter().flat_map(|change| [&change.was, &change.is]);
         let oids: Vec<&Oid> = oids.flatten().collect();
         let missing = repo.missing(&oids).await?;
+        // A symbolic ref of the user's that leads where it led: that one has changed.
+        changes.retain(|change| match (&change.followed, &change.is) {
+            (Some(to), None) => {
+                RefFile::read(&repo.common_dir.join(&change.name)) != RefFile::Symbolic(to.clone())
+            }
+            _ => true,
+        });
         for change in &mut changes {
             change.is_lost = change.was.as_ref().is_some_and(|was| missing.contains(was));
             change.is_broken = match &change.is {
                 Some(_) if change.follows.is_some() => true,
                 Some(is) => missing.contains(is),
-                None => RefFile::read(&repo.common_dir.join(&change.name)) == RefFile::Damaged,
+                // Git lists none that leads nowhere, or to itself.
+                None => matches!(
+                    RefFile::read(&repo.common_dir.join(&change.name)),
+                    RefFile::Damaged | RefFile::Symbolic(_)
+                ),
             };
         }
         Ok(RefChanges(changes))
@@ -126,11 +139,16 @@ impl UserRefs {
                 (Some(_), Some(RefValue::Symbolic { to, .. })) => Some(to.clone()),
                 _ => None,
             };
+            let followed = match was {
+                Some(RefValue::Symbolic { to, .. }) => Some(to.clone()),
+                _ => None,
+            };
             let oid = |value: Option<&RefValue>| value.map(|value| value.oid().clone());
             (was != is).then(|| RefChange {
                 name: name.clone(),
                 was: oid(was),
                 is: oid(is),
+                followed,
                 follows,
                 is_broken: false,
                 is_lost: false,
@@ -216,7 +234,7 @@ impl RefChanges {
             }
             notices.tell(match &change.was {
                 Some(_) if change.is_lost => change.lost(who),
-                Some(was) => format!("{}; it is put back to {}", change.message(who), was.short()),
+                Some(was) => change.put_back(who, was),
                 None => format!("{}; it is taken away", change.message(who)),
             });
             updates.extend(change.undone());
@@ -269,11 +287,7 @@ impl RefChanges {
                 site.notices.tell(change.message(who));
                 continue;
             };
-            site.notices.tell(format!(
-                "{}; it is put back to {}",
-                change.message(who),
-                was.short()
-            ));
+            site.notices.tell(change.put_back(who, &was));
             if let Some(is) = &change.is {
                 kept.push(KeptRef::beside(name, is));
             }
@@ -306,7 +320,7 @@ impl RefChange {
     fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
         let file = repo.common_dir.join(&self.name);
         let is_same = match (&self.is, RefFile::read(&file)) {
-            (None, RefFile::Damaged) => true,
+            (None, RefFile::Damaged | RefFile::Symbolic(_)) => true,
             (Some(_), RefFile::Damaged | RefFile::Symbolic(_)) => self.follows.is_some(),
             (Some(is), RefFile::Oid(oid)) => *is == oid,
             _ => false,
@@ -353,6 +367,19 @@ impl RefChange {
             "{}; it cannot be put back: git has that object no more",
             self.message(who)
         )
+    }
+
+    /// Returns a message about its change while `who` ran, with its old value.
+    fn put_back(&self, who: &str, was: &Oid) -> String {
+        let message = format!("{}; it is put back to {}", self.message(who), was.short());
+        match &self.followed {
+            Some(to) => format!(
+                "{message}; to have it follow {to} again: git symbolic-ref {} {}",
+                typed(&self.name),
+                typed(to)
+            ),
+            None => message,
+        }
     }
 
     /// Returns a message about its change while `who` ran: another process may have made it.

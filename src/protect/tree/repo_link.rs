@@ -138,8 +138,10 @@ impl RepoLink {
         {
             return Err(ProtectError::RepositoryGone(objects.clone()));
         }
+        for dir in ["refs", "refs/heads", "refs/ralph", "logs"] {
+            own_directory::clear_place(site, &site.repo.common_dir.join(dir))?;
+        }
         restore_refs(site)?;
-        own_directory::clear_place(site, &site.repo.common_dir.join("logs"))?;
         own_directory::restore(site)?;
         let top = &site.repo.top;
         let path = top.join(".git");

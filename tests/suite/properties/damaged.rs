@@ -225,16 +225,28 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
         ),
         (
             "git pack-refs --all --prune; echo garbage >>.git/packed-refs",
-            "has lines with which git reads no ref at all",
+            "has lines with which git does not read all refs",
         ),
         (
             "git pack-refs --all --prune; echo \"$(git rev-parse HEAD) refs/heads/../../x\" >>.git/packed-refs",
-            "has lines with which git reads no ref at all",
+            "has lines with which git does not read all refs",
         ),
         ("mv .git/ralph .git/gone.$$; echo x >.git/ralph", "it is moved to"),
         (
             "ln -sf refs/heads/ralph/add-login .git/refs/heads/other",
             "the branch other was damaged",
+        ),
+        (
+            "git pack-refs --all --prune; (head -1 .git/packed-refs; grep -v '^#' .git/packed-refs | LC_ALL=C sort -k2 -r) >.git/p; mv .git/p .git/packed-refs",
+            "has lines with which git does not read all refs",
+        ),
+        (
+            "echo 'ref: refs/heads/main' >.git/refs/heads/main",
+            "the branch main was damaged",
+        ),
+        (
+            "git pack-refs --all --prune; rm -rf .git/refs; touch .git/refs",
+            "it is moved to",
         ),
         (
             "GIT_CONFIG_COUNT=0 git symbolic-ref refs/heads/main refs/heads/ralph/add-login",
