@@ -1,14 +1,12 @@
 //! Another work tree of the repository than the loop's own, which gets the work of the loop.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::files::REPLACED;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe};
 use crate::error::{Error, refuse};
-use crate::fs::{Links, may_exist, read_regular};
+use crate::fs::{Links, may_exist, path_below, read_regular, seen_itself};
 use crate::git::{GitError, Repo, discover};
 use crate::paths::first_few;
 use crate::state::IntoPlan;
@@ -55,6 +53,8 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
             .await?
             .is_ok()
     {
+        let names = first_few(&half_written).join(", ");
+        open.tell(format!("only half written, and written again: {names}"));
         return Ok(());
     }
     refuse(FinishRefusal::NotWritten {
@@ -78,7 +78,11 @@ async fn write_but(
         .await?;
     target.show_paths(&index, &made.entries.hidden()).await?;
     let paths = changes.iter().map(|(_, path)| path);
-    let paths: Vec<Vec<u8>> = paths.filter(|path| !missing.contains(path)).cloned().collect();
+    // A directory in the place of a file is in the index by its own files.
+    let is_dir =
+        |path: &[u8]| seen_itself(&path_below(&target.top, path)).is_some_and(|found| found.is_dir());
+    let paths = paths.filter(|path| !missing.contains(path) && !is_dir(path));
+    let paths: Vec<Vec<u8>> = paths.cloned().collect();
     let mut written = target.update_index(&index, &["--add", "--remove"], &paths).await;
     if written.is_ok() {
         let trees = [&into.from, &into.merged];
@@ -94,40 +98,42 @@ async fn write_but(
 }
 
 /// Moves the files of the target that hold only the beginning of what they are to hold to the trash; returns their paths, and
-/// those of files that are missing.
+/// those of files that are missing. Moves nothing if there are none, or if anything else is in the way.
 async fn put_half_written_away(
     open: &Loop<'_>,
     into: &IntoPlan,
     target: &Repo,
     changes: &[(u8, Vec<u8>)],
 ) -> Result<Vec<Vec<u8>>, Error> {
-    let site = open.site().with_repo(target);
-    let mut found = Vec::new();
+    let (mut half, mut missing) = (Vec::new(), Vec::new());
     for (status, path) in changes.iter().filter(|(status, _)| *status != b'D') {
-        let file = target.top.join(OsStr::from_bytes(path));
+        let file = path_below(&target.top, path);
         if !may_exist(&file) {
             if *status != b'A' {
-                found.push(path.clone());
+                missing.push(path.clone());
             }
             continue;
         }
         let name = String::from_utf8_lossy(path);
-        let (Ok(there), Some(merged)) = (
-            read_regular(&file, Links::Refused, u64::MAX),
-            target.git.file_of(&into.merged, &name).await?,
-        ) else {
+        let there = read_regular(&file, Links::Refused, u64::MAX).ok();
+        let merged = target.git.file_of(&into.merged, &name).await?;
+        let is_old = *status != b'A' && there == target.git.file_of(&into.from, &name).await?;
+        if is_old || there == merged {
             continue;
-        };
-        let is_beginning = there.len() < merged.len() && merged.starts_with(&there);
-        let is_old = *status != b'A' && target.git.file_of(&into.from, &name).await?.as_ref() == Some(&there);
-        if is_beginning && !is_old {
-            site.put_beginning_away(path)?;
-            found.push(path.clone());
+        }
+        match (there, merged) {
+            (Some(there), Some(merged)) if merged.starts_with(&there) => half.push(path.clone()),
+            _ => return Ok(Vec::new()),
         }
     }
-    if !found.is_empty() {
-        let names = first_few(&found).join(", ");
-        open.tell(format!("only half written, and written again: {names}"));
+    if half.is_empty() {
+        return Ok(half);
     }
-    Ok(found)
+    let site = open.site().with_repo(target);
+    for path in &half {
+        site.put_beginning_away(path)?;
+    }
+    half.extend(missing);
+    half.sort();
+    Ok(half)
 }

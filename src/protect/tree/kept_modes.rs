@@ -1,10 +1,11 @@
 //! The permissions of files that git writes again in a work tree of the user's, or writes into a new one: git gives all of
 //! them the usual ones, and a private file would be readable.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::file_modes::{Modes, Usual, set_mode};
+use super::file_modes::{Usual, set_mode};
 use crate::fs::{Below, FileError, kind_of, path_below};
 use crate::git::{GitError, Repo};
 use crate::names::Oid;
@@ -12,12 +13,18 @@ use crate::paths::directories;
 use crate::protect::{ProtectError, Site};
 
 /// Unusual permissions of files and directories, by path.
-pub(crate) struct KeptModes(Modes);
+#[derive(Default)]
+pub(crate) struct KeptModes(BTreeMap<Vec<u8>, KeptMode>);
+
+struct KeptMode {
+    bits: u32,
+    is_dir: bool,
+}
 
 impl KeptModes {
     /// Reads the unusual permissions of these paths, of their directories, and of the top, in a work tree.
     pub fn read<'p>(repo: &Repo, paths: impl Iterator<Item = &'p [u8]>) -> Result<Self, FileError> {
-        let mut kept = Self(Modes::new());
+        let mut kept = Self::default();
         let paths: Vec<&[u8]> = paths.collect();
         let dirs = directories(paths.iter().copied());
         for path in paths.into_iter().chain(dirs).chain([&b""[..]]) {
@@ -32,7 +39,11 @@ impl KeptModes {
             && let Some(mode) = Usual::in_work_tree(repo).unusual(&found)
         {
             // The content may be another one: nothing of it runs as somebody else.
-            self.0.insert(path.to_vec(), mode & 0o777);
+            let kept = KeptMode {
+                bits: mode & 0o777,
+                is_dir: found.is_dir(),
+            };
+            self.0.insert(path.to_vec(), kept);
         }
         Ok(())
     }
@@ -42,16 +53,20 @@ impl KeptModes {
         let below = Below::new(&repo.top);
         for (path, mode) in &self.0 {
             if path.is_empty() {
-                below.set_mode(&repo.top, *mode)?;
+                below.set_mode(&repo.top, mode.bits)?;
                 continue;
             }
             let file = path_below(&repo.top, path);
             let Some(found) = kind_of(&file)? else { continue };
+            if found.is_dir() != mode.is_dir {
+                continue;
+            }
+            let mode = mode.bits;
             let is_executable = found.permissions().mode() & 0o100 != 0;
             let mode = match (found.is_file(), is_executable, mode & 0o100 != 0) {
                 (true, true, false) => mode | (mode & 0o444) >> 2,
                 (true, false, true) => mode & !0o111,
-                (true, ..) => *mode,
+                (true, ..) => mode,
                 (false, ..) => mode | found.permissions().mode() & 0o7000,
             };
             set_mode(&below, &file, mode)?;
@@ -72,7 +87,7 @@ impl Site<'_> {
         trash: &Path,
     ) -> Result<Result<(), GitError>, ProtectError> {
         self.keep_before_switch(work, [now, target], trash).await?;
-        let mut kept = KeptModes(Modes::new());
+        let mut kept = KeptModes::default();
         for (status, path) in self.repo.git.diff_trees(now, target).await? {
             kept.add(if status == b'A' { source } else { self.repo }, &path)?;
         }

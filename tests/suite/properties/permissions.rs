@@ -267,7 +267,10 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
         }
         sandbox.write("keys/key", "k\n");
         set(&sandbox, "keys/key", 0o600);
-        sandbox.git(&["add", "keys"]);
+        sandbox.write("turned", "t\n");
+        set(&sandbox, "turned", 0o600);
+        sandbox.write("conf/one", "1\n");
+        sandbox.git(&["add", "keys", "turned", "conf"]);
         sandbox.git(&["commit", "-q", "-m", "key"]);
         let top = if own {
             sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
@@ -281,7 +284,10 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
         for (path, mode) in [("", 0o700), ("keys", 0o700), ("keys/key", 0o600)] {
             assert_eq!(mode_of(&top, path), mode, "{path}");
         }
-        let agent = sandbox.completing("echo x >>README.md; umask 077; echo y >>keys/key; echo z >keys/new");
+        let agent = sandbox.completing(
+            "echo x >>README.md; rm -r turned conf; mkdir turned; echo t >turned/t; echo c >conf
+            umask 077; echo y >>keys/key; echo z >keys/new",
+        );
         sandbox.step("next", &agent).exits(0);
         if !own {
             let main = sandbox.outside("main");
@@ -292,6 +298,8 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
         }
         sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
         assert!(sandbox.read("keys/key").ends_with("k\ny\n"));
+        assert_eq!(sandbox.read("conf"), "c\n");
+        assert_eq!(mode_of(&sandbox.top, "turned"), 0o755);
         for (path, mode) in [("keys", 0o700), ("keys/key", 0o600), ("keys/new", 0o600)] {
             assert_eq!(mode_of(&sandbox.top, path), mode, "{path}, own: {own}");
         }
