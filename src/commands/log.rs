@@ -107,7 +107,7 @@ fn unknown(change: &Change, attempt: &str) -> Error {
 
 /// Returns the attempt in progress.
 fn running(state: &State) -> Option<(String, Option<u32>)> {
-    let story = state.attempted()?;
+    let story = state.attempted().filter(|_| state.intent.is_none())?;
     Some((story.id.clone(), Some(story.attempt)))
 }
 

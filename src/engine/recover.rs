@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
 use crate::names::{Change, typed};
 use crate::protect::Site;
-use crate::state::{Current, Effect, Intent, Phase, State, StateError, Store, Verdict};
+use crate::state::{Current, Effect, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
 /// Opens a loop for a step: takes its lock, and completes an interrupted step.
@@ -52,25 +52,27 @@ async fn open_for<'o>(
         return Err(context.unknown_loop(change.as_str(), &[]));
     };
     let mut open = Loop::new(context, state, store, lock);
-    // A step that has begun is one after which git's own files are as they were: git may show the loop.
-    let cut_off = open.state.intent.as_ref().map(Intent::step);
-    match (make_ready(&mut open, purpose).await, cut_off) {
-        (Err(error), Some(step))
-            if purpose == Purpose::Look && !matches!(error.advice().exit, Exit::Signal(_)) =>
-        {
-            show_uncompleted(&mut open, step, &error)?;
+    match make_ready(&mut open, purpose).await {
+        Err(error) if purpose == Purpose::Look && !matches!(error.advice().exit, Exit::Signal(_)) => {
+            show_uncompleted(&mut open, error)?;
         }
-        (made, _) => made?,
+        made => made?,
     }
     Ok(open)
 }
 
-/// Says why a step that was cut off cannot be completed, to someone who only looks: the loop is shown as it was saved.
-fn show_uncompleted(open: &mut Loop<'_>, step: &str, error: &Error) -> Result<(), Error> {
-    if let Some(state) = open.store.load()? {
-        open.state = state;
-        allow_retries(&open.context, &mut open.state);
-    }
+/// Says why a step that was cut off cannot be completed, to someone who only looks: the loop is shown as it was saved. A step
+/// begins after git's own files are as they were; before that, git may not show the loop.
+fn show_uncompleted(open: &mut Loop<'_>, error: Error) -> Result<(), Error> {
+    let saved = open.store.load()?;
+    let Some((state, step)) = saved.and_then(|state| {
+        let step = state.intent.as_ref()?.step();
+        Some((state, step))
+    }) else {
+        return Err(error);
+    };
+    open.state = state;
+    allow_retries(&open.context, &mut open.state);
     let hint = error.advice().hint;
     let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("an earlier git-ralph was cut off in {step}, which cannot go on: {error}{hint}");

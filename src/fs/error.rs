@@ -55,14 +55,18 @@ impl Advise for FileError {
 
 /// Returns the advice for a path that belongs to another user, as what a container has made; `None` if it does not.
 pub fn owned_by_another(path: &Path) -> Option<Advice> {
-    let mut nearest = path.ancestors();
-    let (path, found) = nearest.find_map(|path| Some((path, path.symlink_metadata().ok()?)))?;
-    (found.uid() != geteuid().as_raw()).then(|| {
-        let path = typed_path(path);
-        hint(format!(
-            "it belongs to another user: sudo chown -R \"$(id -u)\" {path}; then run the same command again"
-        ))
-    })
+    let is_others = |path: &&Path| {
+        let found = path.symlink_metadata();
+        found.is_ok_and(|found| found.uid() != geteuid().as_raw())
+    };
+    let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
+    // To move what is in a directory, that has to be ours.
+    let first = there.ancestors().take(2).find(is_others)?;
+    let is_inside = |path: &&Path| is_others(path) && !path.join(".git").exists();
+    let path = typed_path(first.ancestors().take_while(is_inside).last().unwrap_or(first));
+    Some(hint(format!(
+        "it belongs to another user: sudo chown -R \"$(id -u)\" {path}; then run the same command again"
+    )))
 }
 
 /// Returns the link or the file that is in the place of a directory above a path, the nearest one.
