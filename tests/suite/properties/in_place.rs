@@ -251,8 +251,17 @@ fn an_attempt_that_clears_away_all_new_files_is_not_complete() {
             .says("all changes to notes, one from before this attempt are gone");
         assert_eq!(sandbox.files(), files, "{misdeed}");
     }
+    // Where edits stay, the story may have been to replace the files.
+    let merging = sandbox.agent("echo x >>README.md; complete");
+    sandbox.step("retry", &merging).exits(0);
+    let merging = sandbox.agent("cat notes one >both; rm notes one; complete");
+    sandbox.step("next", &merging).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.write("notes", "mine");
+    sandbox.write("one", "1");
+    sandbox.start();
     let moving = sandbox.agent("mkdir moved; mv notes one moved/; complete");
-    sandbox.step("retry", &moving).exits(0);
+    sandbox.step("next", &moving).exits(0);
 }
 
 #[test]

@@ -52,6 +52,7 @@ async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<[Vec<Vec<u8>>;
     changed.retain(|(_, path)| path != list);
     let (new, edited): (Vec<_>, Vec<_>) = changed.into_iter().partition(|(status, _)| *status == b'A');
     let (mut new, mut edited) = (paths(new), paths(edited));
+    let has_edits = !edited.is_empty();
     if !edited.is_empty() {
         let still: HashSet<Vec<u8>> = paths(git.diff_trees(base, now).await?).into_iter().collect();
         if edited.iter().any(|path| still.contains(path)) {
@@ -60,7 +61,9 @@ async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<[Vec<Vec<u8>>;
     }
     if !new.is_empty() {
         let deleted: HashSet<Vec<u8>> = git.deleted(checkpoint, now).await?.into_iter().collect();
-        if !new.iter().all(|path| deleted.contains(path)) {
+        // Where edits stay, the attempt has discarded nothing as a whole: the story may have been to replace these files.
+        let edits_stay = has_edits && edited.is_empty();
+        if edits_stay || !new.iter().all(|path| deleted.contains(path)) {
             new.clear();
         }
     }
