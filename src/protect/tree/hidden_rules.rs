@@ -48,20 +48,25 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Says which files changed since that time, in seconds since 1970, and are not in the working index, which the work tree
-    /// was just read into, because such rules hide them. Two more processes, where there are such rules.
-    pub async fn tell_hidden_by_rules(self, since: i64) -> Result<(), ProtectError> {
+    /// Says which files changed since the attempt began and are not in the working index, which the work tree was just read
+    /// into, because such rules hide them that came since the loop began. Both times are in seconds since 1970. Two more
+    /// processes, where there are such rules.
+    pub async fn tell_hidden_by_rules(
+        self,
+        [loop_began, attempt_began]: [i64; 2],
+    ) -> Result<(), ProtectError> {
         let work = self.work_index();
-        let rules = self.unlisted_rules(&work)?;
-        if rules.is_empty() {
-            return Ok(());
-        }
-        let is_new = |path: &[u8]| {
+        let is_new = |path: &[u8], since: i64| {
             let found = seen_itself(&path_below(&self.repo.top, path));
             found.is_some_and(|found| found.ctime() >= since)
         };
+        let mut rules = self.unlisted_rules(&work)?;
+        rules.retain(|path| is_new(path, loop_began));
+        if rules.is_empty() {
+            return Ok(());
+        }
         let mut new = self.repo.outside(&work).await?.ignored;
-        new.retain(|path| !rules.contains(path) && is_new(path));
+        new.retain(|path| !rules.contains(path) && is_new(path, attempt_began));
         let hidden = self.repo.ignored_by(&work, &new, &rules).await?;
         if !hidden.is_empty() {
             self.notices.tell(format!(

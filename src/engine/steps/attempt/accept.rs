@@ -1,6 +1,8 @@
 //! Decides whether an attempt is accepted: gates, the reviewer, hooks and the mark each have their say, and nothing of the
 //! work may be left out of the checkpoint.
 
+use jiff::Timestamp;
+
 use super::{list, lost_work, neighbours};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::ATTEMPT;
@@ -91,8 +93,9 @@ pub(super) async fn decide(
                 }
                 match left_out(open, &left).await? {
                     None => {
-                        let since = open.checkpoint().since.as_second();
-                        open.site().tell_hidden_by_rules(since).await?;
+                        let times = [open.state.common.started, open.checkpoint().since];
+                        let times = times.map(Timestamp::as_second);
+                        open.site().tell_hidden_by_rules(times).await?;
                         return Ok((Some(base), left));
                     }
                     Some(why) => Judgement::new(Verdict::Failed, why),
