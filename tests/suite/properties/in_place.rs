@@ -243,7 +243,17 @@ fn an_attempt_that_clears_away_all_new_files_is_not_complete() {
     sandbox.start();
     next(&sandbox, "echo 1 >one; complete").exits(0);
     let files = sandbox.files();
-    for (step, misdeed) in [("next", "git clean -q -f -d"), ("retry", "rm notes one")] {
+    sandbox
+        .ralph(&[
+            "run",
+            "--max-retries",
+            "0",
+            "--",
+            &sandbox.agent("git clean -q -f -d; complete"),
+        ])
+        .exits(4)
+        .says("1 of 3 stories are complete");
+    for (step, misdeed) in [("retry", "git clean -q -f -d"), ("retry", "rm notes one")] {
         let agent = sandbox.agent(&format!("{misdeed}; echo 2 >two; complete"));
         sandbox
             .step(step, &agent)

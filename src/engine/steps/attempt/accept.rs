@@ -79,6 +79,7 @@ pub(super) async fn decide(
     is_persons_word: bool,
 ) -> Result<(Option<Base>, Result<Reading, Error>), Error> {
     if outcome.judgement.verdict == Verdict::Complete {
+        let listed = open.state.common.listed.clone();
         let judgement = match accept(open, outcome, begun).await {
             Ok(base) => {
                 let mut left = open.read_and_count().await;
@@ -104,6 +105,8 @@ pub(super) async fn decide(
             Err(Refused::Attempt(judgement)) => judgement,
             Err(Refused::Error(error)) => return Err(error),
         };
+        // The mark in the list goes with the attempt.
+        open.state.common.listed = listed;
         outcome.judgement = if outcome.judgement.unpromised {
             unpromised::refused(judgement)
         } else {
