@@ -59,10 +59,11 @@ pub(super) async fn repair_places(dir: &Path, observer: &dyn Observer) -> Result
     for change in state::changes(&layout.common_dir).unwrap_or_default() {
         let store = Store::new(&layout.common_dir, &change);
         let copy = recorded_config(&store.slot());
-        if !is_regular(&copy)? {
+        let (git, config) = (Git::at(dir), layout.common_dir.join("config"));
+        // Git would wait for a pipe.
+        if !is_regular(&copy)? || !is_regular(&config)? {
             continue;
         }
-        let (git, config) = (Git::at(dir), layout.common_dir.join("config"));
         let changed = git.changed_places(&copy, &config).await?;
         if changed.is_empty() {
             continue;

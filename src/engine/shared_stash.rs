@@ -105,14 +105,16 @@ pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Resul
         let mut gone = before.not_in(&now);
         // Loops drop the entries that they have made for themselves.
         gone.retain(|entry| !entry.message.contains(OF_LOOP));
+        // Git lists nothing that is stored where the ref has its commit already, as after an expired reflog.
+        let is_unlisted =
+            !gone.is_empty() && !now.has_entries() && !open.git().refs(&["refs/stash"]).await?.is_empty();
         if open.repo().layout().is_only_work_tree() {
-            if !gone.is_empty() && !now.has_entries() {
+            if is_unlisted {
                 open.git().forget_stash().await?;
             }
             store_again(open, gone).await?;
         } else if !gone.is_empty() {
-            // Git lists nothing that is stored where the ref has its commit already.
-            let first = (!now.has_entries()).then(|| "git update-ref -d refs/stash".to_owned());
+            let first = is_unlisted.then(|| "git update-ref -d refs/stash".to_owned());
             let commands = first.into_iter().chain(gone.iter().rev().map(command));
             let commands: Vec<String> = commands.collect();
             open.tell(format!(
