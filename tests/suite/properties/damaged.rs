@@ -288,3 +288,23 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
         assert_eq!(sandbox.files(), before, "{misdeed}");
     }
 }
+
+#[test]
+fn a_tag_whose_object_is_pruned_stops_nothing_else() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["tag", "-a", "annotated", "-m", "words"]);
+    sandbox.git(&["branch", "other"]);
+    sandbox.start();
+    let files = sandbox.files();
+    let misdeed = "unset GIT_CONFIG_COUNT; git tag -d annotated; git branch -q -D other
+        git reflog expire --expire=now --all; git gc -q --prune=now; echo bad >>README.md";
+    sandbox
+        .step("next", &sandbox.failing(misdeed))
+        .exits(3)
+        .says("the tag annotated was deleted during the attempt")
+        .says("it cannot be put back: git has that object no more")
+        .says("the branch other was deleted");
+    assert_eq!(sandbox.files(), files);
+    sandbox.git(&["rev-parse", "other"]);
+    sandbox.ralph(&["abort"]).exits(0);
+}
