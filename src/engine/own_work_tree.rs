@@ -145,11 +145,14 @@ pub async fn make(
     }
     let git = &context.repo.git;
     git.add_work_tree(&top, begins_at, &making(change)).await?;
-    let (made, _) = discover(&top).await?;
-    let index = made.read_index_if_there(&made.index())?;
-    let paths = index.entries().map(|entry| entry.path);
-    KeptModes::read(&context.repo, paths)?.give(&made)?;
-    if let Err(error) = set_up(context, change, &top, settings).await {
+    let prepared = async {
+        let (made, _) = discover(&top).await?;
+        let index = made.read_index_if_there(&made.index())?;
+        let paths = index.entries().map(|entry| entry.path);
+        KeptModes::read(&context.repo, paths)?.give(&made)?;
+        set_up(context, change, &top, settings).await
+    };
+    if let Err(error) = Box::pin(prepared).await {
         remove_new(&context.repo, &top, settings).await?;
         return Err(error);
     }
