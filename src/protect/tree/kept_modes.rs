@@ -38,7 +38,7 @@ impl KeptModes {
         if let Some(found) = found.filter(|found| found.is_file() || found.is_dir())
             && let Some(mode) = Usual::in_work_tree(repo).unusual(&found)
         {
-            // The content may be another one: nothing of it runs as somebody else.
+            // The content may be another one: nothing of it runs as another user.
             let kept = KeptMode {
                 bits: mode & 0o777,
                 is_dir: found.is_dir(),

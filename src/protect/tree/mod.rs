@@ -8,7 +8,7 @@
 //!   `hidden_rules` (that hide themselves),
 //!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
 //!   git-ralph that was killed).
-//! - `file_modes`, `kept_modes` (where git writes files anew for the user), `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
+//! - `file_modes`, `kept_modes` (where git writes the user's files again), `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
 //!   `stat_changes`, `certain_change`, `fresh_times`, `damaged_index`, `pipes` (that git would wait for), `scan`.
 //! - `repo_link` and `own_position` lead from it to its repository.
 //! - `submodules`, `foreign_filters` (of submodules), `inner_git_files` (of repositories inside), `inner_repositories`,

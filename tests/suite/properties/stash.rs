@@ -134,3 +134,44 @@ fn attempt_fails_only_for_its_own_stash_entry() {
         }
     }
 }
+
+#[test]
+fn an_attempt_that_clears_away_all_new_files_is_not_complete() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.strategy", "stash");
+    sandbox.write("notes", "mine");
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.agent("echo 1 >one; complete"))
+        .exits(0);
+    let files = sandbox.files();
+    sandbox
+        .ralph(&[
+            "run",
+            "--max-retries",
+            "0",
+            "--",
+            &sandbox.agent("git clean -q -f -d; complete"),
+        ])
+        .exits(4)
+        .says("1 of 3 stories are complete");
+    for (step, misdeed) in [("retry", "git clean -q -f -d"), ("retry", "rm notes one")] {
+        let agent = sandbox.agent(&format!("{misdeed}; echo 2 >two; complete"));
+        sandbox
+            .step(step, &agent)
+            .exits(3)
+            .says("all changes to notes, one from before this attempt are gone");
+        assert_eq!(sandbox.files(), files, "{misdeed}");
+    }
+    // Where edits stay, the story may have been to replace the files.
+    let merging = sandbox.agent("echo x >>README.md; complete");
+    sandbox.step("retry", &merging).exits(0);
+    let merging = sandbox.agent("cat notes one >both; rm notes one; complete");
+    sandbox.step("next", &merging).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.write("notes", "mine");
+    sandbox.write("one", "1");
+    sandbox.start();
+    let moving = sandbox.agent("mkdir moved; mv notes one moved/; complete");
+    sandbox.step("next", &moving).exits(0);
+}
