@@ -1,6 +1,7 @@
 //! Files that git converts between the work tree and its objects: filters, line endings, encodings
 //! (gitattributes(5)).
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,15 @@ use super::error::GitError;
 /// Attributes that make git convert a file.
 const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];
 
+/// Files that git may convert.
+#[derive(Debug, Default)]
+pub struct Conversions {
+    /// The files of all other filters and rules.
+    pub paths: Vec<Vec<u8>>,
+    /// The files of `filter=lfs`.
+    pub large: BTreeSet<Vec<u8>>,
+}
+
 impl Repo {
     /// Returns whether an index has attributes files, if it cannot be read without git.
     pub async fn tracks_attributes(&self, index: &Path) -> Result<bool, GitError> {
@@ -20,13 +30,10 @@ impl Repo {
         Ok(!files.is_empty())
     }
 
-    /// Returns those of `paths` that git may convert. The large files of `filter=lfs` are left out: their
-    /// filter loses nothing.
-    pub async fn converted_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
+    /// Returns those of `paths` that git may convert.
+    pub async fn conversions(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Conversions, GitError> {
+        let mut found = Conversions::default();
         let autocrlf = self.git.cmd("config", ["core.autocrlf"]).any_exit().await?;
-        if matches!(autocrlf.stdout.trim_ascii(), b"true" | b"input") {
-            return Ok(paths.to_vec());
-        }
         let mut args = vec!["-z", "--stdin"];
         args.extend(ATTRIBUTES);
         let output = self
@@ -37,19 +44,25 @@ impl Repo {
             .bytes()
             .await?;
         // "<path> NUL <attribute> NUL <value> NUL"
-        let mut converted: Vec<Vec<u8>> = split_z(&output)
-            .chunks_exact(3)
-            .filter_map(|record| match record {
-                [path, attribute, value] => {
-                    let plain = matches!(value.as_slice(), b"unspecified" | b"unset");
-                    let lossless = attribute == b"filter" && value == b"lfs";
-                    (!plain && !lossless).then(|| path.clone())
+        for record in split_z(&output).chunks_exact(3) {
+            if let [path, attribute, value] = record
+                && !matches!(value.as_slice(), b"unspecified" | b"unset")
+            {
+                let is_large = attribute == b"filter" && value == b"lfs";
+                if is_large {
+                    found.large.insert(path.clone());
+                } else {
+                    found.paths.push(path.clone());
                 }
-                _ => None,
-            })
-            .collect();
-        converted.dedup();
-        Ok(converted)
+            }
+        }
+        if matches!(autocrlf.stdout.trim_ascii(), b"true" | b"input") {
+            let plain = paths.iter().filter(|path| !found.large.contains(*path));
+            found.paths.extend(plain.cloned());
+        }
+        found.paths.sort();
+        found.paths.dedup();
+        Ok(found)
     }
 
     /// Writes these paths of an index into another directory, converted as git converts them on checkout.

@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
-use crate::names::Oid;
+use crate::names::{Oid, hex};
 
 /// Length of the fixed part of an entry before the object id.
 const STAT: usize = 40;
@@ -54,6 +54,19 @@ pub struct Entry<'a> {
     pub skipped: bool,
     /// True if only the intent to add it is staged.
     pub intended: bool,
+}
+
+impl Entry<'_> {
+    /// Returns whether it is a file whose bytes git would look at.
+    pub fn is_plain_file(&self) -> bool {
+        let is_file = self.mode & 0o170_000 == 0o100_000;
+        is_file && self.stage == 0 && !self.assumed && !self.skipped && !self.intended
+    }
+
+    /// Returns the object id of its content.
+    pub fn object(&self) -> Option<Oid> {
+        Oid::parse(&hex(self.oid))
+    }
 }
 
 /// The bytes of an index file, and what is in them if this module knows it completely.

@@ -15,7 +15,7 @@ use super::error::GitError;
 use super::identity::Signers;
 use super::sharing::Sharing;
 use crate::fs::{Below, read};
-use crate::names::Oid;
+use crate::names::{Oid, hex};
 
 /// An object that may not exist yet.
 struct NewObject<'a> {
@@ -212,10 +212,6 @@ fn bytes_of(oid: &Oid) -> Vec<u8> {
     let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or_default();
     let byte = |pair: &[u8]| u8::try_from(value(pair[0]) << 4 | value(pair[1])).unwrap_or_default();
     digits.map(byte).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@ use crate::git::{GitError, Repo};
 use crate::names::Oid;
 use crate::paths::directories;
 
-/// Returns the paths whose files were touched between two indexes, so that they differ or may differ.
+/// Returns the paths whose files were touched between two indexes, or whose content git takes for another one by rules
+/// that have changed, so that they differ or may differ.
 pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
     let mut touched = Vec::new();
     compare(was, is, |was, is| {
-        if was.map(|was| was.touched) != is.map(|is| is.touched) {
+        if was.map(|was| (was.touched, was.oid)) != is.map(|is| (is.touched, is.oid)) {
             touched.extend(was.or(is).map(|entry| entry.path.to_vec()));
         }
     });

@@ -68,6 +68,106 @@ fn failed_attempt_undoes_changes_that_a_conversion_hides() {
     }
 }
 
+/// Runs a command line as a person would.
+fn type_in(sandbox: &Sandbox, line: &str) {
+    sandbox.cmd("sh").args(["-c", line]).run().exits(0);
+}
+
+/// What a person types while a loop lives, after which git would write other bytes.
+const RULES_SINCE: [(&str, &str); 5] = [
+    ("", "git config core.autocrlf true"),
+    (
+        "",
+        "git config -f .git/on-branch core.autocrlf true; git config 'includeIf.onbranch:ralph/**.path' on-branch",
+    ),
+    ("* text=auto\n", "git config core.eol crlf"),
+    (
+        "",
+        "mkdir -p .git/info; echo '*.txt text eol=crlf' >.git/info/attributes",
+    ),
+    (
+        "",
+        "git config filter.up.smudge 'tr a-z A-Z'; git config filter.up.clean 'tr A-Z a-z'
+        mkdir -p .git/info; echo '*.txt filter=up' >.git/info/attributes",
+    ),
+];
+
+#[test]
+fn rules_that_change_while_a_loop_lives_change_no_bytes() {
+    for (attributes, rules) in RULES_SINCE {
+        let sandbox = converting("", attributes, "a\nb\n");
+        sandbox.write("b.txt", "a\nmine\n");
+        sandbox.write("new.txt", "new\n");
+        let files = sandbox.files();
+        sandbox.start();
+        type_in(&sandbox, rules);
+        let agent = sandbox.failing("echo z | tee -a b.txt other.txt >>new.txt");
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.files(), files, "{rules}");
+        let agent = sandbox.completing("echo z | tee -a b.txt other.txt >>new.txt");
+        sandbox.step("retry", &agent).exits(0);
+        let agent = sandbox.failing("rm b.txt other.txt new.txt");
+        let done = sandbox.files();
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.files(), done, "{rules}");
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), files, "{rules}");
+    }
+}
+
+#[test]
+fn bytes_of_rules_that_are_gone_are_told() {
+    let sandbox = converting("core.eol=crlf", "* text=auto\n", "a\r\nb\r\n");
+    sandbox.start();
+    sandbox.git(&["config", "core.eol", "lf"]);
+    sandbox
+        .step("next", &sandbox.failing("echo z >>b.txt"))
+        .exits(3)
+        .says("these have the bytes that git stores, and not those that they had: b.txt");
+    assert_eq!(sandbox.read("b.txt"), "a\nb\n");
+    assert_eq!(sandbox.read("other.txt"), "a\r\nb\r\n");
+}
+
+/// A filter as that of git-lfs, whose content is not brought back on checkout.
+const POINTER: &str = r#"f=$(mktemp); cat >"$f"; if grep -q ^version "$f"; then cat "$f"; rm "$f"; exit; fi; n=$(sha256sum <"$f" | cut -c1-64); s=$(wc -c <"$f")
+d=.git/lfs/objects/$(printf %s "$n" | cut -c1-2)/$(printf %s "$n" | cut -c3-4); mkdir -p "$d"
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$n" "$s"; mv "$f" "$d/$n""#;
+
+#[test]
+fn large_files_come_back_where_checkout_leaves_their_pointers() {
+    // The other filter has this name and keeps nothing.
+    for clean in [POINTER, "sed s/out:.*/out:/"] {
+        let sandbox = converting("", "b.txt filter=lfs -text\n", "x\nout:\n");
+        sandbox.configure("filter.lfs.clean", clean);
+        sandbox.write("b.txt", "x\nout: 1\n");
+        let files = sandbox.files();
+        sandbox.start();
+        let agent = sandbox.failing("rm b.txt");
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.files(), files, "{clean}");
+        sandbox.step("retry", &sandbox.completing("rm b.txt")).exits(0);
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), files, "{clean}");
+    }
+}
+
+#[test]
+fn restore_reads_no_file_by_the_rules_of_the_attempt() {
+    let sandbox = converting("filter.swap.clean=tr X Y", "b.txt filter=swap\n", "X\n");
+    sandbox.configure("filter.swap.smudge", "tr Y X");
+    // Git reads a file that is newer than its index.
+    type_in(
+        &sandbox,
+        "git rm -q --cached b.txt; git add b.txt; git commit -qm b; touch -d tomorrow b.txt",
+    );
+    sandbox.start();
+    let rules = "echo '* text=auto' >.gitattributes; git add --renormalize .; git commit -qm rules";
+    let agent = sandbox.failing(&format!("{rules}; echo more >>other.txt"));
+    sandbox.step("next", &agent).exits(3);
+    sandbox.ralph(&["restore", CHANGE, "1@1"]).exits(0);
+    assert_eq!(sandbox.read("other.txt"), "X\nmore\n");
+}
+
 #[test]
 fn kept_bytes_come_back_without_the_permissions_that_an_attempt_gave_them() {
     let sandbox = converting(STRIP, "b.txt filter=strip\n", "x\nout:\n");

@@ -48,6 +48,7 @@ pub const ROWS: &[Row] = &[
         &[
             State("lossy_filter"),
             Test("undone::bytes_that_git_would_not_give_back_come_back"),
+            Test("conversions::large_files_come_back_where_checkout_leaves_their_pointers"),
         ],
     ),
     (
@@ -57,6 +58,7 @@ pub const ROWS: &[Row] = &[
             State("crlf"),
             Test("undone::line_endings_survive"),
             Test("conversions::failed_attempt_undoes_changes_that_a_conversion_hides"),
+            Test("conversions::rules_that_change_while_a_loop_lives_change_no_bytes"),
         ],
     ),
     (

@@ -82,6 +82,7 @@ impl Savepoint {
         let mut written = exact.restore(&repo.top, touched)?;
         let index = repo.read_index_if_there(&repo.index())?;
         written.extend(records.restore_links(self.moment, &index, touched, true)?);
+        written.extend(exact.restore_blobs(repo, &index, touched).await?);
         // Without the record it is unknown which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &repo.index(), touched).await {

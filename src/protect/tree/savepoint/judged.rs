@@ -69,17 +69,19 @@ impl Savepoint {
             }
             switched => switched?,
         }
-        self.restore_unstored(site, put_back)?;
+        self.restore_unstored(site, put_back).await?;
         times.make_distinct(top);
         repo.discard_index(&work)?;
         Ok(None)
     }
 
     /// Restores what git does not store of these files, which it has just written.
-    fn restore_unstored(&self, site: Site<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+    async fn restore_unstored(&self, site: Site<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         let (repo, records) = (site.repo, Records::of(site));
-        ExactBytes::of(site, self.moment).restore(&repo.top, paths)?;
+        let exact = ExactBytes::of(site, self.moment);
+        exact.restore(&repo.top, paths)?;
         let index = repo.read_index_if_there(&site.work_index())?;
+        exact.restore_blobs(repo, &index, paths).await?;
         records.restore_links(self.moment, &index, paths, false)?;
         Ok(records.restore_modes_of(self.moment, paths)?)
     }
@@ -122,7 +124,7 @@ impl Savepoint {
             .tree_with(&site.file("back.index"), &tree, &entries, &[])
             .await?;
         repo.switch_work_tree(&work, &tree, &wanted).await?;
-        self.restore_unstored(site, &paths)?;
+        self.restore_unstored(site, &paths).await?;
         Ok(wanted)
     }
 
@@ -159,6 +161,7 @@ impl Savepoint {
         let index = repo.read_index_if_there(&work)?;
         let links = records.restore_links(self.moment, &index, &touched, true)?;
         touched.extend(links);
+        touched.extend(exact.restore_blobs(repo, &index, &touched).await?);
         if records.knows_modes(self.moment) {
             match exact.restore_as_git_writes(site, &work, &touched).await {
                 // A filter that fails gives no answer; what it should have written is what the attempt had, if it was kept.

@@ -1,27 +1,29 @@
 //! Keeps files whose bytes do not survive git: a filter, a line-ending or an encoding rule changes them when git writes
 //! them. Copies are kept outside git, and restored by a revert. Repositories without such rules pay nothing.
 
-use std::collections::BTreeSet;
-use std::fs::{File, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+mod restore;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::attribute_sources::may_convert;
 use super::moment::Moment;
 use crate::fs::{
-    Below, Durability, FileError, entries_of, file_error, has_same_bytes, is_regular, is_there, may_exist,
-    path_below, read, target_of,
+    Below, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, path_below, read,
+    target_of,
 };
-use crate::git::Repo;
 use crate::git::index_file::IndexFile;
+use crate::git::{Repo, is_blob};
 use crate::names::Oid;
 use crate::paths::path_of;
-use crate::protect::records::make_room;
+use crate::protect::records::{Paths, Records, make_room};
 use crate::protect::{ProtectError, Site};
 
 /// Name of the directory of the copies; that of the start of the loop is beside it.
 const RAW: &str = "raw";
+
+/// Name of the record of the files whose bytes are those that git makes of their blobs, and not the blobs themselves.
+const CONVERTED: &str = "converted";
 
 /// The kept copies.
 #[derive(Clone, Debug)]
@@ -32,12 +34,16 @@ pub(super) struct ExactBytes {
     scratch: PathBuf,
     /// The door to both.
     door: Below,
+    /// The records of the loop, and the name of the record of the converted files; the trash has none.
+    converted: Option<(Records, String)>,
 }
 
 impl ExactBytes {
     /// Returns the copies of a savepoint.
     pub fn of(site: Site<'_>, moment: Moment) -> Self {
-        Self::below(site, &site.file("unversioned"), &moment.name(RAW))
+        let mut this = Self::below(site, &site.file("unversioned"), &moment.name(RAW));
+        this.converted = Some((Records::of(site), moment.name(CONVERTED)));
+        this
     }
 
     fn below(site: Site<'_>, dir: &Path, name: &str) -> Self {
@@ -45,21 +51,59 @@ impl ExactBytes {
             kept: dir.join(name),
             scratch: dir.join("smudged"),
             door: site.own_door(),
+            converted: None,
         }
     }
 
+    /// Returns the files that git converted at this savepoint; `None` if that is not known.
+    fn converted(&self) -> Result<Option<Paths>, ProtectError> {
+        Ok(match &self.converted {
+            Some((records, name)) if records.knows(name) => Some(records.paths(name)?),
+            _ => None,
+        })
+    }
+
+    fn save_converted(&self, paths: &Paths) -> Result<(), ProtectError> {
+        if let Some((records, name)) = &self.converted {
+            records.save_paths(name, paths)?;
+        }
+        Ok(())
+    }
+
     /// Writes git's version of those of `paths` that it converts to the scratch directory. `index` describes the work
-    /// tree.
-    async fn smudge(&self, repo: &Repo, index: &Path, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+    /// tree, and has `file` in it. Returns those of which git-lfs has the content.
+    async fn smudge(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        file: &IndexFile,
+        paths: &[Vec<u8>],
+    ) -> Result<Paths, ProtectError> {
         // Git has no content to write for a path that a story deleted or removed from the index.
-        let file = repo.read_index_if_there(index)?;
         let is_known = |path: &&Vec<u8>| file.index().is_none_or(|index| index.find(path).is_some());
         // Without duplicates: git fails to create a file a second time.
         let known: BTreeSet<Vec<u8>> = paths.iter().filter(is_known).cloned().collect();
         let known = regular(&repo.top, known)?;
-        let converted = repo.converted_paths(index, &known).await?;
+        let mut found = repo.conversions(index, &known).await?;
+        let mut stored = Paths::new();
+        let large: BTreeMap<Vec<u8>, Oid> = found
+            .large
+            .into_iter()
+            .filter_map(|path| Some((path.clone(), object_of(file, &path)?)))
+            .collect();
+        let oids: Vec<Oid> = large.values().cloned().collect();
+        let files = repo.large_files(&oids).await?;
+        for (path, oid) in large {
+            match files.get(&oid) {
+                Some(file) if has_same_size(&repo.top.join(path_of(&path)), file)? => {
+                    stored.insert(path);
+                }
+                _ => found.paths.push(path),
+            }
+        }
         self.door.remove(&self.scratch)?;
-        Ok(repo.write_copies(index, &converted, &self.scratch).await?)
+        repo.write_copies(index, &found.paths, &self.scratch).await?;
+        Ok(stored)
     }
 
     /// Updates the copies of `paths`: keeps the bytes of those that git would write differently. `index` describes the
@@ -72,20 +116,39 @@ impl ExactBytes {
         paths: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
         let repo = site.repo;
-        if !may_convert(site, index, file, paths.iter().map(Vec::as_slice)).await? {
+        let converts = may_convert(site, index, file, paths.iter().map(Vec::as_slice)).await?;
+        let mut converted = self.converted()?;
+        if !converts && !may_exist(&self.kept) && converted.as_ref().is_none_or(Paths::is_empty) {
             return Ok(());
         }
-        self.smudge(repo, index, paths).await?;
+        let stored = if converts {
+            self.smudge(repo, index, file, paths).await?
+        } else {
+            Paths::new()
+        };
         for path in paths {
             let name = path_of(path);
-            let (file, kept) = (repo.top.join(name), self.kept.join(name));
+            let (is, kept) = (repo.top.join(name), self.kept.join(name));
             let smudged = self.scratch.join(name);
-            if is_regular(&file)? && is_regular(&smudged)? && !has_same_bytes(&file, &smudged)? {
+            let has_two = is_regular(&is)? && is_regular(&smudged)?;
+            let is_kept = has_two && !has_same_bytes(&is, &smudged)?;
+            if is_kept {
                 make_room(&self.door, &self.kept, path)?;
-                self.door.copy(&file, &kept)?;
+                self.door.copy(&is, &kept)?;
             } else if is_regular(&kept)? {
                 self.door.remove_file(&kept)?;
             }
+            if let Some(converted) = &mut converted {
+                let is_other = has_two && !is_kept && !is_blob_of(file, path, &read(&is)?);
+                if is_other || stored.contains(path) {
+                    converted.insert(path.clone());
+                } else {
+                    converted.remove(path);
+                }
+            }
+        }
+        if let Some(converted) = converted {
+            self.save_converted(&converted)?;
         }
         Ok(self.door.remove(&self.scratch)?)
     }
@@ -93,6 +156,7 @@ impl ExactBytes {
     /// Records the bytes of all files again; `index` describes the work tree.
     pub async fn record_all(&self, site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
         self.forget()?;
+        self.save_converted(&Paths::new())?;
         let file = site.repo.read_index_if_there(index)?;
         let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
         self.record(site, index, &file, &all).await
@@ -100,19 +164,18 @@ impl ExactBytes {
 
     /// Forgets the kept bytes.
     pub fn forget(&self) -> Result<(), ProtectError> {
+        if let Some((records, name)) = &self.converted {
+            records.forget_paths(name)?;
+        }
         Ok(self.door.remove(&self.kept)?)
     }
 
     /// Records the bytes of all files when the loop begins; `index` describes the work tree.
     pub async fn begin(site: Site<'_>, index: &Path) -> Result<(), ProtectError> {
-        let file = site.repo.read_index_if_there(index)?;
-        if !may_convert(site, index, &file, file.paths()).await? {
-            return Ok(());
-        }
-        let all: Vec<_> = file.entries().map(|entry| entry.path.to_vec()).collect();
-        let raw = Self::of(site, Moment::Checkpoint);
-        raw.record(site, index, &file, &all).await?;
-        raw.copy_to(&Self::of(site, Moment::Start))
+        let (now, start) = (Self::of(site, Moment::Checkpoint), Self::of(site, Moment::Start));
+        now.record_all(site, index).await?;
+        start.save_converted(&now.converted()?.unwrap_or_default())?;
+        now.copy_to(&start)
     }
 
     /// Copies all kept files to another place.
@@ -140,70 +203,24 @@ impl ExactBytes {
         }
         Ok(found)
     }
+}
 
-    /// Restores the kept bytes of those of `paths` that differ; returns the paths that it wrote.
-    pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let (mut written, below) = (Vec::new(), Below::new(top));
-        if !may_exist(&self.kept) {
-            return Ok(written);
-        }
-        for path in paths {
-            let name = path_of(path);
-            let (file, kept) = (top.join(name), self.kept.join(name));
-            if is_regular(&kept)? && below.is_regular(&file)? && !has_same_bytes(&file, &kept)? {
-                // An attempt that changes all permissions reaches the kept file too.
-                let mode = target_of(&file)?.map_or(0o644, |found| found.permissions().mode() & 0o7777);
-                let mut source = File::open(&kept).map_err(|error| file_error("read", &kept, error))?;
-                below.replace(&file, |file| {
-                    io::copy(&mut source, file)?;
-                    file.set_permissions(Permissions::from_mode(mode))
-                })?;
-                // A build must notice the change.
-                let _ = below.touch(&file);
-                written.push(path.clone());
-            }
-        }
-        Ok(written)
-    }
+/// Returns the object of a file in an index that hides nothing of it.
+fn object_of(index: &IndexFile, path: &[u8]) -> Option<Oid> {
+    let entry = index.index()?.find(path)?;
+    entry.is_plain_file().then(|| entry.object()).flatten()
+}
 
-    /// Writes git's version of those of `paths` that differ from it and have no kept bytes: an attempt changed them in
-    /// a way that git does not see. Returns the paths that it wrote. `index` describes the savepoint.
-    pub async fn restore_as_git_writes(
-        &self,
-        site: Site<'_>,
-        index: &Path,
-        paths: &[Vec<u8>],
-    ) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let (repo, mut written) = (site.repo, Vec::new());
-        let below = Below::new(&repo.top);
-        let file = repo.read_index_if_there(index)?;
-        if paths.is_empty() || !may_convert(site, index, &file, paths.iter().map(Vec::as_slice)).await? {
-            return Ok(written);
-        }
-        let kept: BTreeSet<Vec<u8>> = regular(&self.kept, paths.iter().cloned())?.into_iter().collect();
-        let unkept: Vec<Vec<u8>> = paths
-            .iter()
-            .filter(|path| !kept.contains(*path))
-            .cloned()
-            .collect();
-        self.smudge(repo, index, &unkept).await?;
-        for path in unkept {
-            let name = path_of(&path);
-            let (file, smudged) = (repo.top.join(name), self.scratch.join(name));
-            let is_other = |file: &Path| {
-                Ok::<_, FileError>(!below.is_regular(file)? || !has_same_bytes(file, &smudged)?)
-            };
-            if is_regular(&smudged)? && below.is_free(&file)? && is_other(&file)? {
-                // The file gets the present time: a build must notice the change.
-                let bytes = read(&smudged)?;
-                let mode = target_of(&file)?.map_or(0o644, |found| found.permissions().mode() & 0o777);
-                below.write(&file, &bytes, mode, Durability::Atomic)?;
-                written.push(path);
-            }
-        }
-        self.door.remove(&self.scratch)?;
-        Ok(written)
-    }
+/// Returns whether an index has these bytes for a file.
+fn is_blob_of(index: &IndexFile, path: &[u8], bytes: &[u8]) -> bool {
+    let entry = index.index().and_then(|index| index.find(path));
+    entry.is_some_and(|entry| is_blob(entry.oid, bytes))
+}
+
+/// Returns whether two files are there and have the same size.
+fn has_same_size(one: &Path, other: &Path) -> Result<bool, FileError> {
+    let size = |file: &Path| Ok::<_, FileError>(target_of(file)?.map(|found| found.len()));
+    Ok(size(one)? == size(other)?)
 }
 
 /// Returns those of these paths below a directory at which regular files are.

@@ -1,0 +1,177 @@
+//! Restores the bytes of files that git does not, or not as they were.
+
+use std::collections::BTreeSet;
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::{ExactBytes, is_blob_of, object_of, regular};
+use crate::fs::{Below, FileError, file_error, has_same_bytes, is_regular, may_exist, read, target_of};
+use crate::git::Repo;
+use crate::git::index_file::IndexFile;
+use crate::names::Oid;
+use crate::paths::{first_few, path_of};
+use crate::protect::tree::attribute_sources::may_convert;
+use crate::protect::{ProtectError, Site};
+
+/// Number of blobs that are read at once.
+const BLOBS: usize = 64;
+
+impl ExactBytes {
+    /// Restores the kept bytes of those of `paths` that differ; returns the paths that it wrote.
+    pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (mut written, below) = (Vec::new(), Below::new(top));
+        if !may_exist(&self.kept) {
+            return Ok(written);
+        }
+        for path in paths {
+            let name = path_of(path);
+            let (file, kept) = (top.join(name), self.kept.join(name));
+            if is_regular(&kept)? && below.is_regular(&file)? && !has_same_bytes(&file, &kept)? {
+                write_now(&below, &file, &mut open(&kept)?)?;
+                written.push(path.clone());
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes the blobs of those of `paths` that were these bytes, and are not: git converts them now, or has taken them for
+    /// unchanged. Returns the paths that it wrote. `file` describes the savepoint.
+    pub async fn restore_blobs(
+        &self,
+        repo: &Repo,
+        file: &IndexFile,
+        paths: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (below, mut wanted) = (Below::new(&repo.top), Vec::new());
+        let Some(converted) = self.converted()? else {
+            return Ok(Vec::new());
+        };
+        for path in paths {
+            let is = repo.top.join(path_of(path));
+            let is_blob = !converted.contains(path) && !is_regular(&self.kept.join(path_of(path)))?;
+            if is_blob
+                && let Some(oid) = object_of(file, path)
+                && below.is_regular(&is)?
+                && !is_blob_of(file, path, &read(&is)?)
+            {
+                wanted.push((path, is, oid));
+            }
+        }
+        let mut written = Vec::new();
+        for some in wanted.chunks(BLOBS) {
+            let oids: Vec<Oid> = some.iter().map(|(_, _, oid)| oid.clone()).collect();
+            let contents = repo.git.contents(&oids).await?;
+            for (path, is, oid) in some {
+                if let Some(content) = contents.get(oid) {
+                    write_now(&below, is, &mut content.as_slice())?;
+                    written.push((*path).clone());
+                }
+            }
+        }
+        Ok(written)
+    }
+
+    /// Writes git's version of those of `paths` that differ from it, that were git's version as far as is known, and that
+    /// have no kept bytes: an attempt changed them in a way that git does not see. What git-lfs left out is written too.
+    /// Returns the paths that it wrote. `index` describes the savepoint.
+    pub async fn restore_as_git_writes(
+        &self,
+        site: Site<'_>,
+        index: &Path,
+        paths: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let file = site.repo.read_index_if_there(index)?;
+        let kept: BTreeSet<Vec<u8>> = regular(&self.kept, paths.iter().cloned())?.into_iter().collect();
+        let converted = self.converted()?;
+        let is_converted = |path: &&Vec<u8>| converted.as_ref().is_none_or(|known| known.contains(*path));
+        let unkept = paths.iter().filter(|path| !kept.contains(*path));
+        let unkept: Vec<Vec<u8>> = unkept.filter(is_converted).cloned().collect();
+        let mut written = Vec::new();
+        if unkept.is_empty() {
+            return Ok(written);
+        }
+        if may_convert(site, index, &file, unkept.iter().map(Vec::as_slice)).await? {
+            written = self.write_as_git(site.repo, index, &file, &unkept).await?;
+        }
+        if converted.is_some() {
+            written.extend(restore_large(site, &file, &unkept).await?);
+        }
+        Ok(written)
+    }
+
+    async fn write_as_git(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        file: &IndexFile,
+        paths: &[Vec<u8>],
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (below, mut written) = (Below::new(&repo.top), Vec::new());
+        self.smudge(repo, index, file, paths).await?;
+        for path in paths {
+            let (is, smudged) = (repo.top.join(path_of(path)), self.scratch.join(path_of(path)));
+            let is_other =
+                |is: &Path| Ok::<_, FileError>(!below.is_regular(is)? || !has_same_bytes(is, &smudged)?);
+            if is_regular(&smudged)? && below.is_free(&is)? && is_other(&is)? {
+                write_now(&below, &is, &mut open(&smudged)?)?;
+                written.push(path.clone());
+            }
+        }
+        self.door.remove(&self.scratch)?;
+        Ok(written)
+    }
+}
+
+/// Writes the content of those of `paths`, which had it, at which git has left the pointers of git-lfs. Returns the paths
+/// that it wrote; names those that git has left for another reason.
+async fn restore_large(
+    site: Site<'_>,
+    file: &IndexFile,
+    paths: &[Vec<u8>],
+) -> Result<Vec<Vec<u8>>, ProtectError> {
+    let repo = site.repo;
+    let (below, mut left) = (Below::new(&repo.top), Vec::new());
+    for path in paths {
+        let is = repo.top.join(path_of(path));
+        if let Some(oid) = object_of(file, path)
+            && below.is_regular(&is)?
+            && is_blob_of(file, path, &read(&is)?)
+        {
+            left.push((path, is, oid));
+        }
+    }
+    let oids: Vec<Oid> = left.iter().map(|(_, _, oid)| oid.clone()).collect();
+    let (files, mut written) = (repo.large_files(&oids).await?, Vec::new());
+    let mut unconverted = Vec::new();
+    for (path, is, oid) in left {
+        if let Some(content) = files.get(&oid) {
+            write_now(&below, &is, &mut open(content)?)?;
+            written.push(path.clone());
+        } else {
+            unconverted.push(path);
+        }
+    }
+    if !unconverted.is_empty() {
+        site.notices.tell(format!(
+            "git's rules for line endings or filters have changed, so these have the bytes that git stores, and not those that \
+             they had: {}",
+            first_few(unconverted).join(", ")
+        ));
+    }
+    Ok(written)
+}
+
+/// Writes a file with the permissions that it has there and the present time: a build must notice the change.
+fn write_now(below: &Below, file: &Path, source: &mut impl io::Read) -> Result<(), FileError> {
+    let mode = target_of(file)?.map_or(0o644, |found| found.permissions().mode() & 0o7777);
+    below.replace(file, |file| {
+        io::copy(source, file)?;
+        file.set_permissions(Permissions::from_mode(mode))
+    })
+}
+
+fn open(file: &Path) -> Result<File, FileError> {
+    File::open(file).map_err(|error| file_error("read", file, error))
+}
