@@ -8,12 +8,12 @@ use std::path::Path;
 use super::moment::Moment;
 use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
 use crate::git::Repo;
-use crate::git::index_file::IndexFile;
+use crate::git::index_file::{Entry, IndexFile, touched};
 use crate::names::Oid;
 use crate::paths::{directories, path_of};
 use crate::paths::{first_few, is_of_work_tree};
 use crate::protect::permissions::look_with_permissions;
-use crate::protect::records::Records;
+use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
 /// Name of a file that exists if git ignored executable bits at the start: then each one that is set is recorded.
@@ -100,6 +100,29 @@ impl Records {
             self.restore_mode(path, &odd, &usual, &below)?;
         }
         Ok(())
+    }
+
+    /// Returns the files of an index, and the directories above them, that have other permissions than at that moment and
+    /// were not written again since. One `lstat` for each.
+    pub(super) fn changed_modes(&self, moment: Moment, index: &IndexFile) -> Result<Paths, FileError> {
+        let mut changed = Paths::new();
+        if !self.knows_modes(moment) {
+            return Ok(changed);
+        }
+        let (odd, usual) = (self.modes(moment)?, self.usual());
+        let files = index.entries().filter(Entry::is_plain_file);
+        let files = files.map(|entry| (entry.path, Some(entry.touched.2)));
+        let dirs = directories(index.paths()).into_iter().map(|dir| (dir, None));
+        for (path, inode) in files.chain(dirs) {
+            let found = kind_of(&path_below(&self.top, path))?;
+            let is_same = |found: &fs::Metadata| inode.is_none_or(|inode| inode == touched(found).2);
+            if let Some(found) = found.filter(is_same)
+                && usual.unusual(&found) != odd.get(path).copied()
+            {
+                changed.insert(path.to_vec());
+            }
+        }
+        Ok(changed)
     }
 
     /// Makes links of files that git wrote in their place, and files of links in the place of such files, as they were at

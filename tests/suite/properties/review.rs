@@ -1,6 +1,7 @@
 //! A second opinion: what a reviewer is told, what its verdict leads to, and that it only looks.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
@@ -146,6 +147,29 @@ fn step_undoes_changes_of_the_reviewer() {
         assert_eq!(changed, "A\tnew\nD\told.txt");
         assert_eq!(sandbox.read("new"), "x\n");
     }
+}
+
+#[test]
+fn permissions_and_empty_directories_that_a_reviewer_changed_are_told() {
+    let sandbox = Sandbox::new();
+    review_by(
+        &sandbox,
+        "chmod 600 README.md; chmod 700 dir; rmdir empty; accept",
+    );
+    sandbox.write("dir/file", "x\n");
+    fs::create_dir(sandbox.top.join("empty")).unwrap();
+    sandbox.start();
+    let mode = |path: &str| sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o777;
+    let modes = [mode("README.md"), mode("dir")];
+    attempt(&sandbox, "next")
+        .exits(0)
+        .says("while gates or a reviewer ran, permissions were changed, which are put back: README.md, dir")
+        .says("while gates or a reviewer ran, empty directories were removed, which are made again: empty");
+    assert!(sandbox.top.join("empty").is_dir());
+    assert_eq!([mode("README.md"), mode("dir")], modes);
+    // Nothing is told where nothing was changed.
+    review_by(&sandbox, "accept");
+    assert!(!attempt(&sandbox, "next").exits(0).stderr.contains("put back"));
 }
 
 #[test]

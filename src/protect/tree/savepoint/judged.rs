@@ -8,6 +8,7 @@ use super::Savepoint;
 use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below, seen_itself};
 use crate::git::GitError;
 use crate::names::Oid;
+use crate::paths::first_few;
 use crate::protect::records::{Paths, Records};
 use crate::protect::trash::put_away;
 use crate::protect::tree::exact_bytes::ExactBytes;
@@ -152,6 +153,8 @@ impl Savepoint {
         if leads_to_file(&real)? {
             repo.install_index(&real).await?;
         }
+        let chmodded = Records::of(site).changed_modes(self.moment, &*self.read_index(site)?)?;
+        tell(site, "permissions were changed, which are put back", &chmodded);
         let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
         let notices = &untold;
         let told = Site { notices, ..site };
@@ -170,12 +173,19 @@ impl Savepoint {
             }
         }
         times.make_distinct(top);
+        let mut gone = Paths::new();
         for path in records.paths(&self.moment.name(EMPTY))? {
             let dir = path_below(top, &path);
             if !is_there(&dir)? && records.has_only_directories_above(&path)? {
                 Below::new(top).make_dir(&dir, 0o777)?;
+                gone.insert(path);
             }
         }
+        tell(
+            site,
+            "empty directories were removed, which are made again",
+            &gone,
+        );
         let dirs = tracked_directories(repo, &work)?;
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
@@ -214,6 +224,15 @@ impl Savepoint {
             records.forget_paths(&Moment::Judged.name(name))?;
         }
         ExactBytes::of(site, Moment::Judged).forget()
+    }
+}
+
+/// Reports what was done to these paths while the work was judged.
+fn tell(site: Site<'_>, done: &str, paths: &Paths) {
+    if !paths.is_empty() {
+        let names = first_few(paths).join(", ");
+        site.notices
+            .tell(format!("while gates or a reviewer ran, {done}: {names}"));
     }
 }
 
