@@ -29,6 +29,8 @@ struct GitDir {
     path: PathBuf,
     /// Device and inode.
     identity: Option<(u64, u64)>,
+    /// True if a link at its path leads to it.
+    is_linked: bool,
     open: Option<File>,
 }
 
@@ -37,8 +39,14 @@ impl GitDir {
         Ok(Self {
             path: path.to_owned(),
             identity: identity(path)?,
+            is_linked: is_link(path)?,
             open: File::open(path).ok(),
         })
+    }
+
+    /// Returns whether it is in its place. A link that leads to where it was moved is none.
+    fn is_in_place(&self) -> Result<bool, FileError> {
+        Ok(identity(&self.path)? == self.identity && is_link(&self.path)? == self.is_linked)
     }
 
     /// Returns the place to which it was moved, if the system knows one.
@@ -50,7 +58,7 @@ impl GitDir {
 
     /// Moves it back if it is not in its place; what is there instead goes to its own trash.
     fn put_back(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        if identity(&self.path)? == self.identity {
+        if self.is_in_place()? {
             return Ok(());
         }
         let gone = || ProtectError::RepositoryGone(self.path.clone());
@@ -181,6 +189,10 @@ impl Link {
             Self::Symbolic(target) => door.link(target, path),
         }
     }
+}
+
+fn is_link(path: &Path) -> Result<bool, FileError> {
+    Ok(kind_of(path)?.is_some_and(|found| found.is_symlink()))
 }
 
 /// Returns the device and the inode of a path; `None` if nothing is there.

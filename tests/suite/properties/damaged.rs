@@ -308,3 +308,31 @@ fn a_tag_whose_object_is_pruned_stops_nothing_else() {
     sandbox.git(&["rev-parse", "other"]);
     sandbox.ralph(&["abort"]).exits(0);
 }
+
+#[test]
+fn a_repository_that_was_moved_is_moved_back() {
+    for above in [false, true] {
+        let sandbox = Sandbox::new();
+        if above {
+            let outer = sandbox.top.parent().unwrap();
+            sandbox.git_cmd(&["init", "-q"]).dir(outer).run().exits(0);
+        }
+        sandbox.start();
+        for instead in [
+            "true",
+            "echo gitdir: elsewhere >.git",
+            "git init -q",
+            "ln -s moved .git",
+        ] {
+            let agent = sandbox.failing(&format!("echo x >x; mv .git moved; {instead}"));
+            sandbox
+                .step("next", &agent)
+                .exits(3)
+                .says("/moved; it is moved back");
+            assert!(!sandbox.top.join(".git").is_symlink());
+            sandbox.is_at_checkpoint();
+            sandbox.ralph(&["abort"]).exits(0);
+            sandbox.start();
+        }
+    }
+}

@@ -251,28 +251,6 @@ fn a_work_tree_that_loses_its_git_file_is_not_mistaken_for_the_one_above() {
 }
 
 #[test]
-fn a_repository_that_was_moved_is_moved_back() {
-    for above in [false, true] {
-        let sandbox = Sandbox::new();
-        if above {
-            let outer = sandbox.top.parent().unwrap();
-            sandbox.git_cmd(&["init", "-q"]).dir(outer).run().exits(0);
-        }
-        sandbox.start();
-        for instead in ["true", "echo gitdir: elsewhere >.git", "git init -q"] {
-            let agent = sandbox.failing(&format!("echo x >x; mv .git moved; {instead}"));
-            sandbox
-                .step("next", &agent)
-                .exits(3)
-                .says("/moved; it is moved back");
-            sandbox.is_at_checkpoint();
-            sandbox.ralph(&["abort"]).exits(0);
-            sandbox.start();
-        }
-    }
-}
-
-#[test]
 fn step_touches_nothing_if_the_repository_is_gone() {
     for (gone, harm) in [
         (".git", "cp -r .git moved; until rm -rf .git; do :; done"),
