@@ -80,7 +80,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     }
     let is_empty = log.attempts.is_empty() && log.messages.is_empty();
     if is_empty && running.is_none() {
-        console.say("no attempt was made yet\n");
+        console.say("no attempt is recorded\n");
     } else if !is_empty {
         let text = ui::log::table(&log, console.columns());
         if running.is_none() {

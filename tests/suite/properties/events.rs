@@ -216,3 +216,29 @@ fn the_command_line_of_an_agent_is_neither_recorded_nor_committed() {
     );
     assert!(!sandbox.git(&["log", "-1", "--format=%B"]).contains("s3cret"));
 }
+
+#[test]
+fn a_loop_without_its_events_says_that_it_does_not_know_what_it_rests_on() {
+    let sandbox = Sandbox::started();
+    let says = "; what that rests on is not recorded";
+    assert!(!sandbox.ralph(&["status"]).exits(0).stdout.contains(says));
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    let known = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        known.contains("1 of 3 stories are complete; 1 accepted on the agent's promise alone\n"),
+        "{known}"
+    );
+    let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
+    for content in [Some(""), Some("{{{\n"), None] {
+        match content {
+            Some(content) => fs::write(&events, content).unwrap(),
+            None => fs::remove_file(&events).unwrap(),
+        }
+        let status = sandbox.ralph(&["status"]).exits(0).stdout;
+        assert!(
+            status.contains(&format!("1 of 3 stories are complete{says}\n")),
+            "{status}"
+        );
+        sandbox.ralph(&["log"]).exits(0).says("no attempt is recorded");
+    }
+}

@@ -11,7 +11,7 @@ fn log_lists_every_attempt() {
     sandbox
         .ralph(&["log"])
         .exits(0)
-        .says("no attempt was made yet")
+        .says("no attempt is recorded")
         .answers_nothing();
     let agent = sandbox
         .agent("count; echo $n >f; case $n in 1) exit 9 ;; 2) failed 'no luck' ;; *) complete ;; esac");
