@@ -47,6 +47,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
             if is_before(server, found, &open.state).await? {
                 return Err(server.over(found).into());
             }
+            server.next_portable(found, &base).await?;
             return Err(server.behind(&change).into());
         }
     }
@@ -217,8 +218,10 @@ async fn fetch_once(
     }
     let portable = if base.is_at(&there.oid) {
         None
-    } else {
+    } else if take {
         Some(server.portable(&there).await?)
+    } else {
+        Some(server.next_portable(&there, &base).await?)
     };
     if take && there.record.holder.is_some() {
         there = free(context, server, &there).await?;

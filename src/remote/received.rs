@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::base::Base;
-use super::record::parse_list;
+use super::record::{Record, parse_list};
 use super::refusal::RemoteRefusal;
 use super::sane::{check_state, is_event};
 use super::server::{Server, There};
@@ -13,7 +13,7 @@ use crate::engine::travel::{self, PublicText};
 use crate::error::Error;
 use crate::events::Event;
 use crate::names::Oid;
-use crate::state::{Phase, State};
+use crate::state::{Listed, Phase, State, Store};
 
 /// The files of a state, with the most bytes that they can have.
 const FILES: [(&str, u64); 4] = [
@@ -32,6 +32,34 @@ impl Server {
         let portable = read(self, there).await?;
         check_objects(self, there, &portable).await?;
         Ok(portable)
+    }
+
+    /// Reads a loop on the remote that follows the last state of it that was seen here.
+    ///
+    /// # Errors
+    /// If it does not (exit 7), or cannot be read.
+    pub(super) async fn next_portable(&self, there: &There, base: &Base) -> Result<Portable, Error> {
+        let portable = self.portable(there).await?;
+        let (git, change) = (&self.repo.git, &there.record.change);
+        let here = Store::new(&self.repo.common_dir, change).load().ok().flatten();
+        let is_same = here.is_some_and(|here| portable.state.is_same_loop(&here));
+        let Some(seen) = base.state().filter(|_| is_same) else {
+            return Ok(portable);
+        };
+        // Nothing keeps a state that was seen.
+        let is_gone = !self.repo.missing(&[seen]).await?.is_empty();
+        if is_gone || git.is_ancestor(seen, &there.oid).await? {
+            return Ok(portable);
+        }
+        let seen = Record::parse(change, &git.message(seen).await?);
+        Err(RemoteRefusal::WentBack {
+            change: change.to_string(),
+            remote: self.name().to_owned(),
+            there: there.record.generation,
+            here: seen.map_or(0, |seen| seen.generation),
+            name: self.state_ref(change),
+        }
+        .into())
     }
 
     /// Returns whether the loop here is the one on the remote, in this very state.
@@ -76,7 +104,9 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     check_state(change, &state).map_err(wrong)?;
     // Earlier versions wrote the phase without regard to skipped stories.
     let phases = [state.shown_phase(), state.phase()];
-    if state.common.checkpoint != record.checkpoint || !phases.contains(&record.phase) {
+    let counts = |listed: &Listed| (listed.done, listed.total) == (record.done, record.total);
+    let is_same = phases.contains(&record.phase) && state.listed().is_none_or(counts);
+    if state.common.checkpoint != record.checkpoint || !is_same {
         return Err(wrong("its message and its state.toml say different things"));
     }
     let text = String::from_utf8(refs).map_err(|_| wrong("its refs are no text"))?;

@@ -78,6 +78,24 @@ pub enum RemoteRefusal {
     #[error("{remote} has newer work on '{change}'")]
     Behind { change: String, remote: String }
         => Person, "git ralph pull {change} --remote {remote}", change, remote;
+    /// The remote was put back, as by a backup, or somebody put another state there.
+    #[error("{remote} went back: it has state {there} of '{change}', which does not follow the last one seen here, state {here}")]
+    WentBack {
+        change: String,
+        remote: String,
+        there: u64,
+        here: u64,
+        /// The ref of the loop there.
+        name: String,
+    }
+        => |change, remote, name| hint(format!(
+            "put what is here there again: git push {remote} --delete {name}, then: git ralph push {change} --remote {remote}; \
+             or take what is there instead: git ralph pull {change} --remote {remote} --take --force",
+            change = typed(change),
+            remote = typed(remote),
+            name = typed(name)
+        ))
+        .exit(Exit::Person);
     /// Two loops of one name.
     #[error("a different loop '{0}' is active in this repository; it was not pulled from the remote")]
     Another(String)

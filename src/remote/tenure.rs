@@ -100,7 +100,7 @@ impl Tenure {
         let mut portable = None;
         if let Some(there) = there {
             if !is_here && !is_on_top {
-                let found = held.server.portable(&there).await?;
+                let found = held.server.next_portable(&there, &held.base).await?;
                 require_same(context, &found)?;
                 portable = Some(found);
             }

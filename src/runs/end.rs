@@ -39,6 +39,7 @@ fn is_about_one(error: &Error) -> bool {
                 | RemoteRefusal::NotFetched { .. }
                 | RemoteRefusal::Another(_)
                 | RemoteRefusal::Behind { .. }
+                | RemoteRefusal::WentBack { .. }
                 | RemoteRefusal::OwnWorkTree { .. }
                 | RemoteRefusal::NoBranch { .. }
                 | RemoteRefusal::Refused { .. }

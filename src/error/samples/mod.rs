@@ -394,6 +394,13 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             why: "it holds other commits".to_owned(),
         },
+        RemoteRefusal::WentBack {
+            change: change(),
+            remote: remote(),
+            there: 3,
+            here: 7,
+            name: "refs/ralph/add-login/state".to_owned(),
+        },
         RemoteRefusal::Behind {
             change: change(),
             remote: "origin".to_owned(),

@@ -180,6 +180,15 @@ fn no_command_and_no_path_comes_from_a_remote() {
         assert_eq!(third.git(&["for-each-ref"]), before, "{to}");
         remote.git(&["update-ref", reference, good.trim()]);
     }
+    let mut forged = remote.state(CHANGE);
+    forged.message = with("Ralph-Stories: 0/3", "Ralph-Stories: 3/3")(&forged.message);
+    let good = remote.git(&["rev-parse", "refs/ralph/add-login/state"]);
+    remote.put_state(CHANGE, &forged);
+    third
+        .ralph(&["pull", CHANGE])
+        .exits(1)
+        .says("its message and its state.toml say different things");
+    remote.git(&["update-ref", "refs/ralph/add-login/state", good.trim()]);
     third.ralph(&["pull", CHANGE]).exits(0);
 }
 
@@ -218,6 +227,45 @@ fn a_loop_that_was_taken_from_a_dead_run_here_can_be_pushed() {
     clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
     clone.ralph(&["push", CHANGE]).exits(0);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\n");
+}
+
+#[test]
+fn a_remote_that_went_back_replaces_nothing() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let agent = remote.sandbox.completing("echo x >>f");
+    clone.ralph(&["start", CHANGE]).exits(0);
+    let next = || clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    let push = || clone.ralph(&["push", CHANGE]).exits(0);
+    next();
+    push();
+    let refs = ["refs/ralph/add-login/state", "refs/heads/ralph/add-login"];
+    let before = refs.map(|name| remote.git(&["rev-parse", name]));
+    next();
+    push();
+    for (name, oid) in refs.iter().zip(&before) {
+        remote.git(&["update-ref", name, oid.trim()]);
+    }
+    let head = clone.git(&["rev-parse", "HEAD"]);
+    for args in [
+        &["pull", CHANGE][..],
+        &["push", CHANGE],
+        &["run", CHANGE, "--", &agent],
+    ] {
+        clone
+            .ralph(args)
+            .exits(7)
+            .says("origin went back: it has state 1 of 'add-login', which does not follow the last one seen here, state 2");
+        assert_eq!(clone.git(&["rev-parse", "HEAD"]), head);
+    }
+    clone.git(&["push", "-q", "origin", "--delete", refs[0]]);
+    push();
+    assert_eq!(remote.git(&["rev-parse", refs[1]]), head);
+    for (name, oid) in refs.iter().zip(&before) {
+        remote.git(&["update-ref", name, oid.trim()]);
+    }
+    clone.ralph(&["pull", CHANGE, "--take", "--force"]).exits(0);
+    assert_eq!(clone.git(&["rev-parse", "HEAD"]), before[1]);
 }
 
 #[test]
