@@ -65,7 +65,7 @@ pub struct Args {
     /// Continue although an agent's own session worked on the loop lately
     #[arg(long)]
     pub force: bool,
-    /// Show the view on the whole terminal, which can be left while the loop continues (ralph.view)
+    /// Show the view on the whole terminal, which can be left while the loop continues
     #[arg(long, conflicts_with = "json")]
     pub view: bool,
     /// Hold the loop on this git remote, and push each step there (ralph.remote)
@@ -201,7 +201,7 @@ impl Command for Typed<'_> {
         let (screen, args) = (self.screen, self.args);
         let given = by_flag(args.choice);
         let mut retries = false;
-        let mut has_view = (args.view || step.settings.view) && view::can_be_shown(screen, args.view);
+        let mut has_view = (args.view || step.settings.former.view) && view::can_be_shown(screen, args.view);
         loop {
             let begun = Instant::now();
             let mut shown = None;

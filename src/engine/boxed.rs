@@ -98,9 +98,7 @@ pub(crate) async fn confine(
         top,
         git_dirs: [git_dir.as_ref().unwrap_or(&repo.git_dir), &repo.common_dir],
         written,
-        more_read: &settings.boxing.read,
-        more_written: &settings.boxing.written,
-        more_variables: &settings.boxing.variables,
+        allowed: &settings.boxing.allowed,
         read,
         belongings,
     })

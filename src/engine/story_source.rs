@@ -33,9 +33,7 @@ pub(crate) fn boxing(settings: &Settings) -> Option<Wish> {
     let boxing = &settings.boxing;
     (boxing.has_hooks && boxing.mode != BoxMode::Off).then(|| Wish {
         is_required: boxing.mode == BoxMode::Require,
-        read: boxing.read.clone(),
-        written: boxing.written.clone(),
-        variables: boxing.variables.clone(),
+        allowed: boxing.allowed.clone(),
     })
 }
 

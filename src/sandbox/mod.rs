@@ -15,6 +15,6 @@ mod variables;
 mod walls;
 
 pub use self::home::{Belongings, Directory, Place};
-pub use self::plan::{Site, Wish, given, made, plan};
+pub use self::plan::{Allowed, Site, Wish, given, made, plan};
 pub use self::trial::{Trouble, attempt};
 pub use self::walls::{Mount, Walls};

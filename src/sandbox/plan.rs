@@ -4,6 +4,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::home::{self, Belongings};
 use super::returns::SHELL;
 use super::trial::{Trouble, attempt};
@@ -33,12 +35,8 @@ pub struct Site<'a> {
     pub git_dirs: [&'a Path; 2],
     /// Files in the git directory that may be written.
     pub written: Vec<PathBuf>,
-    /// The user's `ralph.boxRead`: paths that can be read.
-    pub more_read: &'a [String],
-    /// The user's `ralph.boxWrite`: paths that can be written.
-    pub more_written: &'a [String],
-    /// The user's `ralph.boxEnv`: names of variables that are seen.
-    pub more_variables: &'a [String],
+    /// What the user adds.
+    pub allowed: &'a Allowed,
     /// One more thing that can be read: the program, where it was named by a path, or the work tree that another one is made from.
     pub read: Option<PathBuf>,
     /// What the agent has in the home directory.
@@ -50,11 +48,21 @@ pub struct Site<'a> {
 pub struct Wish {
     /// True if nothing runs without a box.
     pub is_required: bool,
-    /// The user's `ralph.boxRead`.
+    /// What the user adds.
+    pub allowed: Allowed,
+}
+
+/// What a user adds to what is seen in the box: `ralph.boxAllow`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Allowed {
+    /// Paths that can be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// The user's `ralph.boxWrite`.
+    /// Paths that can be written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<String>,
-    /// The user's `ralph.boxEnv`.
+    /// Names of variables that are seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<String>,
 }
 
@@ -84,7 +92,8 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
         mounts.extend(site.belongings.mounts(home, variable));
     }
     mounts.extend(
-        site.more_read
+        site.allowed
+            .read
             .iter()
             .map(|path| Mount::Read(given_in(path, home.as_deref()))),
     );
@@ -94,7 +103,8 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     }
     mounts.push(Mount::Write(top.clone()));
     mounts.extend(
-        site.more_written
+        site.allowed
+            .written
             .iter()
             .map(|path| Mount::Write(given_in(path, home.as_deref()))),
     );
@@ -201,7 +211,12 @@ fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 /// Returns the variables of this process that are not seen.
 fn hidden(site: &Site<'_>) -> Vec<OsString> {
-    let is_named = |name: &OsStr| site.more_variables.iter().any(|other| name == OsStr::new(other));
+    let is_named = |name: &OsStr| {
+        site.allowed
+            .variables
+            .iter()
+            .any(|other| name == OsStr::new(other))
+    };
     let own = site.belongings.variables;
     let is_hidden =
         |name: &OsStr, value: &OsStr| is_hidden(&name.to_string_lossy(), &value.to_string_lossy(), own);

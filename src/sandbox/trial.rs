@@ -33,7 +33,7 @@ pub enum Trouble {
     /// A process in the box could replace a program that makes it.
     #[error("a process in it could write {}, which makes it", .0.display())]
     CanWrite(PathBuf)
-        => "use one that is outside of the work tree and of ralph.boxWrite";
+        => "use one that is outside of the work tree and of what ralph.boxAllow lets be written";
     /// The program that makes it fails.
     #[error("bwrap cannot make it: {0}")]
     Refused(String)

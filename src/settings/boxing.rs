@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::sandbox::Allowed;
+
 /// Whether the processes of an attempt run in a box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -20,15 +22,9 @@ pub enum BoxMode {
 pub struct Boxing {
     /// Whether there is one.
     pub mode: BoxMode,
-    /// Paths that can be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub read: Vec<String>,
-    /// Paths that can be written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub written: Vec<String>,
-    /// Names of variables that are seen.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub variables: Vec<String>,
+    /// What is seen in it as well.
+    #[serde(flatten)]
+    pub allowed: Allowed,
     /// True if lifecycle hooks and the commands of trackers run in it too.
     pub has_hooks: bool,
     /// The part of it that a file of the work tree asks for.
@@ -62,7 +58,8 @@ impl Boxing {
     /// Takes the change of a value that is in a file of the work tree, where the box is not weaker with it; returns whether
     /// it does.
     pub(super) fn take_from_tree(&mut self, changed: Self) -> bool {
-        let lists = |boxing: &Self| [&boxing.read, &boxing.written, &boxing.variables].map(Vec::len);
+        let lists =
+            |Self { allowed, .. }: &Self| [&allowed.read, &allowed.written, &allowed.variables].map(Vec::len);
         let opens_more = lists(self).iter().zip(lists(&changed)).any(|(was, is)| is > *was);
         if opens_more || changed.mode < self.mode || self.has_hooks && !changed.has_hooks {
             return false;

@@ -166,13 +166,6 @@ choices! {
     }
 }
 
-impl RetryContext {
-    /// Returns the value that the setting `ralph.retryOutput` means.
-    pub fn of_output(is_shown: bool) -> Self {
-        if is_shown { Self::Always } else { Self::Reason }
-    }
-}
-
 impl Strategy {
     /// Returns whether this is the default.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]

@@ -1,6 +1,6 @@
 //! Warns of settings that have no effect, or not the one that may be meant.
 
-use super::table::{KINDS, TABLE, spelled};
+use super::table::{FORMER, KINDS, TABLE, spelled};
 use crate::names::{closest, counted};
 
 /// Keys that this version ignores, each with the values that need no warning.
@@ -14,6 +14,14 @@ pub(super) fn few_seconds(key: &str, value: &str) -> Option<String> {
         let (key, seconds_in_words) = (spelled(key), counted(seconds, "second", "seconds"));
         format!("{key}={seconds} means {seconds_in_words}; for minutes: git config {key} {seconds}m")
     })
+}
+
+/// Returns a message that names what a former key is now; `None` if it is none.
+pub(super) fn renamed(key: &str) -> Option<String> {
+    let (key, now, command) = FORMER
+        .iter()
+        .find(|(former, ..)| former.eq_ignore_ascii_case(key))?;
+    Some(format!("{key} is now {now}: git config {command}"))
 }
 
 /// Returns a message why a setting has no effect; `None` if its value needs no warning.

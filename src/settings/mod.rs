@@ -32,13 +32,15 @@ pub use choices::{
     RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;
-use ignored::{few_seconds, why_ignored};
-pub use options::{Limit, LoopCommands, LoopSettings, Options, PlainOptions};
+use ignored::{few_seconds, renamed, why_ignored};
+pub use options::{LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
 pub use table::{Settings, TABLE, spelled};
 pub use test_rules::{GateScripts, TestRules};
-pub use values::{BOX_MODES, is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std};
-use values::{Value, truth};
+use values::Value;
+pub use values::{
+    BOX_MODES, Limit, is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std,
+};
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
 const PLAIN_EXTENSIONS: &[&str] = &[
@@ -84,7 +86,7 @@ pub struct Configuration {
     pub colour: Option<Colour>,
     /// The hook settings of git; `None` if they have to be read again.
     pub hooks: RefCell<Option<Hooks>>,
-    /// Messages about settings that have no effect.
+    /// Messages about settings that have no effect, or another name now.
     pub ignored: Vec<String>,
     /// Messages about settings of the box that do not count, because they are in a file of the work tree.
     weaker: Vec<String>,
@@ -140,7 +142,10 @@ impl Configuration {
                             configuration.ignored.extend(why_ignored(key, value));
                         }
                     }
-                    configuration.ignored.extend(few_seconds(key, value));
+                    let renamed = renamed(key).filter(|message| !configuration.ignored.contains(message));
+                    configuration
+                        .ignored
+                        .extend(renamed.or_else(|| few_seconds(key, value)));
                     if *scope == b"command" {
                         configuration.given.push((key.to_owned(), value.to_owned()));
                     }
@@ -253,15 +258,9 @@ impl Configuration {
 
 /// Sets one value; returns `false` if no setting has this key.
 fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
-    // The name that `ralph.retryContext` had before.
-    let set = if key == "ralph.retryoutput" {
-        let context = truth(value).map(RetryContext::of_output);
-        Some(context.map(|context| settings.retry_context = context))
-    } else {
-        settings
-            .put(key, value)
-            .or_else(|| set_piece(settings, key, value))
-    };
+    let set = settings
+        .put(key, value)
+        .or_else(|| set_piece(settings, key, value));
     match set {
         Some(Ok(())) => Ok(true),
         None => Ok(false),

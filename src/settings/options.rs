@@ -1,9 +1,8 @@
 //! Options of a command line. They override the configuration: for that command, or for the loop that it begins.
 
-use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::{BoxMode, Least, Mark, Settings, is_default, parse_duration};
+use super::{BoxMode, Least, Limit, Mark, Settings, is_default};
 
 /// The settings of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,11 +80,6 @@ impl LoopCommands {
     }
 }
 
-/// A time limit as typed; `none` is a valid one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Limit(pub Option<SignedDuration>);
-
 impl Options {
     /// Overrides the configured values with these options.
     pub fn apply(&self, settings: &mut Settings) {
@@ -127,24 +121,10 @@ fn put<T>(place: &mut T, given: Option<T>, is_free: bool) {
     }
 }
 
-impl TryFrom<String> for Limit {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        parse_duration(&text).map(Self)
-    }
-}
-
-impl From<Limit> for String {
-    fn from(limit: Limit) -> Self {
-        limit
-            .0
-            .map_or_else(|| "none".to_owned(), |time| format!("{time:#}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,9 @@ use super::choices::{
     EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy, Wanted,
 };
 use super::test_rules::TestRules;
-use super::values::{Value, days, is_address, is_expression, is_nothing, lease, limit, ref_prefix, wait};
+use super::values::{
+    Limit, Value, days, is_address, is_expression, is_nothing, lease, limit, ref_prefix, shows_output, wait,
+};
 use crate::agent::Pieces;
 
 /// Sets a value from its text: as its type says, by a function, or after a check.
@@ -48,6 +50,7 @@ macro_rules! settings {
             )?;
             $default:literal, $meaning:literal;
         )*
+        former: $($old:literal => $in:ident $(.$at:ident)* $(, by $read:ident)?; $now:literal, $command:literal;)*
         wholes: $($(#[$shown:meta])* $whole:ident: $of:ty,)*
     ) => {
         /// The settings that a command works with.
@@ -75,6 +78,9 @@ macro_rules! settings {
                 $($(if key.eq_ignore_ascii_case($key) {
                     return Some(put!(self.$field $(.$part)?, text $(, by $parse)? $(, if $check)?));
                 })?)*
+                $(if key.eq_ignore_ascii_case($old) {
+                    return Some(put!(self.$in $(.$at)*, text $(, by $read)?));
+                })*
                 None
             }
 
@@ -87,6 +93,10 @@ macro_rules! settings {
 
         /// Key, default and meaning of each setting: the table of the manual.
         pub const TABLE: &[(&str, &str, &str)] = &[$(($key, $default, $meaning)),*];
+
+        /// The keys that settings had before, which are read for one more release; what each is now, and the arguments of
+        /// `git config` that set that.
+        pub(super) const FORMER: &[(&str, &str, &str)] = &[$(($old, $now, $command)),*];
 
         /// The keys whose values are of a kind, with its name.
         pub(super) const KINDS: &[(&str, &str)] = &[$($($(($key, stringify!($kind)),)?)?)*];
@@ -114,14 +124,10 @@ settings! {
         "30m", "how long an attempt may print nothing, or only the same, before git-ralph ends it";
     "ralph.verify" => verify: Vec<String> = Vec::new(), is Command;
         "none", "a gate: a shell command that must succeed before a checkpoint; may have several values";
-    "ralph.verifyRetries" => verify_retries: u32 = 0;
-        "0", "how often a failing gate is run again before it counts; a gate that passes only then is reported";
     "ralph.tests" => tests.pathspecs;
         "none", "a git pathspec from the top directory: which files are tests; may have several values";
     "ralph.testChanges" => tests.changes;
-        "held", "if an attempt changes existing tests: held (the gates must also pass with the old tests), refuse or allow";
-    "ralph.newTests" => tests.new;
-        "apart", "if an attempt adds tests: apart (the gates must also pass without them), allow or refuse";
+        "held", "if an attempt changes tests: held (the gates must also pass with the old tests, and without new ones), refuse (the attempt fails; of new tests, as with held) or allow";
     "ralph.gateScripts" => tests.gate_scripts;
         "held", "the scripts that gates run: held (the gates must also pass with them as they were), allow, or a git pathspec of what is the product, and may change; may have several values";
     "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Confirm;
@@ -131,11 +137,9 @@ settings! {
     "ralph.continue" => continuations: Option<u32> = None;
         "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process continues its work; if set, the prompt names it; 0: CONTINUE is no promise";
     "ralph.verifyTimeout" => verify_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
-        "30m", "time limit of a gate";
+        "30m", "time limit of a gate, and of a review";
     "ralph.review" => review: Vec<String> = Vec::new(), is Command;
         "none", "the agent that gives a second opinion before a checkpoint: a name or a shell command line; may have several values, which must all accept";
-    "ralph.reviewTimeout" => review_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
-        "30m", "time limit of a review";
     "ralph.reviewPrompt" => review_prompt: Option<String> = None;
         "built in", "path of a template for the prompt of a review, from the top directory";
     "ralph.maxDuration" => max_duration: Option<SignedDuration> = None, is Time;
@@ -168,12 +172,8 @@ settings! {
         "true", "whether the agent's git refuses pushes, and moves of refs that do not belong to the attempt";
     "ralph.box" => boxing.mode;
         "off", "run agents and gates in a sandbox that can write only the work tree: off, on (where that works) or require";
-    "ralph.boxRead" => boxing.read;
-        "none", "a path that the sandbox can read, such as ~/.gradle; may have several values";
-    "ralph.boxWrite" => boxing.written;
-        "none", "a path that the sandbox can write, such as ~/.cargo/registry; may have several values";
-    "ralph.boxEnv" => boxing.variables;
-        "none", "the name of a variable that the sandbox gets although it may hold a key; may have several values";
+    "ralph.boxAllow" => boxing.allowed;
+        "none", "what the sandbox has as well: read:<path>, such as read:~/.gradle, write:<path>, or env:<NAME>, a variable that may hold a key; may have several values";
     "ralph.boxCommands" => boxing.has_hooks;
         "false", "run lifecycle hooks and the commands of trackers in the sandbox too";
     "ralph.strategy" => strategy: Strategy = Strategy::Branch;
@@ -188,8 +188,6 @@ settings! {
         "ask", "what git ralph run does when the loop is complete: ask, cleanup or keep";
     "ralph.notify" => notify: Notify = Notify::Bell;
         "bell", "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE";
-    "ralph.view" => view: bool = false;
-        "false", "whether git ralph run shows the view on a terminal, as with --view";
     "ralph.redact" => redact: Vec<String> = Vec::new(), if is_expression;
         "none", "a regular expression whose matches git ralph report replaces by ***; may have several values";
     "ralph.linkCommit" => link_commit: Option<String> = None, if is_address;
@@ -205,6 +203,24 @@ settings! {
     "ralph.keepAttempts" => keep_attempts: Option<SignedDuration> = Some(SignedDuration::from_hours(90 * 24)), by days;
         "90d", "how long to keep attempts, snapshots and trash of a finished loop; none: for ever";
 
+    former:
+    "ralph.boxRead" => boxing.allowed.read;
+        "ralph.boxAllow=read:<path>", "--add ralph.boxAllow read:<path>";
+    "ralph.boxWrite" => boxing.allowed.written;
+        "ralph.boxAllow=write:<path>", "--add ralph.boxAllow write:<path>";
+    "ralph.boxEnv" => boxing.allowed.variables;
+        "ralph.boxAllow=env:<NAME>", "--add ralph.boxAllow env:<NAME>";
+    "ralph.newTests" => tests.new;
+        "a part of ralph.testChanges", "ralph.testChanges <held, refuse or allow>";
+    "ralph.retryOutput" => retry_context, by shows_output;
+        "ralph.retryContext", "ralph.retryContext <reason or always>";
+    "ralph.reviewTimeout" => former.review_timeout;
+        "a part of ralph.verifyTimeout", "ralph.verifyTimeout <time>";
+    "ralph.verifyRetries" => former.verify_retries;
+        "no setting", "--unset-all ralph.verifyRetries";
+    "ralph.view" => former.view;
+        "the option --view", "--unset-all ralph.view";
+
     wholes:
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         agents: BTreeMap<String, Pieces>,
@@ -212,10 +228,32 @@ settings! {
         tests: TestRules,
         #[serde(rename = "box")]
         boxing: Boxing,
+        #[serde(skip)]
+        former: Former,
+}
+
+/// The values of former keys that no other setting has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Former {
+    /// Time limit of a review.
+    review_timeout: Option<Limit>,
+    /// How often a failing gate is run again.
+    pub verify_retries: u32,
+    /// True if `run` shows the view.
+    pub view: bool,
+}
+
+impl Settings {
+    /// Returns the time limit of a review.
+    pub fn review_timeout(&self) -> Option<SignedDuration> {
+        let former = self.former.review_timeout;
+        former.map_or(self.verify_timeout, |limit| limit.0)
+    }
 }
 
 /// Returns the key as the table spells it; git gives it in lower case.
 pub fn spelled(key: &str) -> &str {
-    let mut keys = TABLE.iter().map(|(key, ..)| *key);
+    let known = TABLE.iter().map(|(key, ..)| *key);
+    let mut keys = known.chain(FORMER.iter().map(|(key, ..)| *key));
     keys.find(|other| other.eq_ignore_ascii_case(key)).unwrap_or(key)
 }

@@ -39,9 +39,9 @@ pub struct TestRules {
     /// What becomes of changes.
     #[serde(rename = "test_changes")]
     pub changes: TestChanges,
-    /// What becomes of new ones.
-    #[serde(rename = "new_tests")]
-    pub new: NewTests,
+    /// What becomes of new ones, if the former setting `ralph.newTests` says so.
+    #[serde(rename = "new_tests", skip_serializing_if = "Option::is_none")]
+    pub new: Option<NewTests>,
     /// The rule for the scripts of gates.
     pub gate_scripts: GateScripts,
     /// True if the scripts of gates may change too; for one command.
@@ -66,10 +66,18 @@ impl TestRules {
         ]
     }
 
+    /// Returns what becomes of new tests.
+    pub fn new_tests(&self) -> NewTests {
+        self.new.unwrap_or(match self.changes {
+            TestChanges::Allow => NewTests::Allow,
+            TestChanges::Held | TestChanges::Refuse => NewTests::Apart,
+        })
+    }
+
     /// Lets all changes of tests and scripts pass.
     pub fn allow(&mut self) {
         self.changes = TestChanges::Allow;
-        self.new = NewTests::Allow;
+        self.new = None;
         self.release_scripts = true;
     }
 }

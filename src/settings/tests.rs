@@ -123,17 +123,17 @@ fn a_file_of_the_work_tree_can_only_make_the_box_stronger() {
     let read = |entries: &[(&str, &str)]| Configuration::parse(&listing(entries)).unwrap();
     let configuration = read(&[
         ("global", "ralph.box\non"),
-        ("global", "ralph.boxread\n/mine"),
+        ("global", "ralph.boxallow\nread:/mine"),
         ("file:team.cfg", "ralph.box\noff"),
-        ("file:team.cfg", "ralph.boxread\n/secrets"),
-        ("file:team.cfg", "ralph.boxwrite\n~"),
+        ("file:team.cfg", "ralph.boxallow\nread:/secrets"),
+        ("file:team.cfg", "ralph.boxallow\nwrite:~"),
         ("file:team.cfg", "ralph.boxenv\nTOKEN"),
         ("file:team.cfg", "ralph.boxcommands\nfalse"),
     ]);
     let boxing = &configuration.settings.boxing;
     assert_eq!((boxing.mode, boxing.has_hooks), (BoxMode::On, false));
-    assert_eq!(boxing.read, ["/mine"]);
-    assert!(boxing.written.is_empty() && boxing.variables.is_empty());
+    assert_eq!(boxing.allowed.read, ["/mine"]);
+    assert!(boxing.allowed.written.is_empty() && boxing.allowed.variables.is_empty());
     assert_eq!(configuration.weaker.len(), 4, "{:?}", configuration.weaker);
     assert!(configuration.weaker[0].starts_with("ralph.box=off in team.cfg is ignored"));
 
@@ -158,4 +158,61 @@ fn a_file_of_the_work_tree_can_only_make_the_box_stronger() {
     ]);
     assert_eq!(after.settings.boxing.mode, BoxMode::On);
     assert_eq!(after.settings.boxing.of_tree, Least::default());
+}
+
+#[test]
+fn former_keys_have_their_effect_and_are_named_once() {
+    let read = |entries: &[&str]| Configuration::parse(&local(entries)).unwrap();
+    let settings = read(&[
+        "ralph.boxread\n/a",
+        "ralph.boxallow\nread:/b",
+        "ralph.boxwrite\n/c",
+        "ralph.boxenv\nTOKEN",
+        "ralph.reviewtimeout\n1s",
+        "ralph.testchanges\nallow",
+        "ralph.newtests\nrefuse",
+        "ralph.retryoutput\ntrue",
+        "ralph.verifyretries\n2",
+        "ralph.view",
+    ])
+    .settings;
+    let allowed = &settings.boxing.allowed;
+    assert_eq!(allowed.read, ["/a", "/b"]);
+    assert_eq!(
+        (&*allowed.written, &*allowed.variables),
+        (&["/c".to_owned()][..], &["TOKEN".to_owned()][..])
+    );
+    assert_eq!(settings.review_timeout(), Some(SignedDuration::from_secs(1)));
+    assert_eq!(settings.tests.new_tests(), NewTests::Refuse);
+    assert_eq!(settings.retry_context, RetryContext::Always);
+    assert_eq!((settings.former.verify_retries, settings.former.view), (2, true));
+    for (key, ..) in table::FORMER {
+        let value = if *key == "ralph.newTests" { "allow" } else { "0" };
+        let entry = format!("{}\n{value}", key.to_lowercase());
+        let listing = local(&[&*entry, &*entry]);
+        let ignored = Configuration::parse(&listing).unwrap().ignored;
+        assert_eq!(ignored, renamed(key).as_slice(), "{key}");
+        assert!(ignored[0].starts_with(&format!("{key} is now ")), "{ignored:?}");
+        assert!(TABLE.iter().all(|(known, ..)| known != key), "{key}");
+    }
+}
+
+#[test]
+fn settings_of_several_kinds_say_what_they_decide() {
+    let settings = |entries: &[&str]| Configuration::parse(&local(entries)).unwrap().settings;
+    for (changes, new) in [
+        ("held", NewTests::Apart),
+        ("refuse", NewTests::Apart),
+        ("allow", NewTests::Allow),
+    ] {
+        let read = settings(&[&format!("ralph.testchanges\n{changes}")]);
+        assert_eq!(read.tests.new_tests(), new, "{changes}");
+    }
+    let of_gates = settings(&["ralph.verifytimeout\nnone"]);
+    assert_eq!((of_gates.verify_timeout, of_gates.review_timeout()), (None, None));
+    let forgotten = settings(&["ralph.boxallow\nread:/a", "ralph.boxallow\n"]);
+    assert_eq!(forgotten.boxing, Settings::default().boxing);
+    let error = Configuration::parse(&local(&["ralph.boxallow\n/a"])).unwrap_err();
+    let wanted = "the setting ralph.boxAllow is '/a', but must be read:<path>, write:<path> or env:<NAME>";
+    assert_eq!(error.to_string(), wanted);
 }

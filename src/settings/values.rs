@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::boxing::BoxMode;
-use super::choices::{Choice, Colour, Notify, Wanted};
+use super::choices::{Choice, Colour, NewTests, Notify, RetryContext, Wanted};
+use crate::sandbox::Allowed;
 
 /// The value of a setting.
 pub(super) trait Value {
@@ -23,6 +24,43 @@ pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub(super) fn is_nothing(value: &impl Serialize) -> bool {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// A time limit as typed; `none` is a valid one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Limit(pub Option<SignedDuration>);
+
+impl TryFrom<String> for Limit {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        parse_duration(&text).map(Self)
+    }
+}
+
+impl From<Limit> for String {
+    fn from(limit: Limit) -> Self {
+        limit
+            .0
+            .map_or_else(|| "none".to_owned(), |time| format!("{time:#}"))
+    }
+}
+
+impl Value for Allowed {
+    /// Adds a value to the list that its beginning names; an empty one forgets all before it.
+    fn set(&mut self, text: &str) -> Result<(), Wanted> {
+        match text.split_once(':') {
+            Some(("read", path)) => self.read.set(path),
+            Some(("write", path)) => self.written.set(path),
+            Some(("env", name)) => self.variables.set(name),
+            None if text.is_empty() => {
+                *self = Self::default();
+                Ok(())
+            }
+            _ => Err("read:<path>, write:<path> or env:<NAME>"),
+        }
+    }
 }
 
 impl<T: Choice> Value for T {
@@ -64,6 +102,8 @@ read_by! {
     Option<f64>: |text| parse_dollars(text).map(Some);
     bool: truth;
     Option<SignedDuration>: parse_duration;
+    Option<Limit>: |text| parse_duration(text).map(Limit).map(Some);
+    Option<NewTests>: |text| NewTests::parse(text).map(Some);
     BoxMode: parse_box;
     Notify: |text| Ok(notify(text));
 }
@@ -126,12 +166,20 @@ pub(super) fn is_expression(value: &str) -> Result<(), Wanted> {
 }
 
 /// Parses a truth value as git does.
-pub(super) fn truth(value: &str) -> Result<bool, Wanted> {
+fn truth(value: &str) -> Result<bool, Wanted> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" | "" => Ok(false),
         _ => Err("true or false"),
     }
+}
+
+/// Parses whether the prompt of a retry shows the output, as `ralph.retryOutput` said it.
+pub(super) fn shows_output(value: &str) -> Result<RetryContext, Wanted> {
+    Ok(match truth(value)? {
+        true => RetryContext::Always,
+        false => RetryContext::Reason,
+    })
 }
 
 /// Parses a number of days (`90d`), or any other time.

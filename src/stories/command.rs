@@ -168,9 +168,7 @@ async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble
         top,
         git_dirs,
         written: Vec::new(),
-        more_read: &wish.read,
-        more_written: &wish.written,
-        more_variables: &wish.variables,
+        allowed: &wish.allowed,
         read: None,
         belongings: Belongings::default(),
     })

@@ -98,7 +98,7 @@ fn agents_end_in_the_box_as_without() {
         difference(name, |is_boxed| {
             let sandbox = Sandbox::new();
             sandbox.start();
-            sandbox.configure("ralph.boxWrite", sandbox.notes.to_str().unwrap());
+            sandbox.configure("ralph.boxAllow", &format!("write:{}", sandbox.notes.display()));
             let agent = sandbox.agent(script);
             known(&sandbox, is_boxed, args, &[&agent])
         })

@@ -93,7 +93,7 @@ async fn run_all(
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let settings = &begun.settings;
     // A failure of the second run accuses the attempt of its tests: one that comes and goes does not.
-    let retries = settings.verify_retries.max(u32::from(held));
+    let retries = settings.former.verify_retries.max(u32::from(held));
     let mut passed = Vec::new();
     for gate in &settings.verify {
         let about = About {

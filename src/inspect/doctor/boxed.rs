@@ -44,9 +44,7 @@ pub(super) async fn examine(
         top,
         git_dirs: [&layout.git_dir, &layout.common_dir],
         written: Vec::new(),
-        more_read: &settings.boxing.read,
-        more_written: &settings.boxing.written,
-        more_variables: &settings.boxing.variables,
+        allowed: &settings.boxing.allowed,
         read: None,
         belongings: agent.map_or_else(Belongings::default, |agent| agent.belongings),
     });
@@ -66,14 +64,15 @@ pub(super) async fn examine(
             BoxMode::Require => notes.problem(message, hint),
         }
     }
-    for (key, given) in [
-        ("ralph.boxRead", &settings.boxing.read),
-        ("ralph.boxWrite", &settings.boxing.written),
-    ] {
+    let allowed = &settings.boxing.allowed;
+    for (way, given) in [("read", &allowed.read), ("write", &allowed.written)] {
         for path in given.iter().filter(|path| !may_exist(&sandbox::given(path))) {
             notes.advice(
-                format!("{key} names {path}, which does not exist: it is not seen in the box"),
-                format!("make it, or: git config --unset {key} {}", typed(path)),
+                format!("ralph.boxAllow names {path}, which does not exist: it is not seen in the box"),
+                format!(
+                    "make it, or: git config --unset ralph.boxAllow {}",
+                    typed(&format!("{way}:{path}"))
+                ),
             );
         }
     }

@@ -152,15 +152,15 @@ fn box_gives_an_agent_its_own_files_and_those_that_the_user_adds() {
     for (key, value) in [
         ("ralph.box", "require"),
         ("ralph.agent", "claude"),
-        ("ralph.boxWrite", "~/shared"),
-        ("ralph.boxRead", "~/seen"),
-        ("ralph.boxEnv", "MY_TOKEN"),
+        ("ralph.boxAllow", "write:~/shared"),
+        ("ralph.boxAllow", "read:~/seen"),
+        ("ralph.boxAllow", "env:MY_TOKEN"),
         (
             "ralph.verify",
             "test -z \"$ANTHROPIC_API_KEY\" && test ! -e $HOME/.claude",
         ),
     ] {
-        sandbox.configure(key, value);
+        sandbox.git(&["config", "--add", key, value]);
     }
     sandbox.start();
     sandbox
@@ -182,9 +182,9 @@ fn box_gives_an_agent_its_own_files_and_those_that_the_user_adds() {
     ] {
         assert_eq!(text(name).as_deref(), wanted, "{name}");
     }
-    sandbox.git(&["config", "--add", "ralph.boxWrite", "~/typo"]);
+    sandbox.git(&["config", "--add", "ralph.boxAllow", "write:~/typo"]);
     let doctor = sandbox.ralph(&["doctor"]).stdout;
-    assert!(doctor.contains("ralph.boxWrite names ~/typo"), "{doctor}");
+    assert!(doctor.contains("ralph.boxAllow names ~/typo"), "{doctor}");
     assert!(
         doctor.contains("box (ralph.box): required; it works here"),
         "{doctor}"

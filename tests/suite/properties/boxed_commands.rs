@@ -38,7 +38,7 @@ fn setting_makes_commands_of_trackers_run_in_the_box() {
         let sandbox = Sandbox::new();
         let acts = tracker(&sandbox);
         sandbox.configure("ralph.box", "require");
-        sandbox.configure("ralph.boxEnv", "KEPT_TOKEN");
+        sandbox.configure("ralph.boxAllow", "env:KEPT_TOKEN");
         if is_boxed {
             sandbox.configure("ralph.boxCommands", "true");
         }

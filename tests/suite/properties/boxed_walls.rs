@@ -90,14 +90,14 @@ fn a_file_of_the_work_tree_does_not_open_the_box() {
     sandbox.configure("include.path", "../team.cfg");
     sandbox.start();
     let agent = sandbox.completing(
-        "printf '[ralph]\n\tbox = off\n\tboxWrite = %s\n' \"$notes\" >team.cfg
+        "printf '[ralph]\n\tbox = off\n\tboxAllow = write:%s\n' \"$notes\" >team.cfg
         (echo x >\"$notes/out\") 2>/dev/null; echo $RALPH_STORY >>work",
     );
     sandbox.step("next", &agent).exits(0);
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("ralph.boxWrite=")
+        .says("ralph.boxAllow=write:")
         .says("is ignored: a file of the work tree can only make the box stronger")
         .says("asked for a stronger box when the loop began; that still holds for this loop");
     assert_eq!(sandbox.read("work"), "1\n2\n");

@@ -81,9 +81,10 @@ fn hidden_new_test_still_counts_as_new() {
     sandbox.write(".git/info/exclude", "mine.sh\n");
     sandbox.start();
     let hides = "printf 'more.sh\\n!*.log\\n' >>.gitignore; echo new >tests/more.sh; chmod 750 tests/more.sh";
-    sandbox.step("next", &sandbox.completing(hides)).exits(3).says(
-        "(ralph.testChanges, ralph.newTests): tests/more.sh (new, and ignored by rules that were not there)",
-    );
+    sandbox
+        .step("next", &sandbox.completing(hides))
+        .exits(3)
+        .says("(ralph.testChanges): tests/more.sh (new, and ignored by rules that were not there)");
     sandbox.is_at_checkpoint();
     assert!(!sandbox.top.join("tests/more.sh").exists());
     // Apart from it the gates pass: it stays, and is in no checkpoint.
@@ -148,7 +149,7 @@ fn changes_can_be_allowed_or_refused() {
     sandbox.configure("ralph.testChanges", "refuse");
     sandbox.configure("ralph.newTests", "refuse");
     sandbox.start();
-    let said = "these tests must stay as they were (ralph.testChanges, ralph.newTests): ";
+    let said = "these tests must stay as they were (ralph.testChanges): ";
     for (step, script, name) in [
         ("next", "echo '# x' >>tests/value.sh", "tests/value.sh (changed)"),
         ("retry", "rm tests/list; touch app", "tests/list (deleted)"),
@@ -163,7 +164,7 @@ fn changes_can_be_allowed_or_refused() {
         );
     }
     sandbox.configure("ralph.testChanges", "allow");
-    sandbox.configure("ralph.newTests", "allow");
+    sandbox.git(&["config", "--unset", "ralph.newTests"]);
     let agent = sandbox.completing(&format!("{BROKEN} echo 5 >tests/expected; echo >tests/new"));
     sandbox
         .step("retry", &agent)

@@ -16,7 +16,7 @@ pub fn configure(dir: &Path) {
     let mut text = "[ralph]\n\temptyStory = warn\n".to_owned();
     if env::var_os("GIT_RALPH_TEST_BOX").is_some() {
         text += &format!(
-            "\tbox = require\n\tboxCommands = true\n\tboxWrite = \"{}\"\n",
+            "\tbox = require\n\tboxCommands = true\n\tboxAllow = \"write:{}\"\n",
             dir.display()
         );
     }

@@ -91,6 +91,21 @@ fn doctor_changes_nothing_and_runs_no_command() {
 }
 
 #[test]
+fn doctor_and_a_dry_run_name_the_former_keys_once() {
+    let sandbox = healthy(Sandbox::dirty());
+    for path in ["/a", "/b"] {
+        sandbox.git(&["config", "--add", "ralph.boxRead", path]);
+    }
+    let named =
+        "ralph.boxRead is now ralph.boxAllow=read:<path>: git config --add ralph.boxAllow read:<path>";
+    for args in [&["doctor"][..], &["start", CHANGE, "--dry-run"]] {
+        let said = sandbox.ralph(args).exits(0);
+        let all = said.stdout + &said.stderr;
+        assert_eq!(all.matches(named).count(), 1, "{all}");
+    }
+}
+
+#[test]
 fn doctor_lists_the_features_of_the_git_version() {
     let sandbox = healthy(Sandbox::new());
     let features = |version: &str| {

@@ -58,7 +58,7 @@ impl Rules {
     pub fn of(rules: &TestRules) -> Self {
         Self {
             test_changes: rules.changes,
-            new_tests: rules.new,
+            new_tests: rules.new_tests(),
             release_scripts: rules.release_scripts || rules.gate_scripts == GateScripts::Allow,
         }
     }

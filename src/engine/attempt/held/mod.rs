@@ -109,7 +109,7 @@ pub(super) async fn judge(
     }
     if !found.has_none(Fate::Refused) {
         let reason = format!(
-            "these tests must stay as they were (ralph.testChanges, ralph.newTests): {}",
+            "these tests must stay as they were (ralph.testChanges): {}",
             named(found.with(Fate::Refused))
         );
         tell_leave(open);

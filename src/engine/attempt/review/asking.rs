@@ -111,7 +111,7 @@ pub(crate) async fn ask(
     let (since, from) = (Instant::now(), length(log));
     let agent = &reviewer.agent;
     let mut job = Job {
-        timeout: settings.review_timeout.map(to_std),
+        timeout: settings.review_timeout().map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
         ..agent_job(job, agent, &prompt_file, &text, &confined)
     };
