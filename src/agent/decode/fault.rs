@@ -4,6 +4,7 @@
 //! the text of an error, never in a model's message. This module must not know what a fault leads to.
 
 use super::wait::wait_in;
+use crate::agent::promise::phrases;
 use serde_json::Value;
 
 /// The longest text of an error that is kept, in characters.
@@ -48,149 +49,59 @@ pub enum FaultKind {
     Other,
 }
 
-/// The kinds of errors that have words, in the order in which they are looked for.
-const WITH_WORDS: [FaultKind; 9] = [
-    FaultKind::Billing,
-    FaultKind::PlanLimit,
-    FaultKind::ContextTooLong,
-    FaultKind::UnknownModel,
-    FaultKind::Auth,
-    FaultKind::RateLimited,
-    FaultKind::Overloaded,
-    FaultKind::Network,
-    FaultKind::Setup,
+/// The words of errors, by kind, in the order in which they are looked for.
+const WORDS: [(FaultKind, &str); 9] = [
+    (
+        FaultKind::Billing,
+        "billing, credit balance, out of credit, insufficient credit, insufficient_quota, quota, \
+         payment required",
+    ),
+    (
+        FaultKind::PlanLimit,
+        "usage limit, usage_limit, hit your limit, session limit, hour limit, daily limit, weekly limit, \
+         monthly limit",
+    ),
+    (
+        FaultKind::ContextTooLong,
+        "context_length, context length, context window, contextwindow, maximum context, prompt is too long, \
+         input is too long, too many tokens, exceeds the maximum number of tokens",
+    ),
+    (
+        FaultKind::UnknownModel,
+        "model_not_found, model not found, unknown model, modelnotfound, no such model, invalid model, \
+         issue with the selected model, not a valid model, model is not supported, model does not exist, \
+         does not exist or you do not have access, is not found for api version",
+    ),
+    (
+        FaultKind::Auth,
+        "authentication, unauthorized, unauthenticated, forbidden, permission_denied, permissiondenied, \
+         permission_error, invalid api key, invalid_api_key, api key not valid, incorrect api key, x-api-key, \
+         auth method, auth type, no api key, missing api key, api_key environment variable, \
+         environment variable(s): llm_api_key, no provider configured, no providers configured, \
+         not authenticated, reauthenticate, not logged in, log in, /login, sign in",
+    ),
+    (
+        FaultKind::RateLimited,
+        "rate limit, rate_limit, ratelimit, too many requests, resource_exhausted",
+    ),
+    (
+        FaultKind::Overloaded,
+        "overloaded, model is at capacity, experiencing high demand, server_error, internal server error, \
+         internalservererror, bad gateway, unavailable, gateway timeout",
+    ),
+    (
+        FaultKind::Network,
+        "econnrefused, econnreset, enotfound, etimedout, eai_again, connection, not connect to, n't connect to, \
+         failed to connect, unable to connect, name resolution, could not resolve, network, fetch failed, \
+         other side closed, und_err_socket, stream disconnected, stream ended, missing finish_reason, \
+         timed out, timeout",
+    ),
+    (
+        FaultKind::Setup,
+        "root/sudo, trusted directory, trusted folder, untrusted, unknown option, unexpected argument, \
+         command not found",
+    ),
 ];
-
-impl FaultKind {
-    /// Returns the words of errors of this kind.
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Self::Billing => &[
-                "billing",
-                "credit balance",
-                "out of credit",
-                "insufficient credit",
-                "insufficient_quota",
-                "quota",
-                "payment required",
-            ],
-            Self::PlanLimit => &[
-                "usage limit",
-                "usage_limit",
-                "hit your limit",
-                "session limit",
-                "hour limit",
-                "daily limit",
-                "weekly limit",
-                "monthly limit",
-            ],
-            Self::ContextTooLong => &[
-                "context_length",
-                "context length",
-                "context window",
-                "contextwindow",
-                "maximum context",
-                "prompt is too long",
-                "input is too long",
-                "too many tokens",
-                "exceeds the maximum number of tokens",
-            ],
-            Self::UnknownModel => &[
-                "model_not_found",
-                "model not found",
-                "unknown model",
-                "modelnotfound",
-                "no such model",
-                "invalid model",
-                "issue with the selected model",
-                "not a valid model",
-                "model is not supported",
-                "model does not exist",
-                "does not exist or you do not have access",
-                "is not found for api version",
-            ],
-            Self::Auth => &[
-                "authentication",
-                "unauthorized",
-                "unauthenticated",
-                "forbidden",
-                "permission_denied",
-                "permissiondenied",
-                "permission_error",
-                "invalid api key",
-                "invalid_api_key",
-                "api key not valid",
-                "incorrect api key",
-                "x-api-key",
-                "auth method",
-                "auth type",
-                "no api key",
-                "missing api key",
-                "api_key environment variable",
-                "environment variable(s): llm_api_key",
-                "no provider configured",
-                "no providers configured",
-                "not authenticated",
-                "reauthenticate",
-                "not logged in",
-                "log in",
-                "/login",
-                "sign in",
-            ],
-            Self::RateLimited => &[
-                "rate limit",
-                "rate_limit",
-                "ratelimit",
-                "too many requests",
-                "resource_exhausted",
-            ],
-            Self::Overloaded => &[
-                "overloaded",
-                "model is at capacity",
-                "experiencing high demand",
-                "server_error",
-                "internal server error",
-                "internalservererror",
-                "bad gateway",
-                "unavailable",
-                "gateway timeout",
-            ],
-            Self::Network => &[
-                "econnrefused",
-                "econnreset",
-                "enotfound",
-                "etimedout",
-                "eai_again",
-                "connection",
-                "not connect to",
-                "n't connect to",
-                "failed to connect",
-                "unable to connect",
-                "name resolution",
-                "could not resolve",
-                "network",
-                "fetch failed",
-                "other side closed",
-                "und_err_socket",
-                "stream disconnected",
-                "stream ended",
-                "missing finish_reason",
-                "timed out",
-                "timeout",
-            ],
-            Self::Setup => &[
-                "root/sudo",
-                "trusted directory",
-                "trusted folder",
-                "untrusted",
-                "unknown option",
-                "unexpected argument",
-                "command not found",
-            ],
-            Self::Other => &[],
-        }
-    }
-}
 
 impl Fault {
     /// Makes a fault of a known kind.
@@ -323,9 +234,9 @@ pub(super) fn by_words(text: &str) -> Option<FaultKind> {
     if bare.strip_prefix("terminated").is_some_and(is_cut) {
         return Some(FaultKind::Network);
     }
-    let occurs = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    match WITH_WORDS.into_iter().find(|kind| occurs(kind.words())) {
-        Some(kind) => Some(kind),
+    let occurs = |(_, words): &(_, &'static str)| phrases(words).any(|word| text.contains(word));
+    match WORDS.into_iter().find(occurs) {
+        Some((kind, _)) => Some(kind),
         // Its name is unknown, but it says when it ends.
         None if text.contains("limit") && wait_in(text).is_some() => Some(FaultKind::PlanLimit),
         None => None,

@@ -3,7 +3,7 @@
 //! The form of a line tells in any language; the phrases need not be complete: one too many costs a question, one too few
 //! leaves what the promise says.
 
-use super::sentence::{ENDS, is_bare, is_decoration, is_item};
+use super::sentence::{ENDS, is_bare, is_decoration, is_item, is_one_of, phrases};
 
 /// The number of lines with words that are read before the promise.
 const LINES: usize = 12;
@@ -15,7 +15,7 @@ const COMPLETION: &str = "<promise>COMPLETE</promise>";
 const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "❌", "✗", "✘"];
 
 /// Words for which a line that announces the promise is no condition.
-const DONE: &[&str] = &["done", "complete", "finished", "signal", "promise", "final"];
+const DONE: &str = "done, complete, finished, signal, promise, final";
 
 /// The fewest words of a line that is taken for a sentence, and its fewest letters in a script without blanks.
 const SENTENCE: (usize, usize) = (4, 6);
@@ -24,30 +24,12 @@ const SENTENCE: (usize, usize) = (4, 6);
 const CONDITION: (usize, usize) = (5, 7);
 
 /// The beginnings of lines with which programs or habits end a message.
-const FOOTERS: &[&str] = &[
-    "co-authored-by",
-    "generated with",
-    "signed-off-by",
-    "tokens",
-    "total",
-    "cost",
-    "session",
-    "model",
-    "duration",
-    "usage",
-    "time",
-    "http",
-    "summary",
-    "let me know",
-    "all tests",
-    "done in",
-    "finished in",
-    "saved",
-    "thank",
-];
+const FOOTERS: &str = "co-authored-by, generated with, signed-off-by, tokens, total, cost, session, model, \
+                       duration, usage, time, http, summary, let me know, all tests, done in, finished in, saved, \
+                       thank";
 
 /// Words of a footer that begins with a number: it counts them.
-const COUNTED: &[&str] = &["passed", "token", "changed", "%"];
+const COUNTED: &str = "passed, token, changed, %";
 
 /// The tags of what the prompt asks for besides the promise.
 const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>", "</unchanged>")];
@@ -69,9 +51,7 @@ const FAILED: &str = "failed, failure, fehlgeschlagen, échou, échec, fallid, f
                       失敗, 실패, başarısız, niezalicz, nieudan, فشل, فاشل, mislukt, selhal, विफल, असफल, thất bại";
 
 /// Words between a part and the whole: "3 of 5".
-const OF: &[&str] = &[
-    "of", "von", "sur", "de", "di", "su", "из", "з", "z", "ze", "van", "av",
-];
+const OF: &str = "of, von, sur, de, di, su, из, з, z, ze, van, av";
 
 /// Phrases with which a message says that something is not done, in the languages that agents mostly answer in.
 const UNDONE: &str = include_str!("undone.txt");
@@ -190,7 +170,7 @@ fn counts_parts(line: &str) -> bool {
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let is_of = |at: usize, whole: &str| {
         let part = |back: usize| at >= back && is_part(words[at - back], whole);
-        at > 1 && OF.contains(&words[at - 1]) && (part(2) || part(3))
+        at > 1 && is_one_of(OF, words[at - 1]) && (part(2) || part(3))
     };
     words.iter().enumerate().any(|(at, word)| {
         word.split_once('/')
@@ -210,7 +190,7 @@ fn is_condition(line: &str) -> bool {
     };
     let is_done = || {
         let line = line.to_lowercase();
-        DONE.iter().any(|word| line.contains(word))
+        phrases(DONE).any(|word| line.contains(word))
     };
     let leads = line.trim_end_matches(is_decoration).ends_with([':', '：']);
     let runs_on = || {
@@ -252,20 +232,12 @@ fn has_words(text: &str) -> bool {
     text.split_whitespace().count() >= SENTENCE.0 || letters.count() >= SENTENCE.1
 }
 
-/// Returns the phrases of a list, which commas and lines divide.
-fn phrases(list: &'static str) -> impl Iterator<Item = &'static str> {
-    let lines = list.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .flat_map(|line| line.split(", ").map(str::trim))
-        .filter(|phrase| !phrase.is_empty())
-}
-
 fn is_footer(line: &str) -> bool {
     let line = line.to_lowercase();
     let line = line.trim_start_matches(|char: char| !char.is_alphanumeric());
     let is_number = |text: &str| text.trim_start().starts_with(|char: char| char.is_ascii_digit());
     let is_counted =
-        COUNTED.iter().any(|counted| line.contains(counted)) || !line.contains(char::is_alphabetic);
+        phrases(COUNTED).any(|counted| line.contains(counted)) || !line.contains(char::is_alphabetic);
     let has_label = line
         .split_once([':', '：'])
         .is_some_and(|(_, count)| is_number(count));
@@ -274,7 +246,7 @@ fn is_footer(line: &str) -> bool {
         .next()
         .is_some_and(|word| is_number(word) && word.trim_end_matches('.').ends_with('s'));
     let is_count = is_number(line) && is_counted || has_label || took;
-    is_count || FOOTERS.iter().any(|footer| line.starts_with(footer))
+    is_count || phrases(FOOTERS).any(|footer| line.starts_with(footer))
 }
 
 #[cfg(test)]

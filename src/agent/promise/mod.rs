@@ -34,6 +34,7 @@ mod thoughts;
 
 pub use doubt::doubt;
 pub use evidence::{Evidence, says_unchanged};
+pub(super) use sentence::phrases;
 pub use sentence::{may_be_blocked, promises_in_sentence};
 pub use tag::{Nonce, Promise, Tag};
 

@@ -11,140 +11,56 @@ mod tests;
 pub(super) const AROUND: usize = 1024;
 
 /// Words that deny. One of them in an unfinished sentence before a tag, or in the message after it, denies it.
-const DENIALS: &[&str] = &[
-    "not",
-    "cannot",
-    "cant",
-    "dont",
-    "wont",
-    "never",
-    "neither",
-    "nor",
-    "unable",
-    "impossible",
-    "refuse",
-    "refusing",
-    "incomplete",
-    "unfinished",
-    "instead",
-];
+const DENIALS: &str = "not, cannot, cant, dont, wont, never, neither, nor, unable, impossible, refuse, refusing, \
+                       incomplete, unfinished, instead";
 
 /// Words that make something depend on something else. They deny a tag in an unfinished sentence before it.
-const CONDITIONS: &[&str] = &[
-    "if",
-    "unless",
-    "until",
-    "once",
-    "when",
-    "whenever",
-    "before",
-    "rather",
-    "would",
-    "should",
-    "could",
-    "might",
-    "without",
-    "otherwise",
-];
+const CONDITIONS: &str = "if, unless, until, once, when, whenever, before, rather, would, should, could, might, \
+                          without, otherwise";
 
 /// Words with which a message takes back what it has just said: anywhere after the tag, as the first word after it, and
 /// as the first word if it does not begin a sentence.
-const LATER: &[&str] = &[
-    "but",
-    "however",
-    "although",
-    "except",
-    "unless",
-    "unfortunately",
-    "fail",
-    "fails",
-    "failing",
-    "broken",
-];
-const FIRST: &[&str] = &[
-    "because",
-    "since",
-    "until",
-    "unless",
-    "but",
-    "yet",
-    "though",
-    "although",
-    "however",
-    "except",
-    "unfortunately",
-    "only",
-    "no",
-];
-const GOING_ON: &[&str] = &[
-    "is", "was", "would", "will", "can", "could", "should", "if", "when", "once", "as", "or",
-];
+const LATER: &str = "but, however, although, except, unless, unfortunately, fail, fails, failing, broken";
+const FIRST: &str = "because, since, until, unless, but, yet, though, although, however, except, unfortunately, \
+                     only, no";
+const GOING_ON: &str = "is, was, would, will, can, could, should, if, when, once, as, or";
 
 /// Words with which an agent that promises nothing says that it could not do its work.
-const BLOCKED: &[&str] = &[
-    "blocked",
-    "stuck",
-    "unable",
-    "cannot",
-    "cant",
-    "couldnt",
-    "impossible",
-    "incomplete",
-    "unfinished",
-    "unfortunately",
-    "refuse",
-    "refusing",
-];
+const BLOCKED: &str = "blocked, stuck, unable, cannot, cant, couldnt, impossible, incomplete, unfinished, \
+                       unfortunately, refuse, refusing";
 
 /// The signs that end a sentence that asks nothing: of Latin, Chinese, Hindi, Urdu, Armenian and Ethiopic.
 pub(super) const ENDS: &[char] = &['.', '!', '。', '！', '।', '۔', '։', '።'];
 
 /// Words that begin a clause about something else than the story.
-const CLAUSES: &[&str] = &["that", "which", "who", "if", "when", "unless"];
+const CLAUSES: &str = "that, which, who, if, when, unless";
 
 /// The completion that is searched in a sentence.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
 /// Words for what is not done yet.
-const TO_COME: &[&str] = &["will", "shall", "going", "later", "then", "next"];
+const TO_COME: &str = "will, shall, going, later, then, next";
 
 /// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
-const DONE: &[&str] = &[
-    "done",
-    "complete",
-    "completed",
-    "finish",
-    "finished",
-    "ready",
-    "satisfied",
-    "met",
-];
+const DONE: &str = "done, complete, completed, finish, finished, ready, satisfied, met";
 
 /// Words that announce what is said next. An item of a list leads to a tag only if it ends with one of them, or with a
 /// colon.
-const SAYING: &[&str] = &[
-    "say",
-    "saying",
-    "print",
-    "printing",
-    "output",
-    "outputting",
-    "write",
-    "writing",
-    "emit",
-    "emitting",
-    "claim",
-    "claiming",
-    "promise",
-    "promising",
-    "declare",
-    "state",
-    "answer",
-    "report",
-    "send",
-    "give",
-    "return",
-];
+const SAYING: &str = "say, saying, print, printing, output, outputting, write, writing, emit, emitting, claim, \
+                      claiming, promise, promising, declare, state, answer, report, send, give, return";
+
+/// Returns the phrases of a list, which commas and lines divide.
+pub(in crate::agent) fn phrases(list: &'static str) -> impl Iterator<Item = &'static str> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .flat_map(|line| line.split(", ").map(str::trim))
+        .filter(|phrase| !phrase.is_empty())
+}
+
+/// Returns whether a word is in a list.
+pub(super) fn is_one_of(list: &'static str, word: &str) -> bool {
+    phrases(list).any(|phrase| phrase == word)
+}
 
 /// Returns true if the words before a tag deny it.
 pub(super) fn denies_before(text: &[u8]) -> bool {
@@ -159,9 +75,9 @@ pub(super) fn denies_before(text: &[u8]) -> bool {
     if sentence.is_finished() {
         return false;
     }
-    let leads = sentence.announces() || words.last().is_some_and(|last| SAYING.contains(last));
+    let leads = sentence.announces() || words.last().is_some_and(|last| is_one_of(SAYING, last));
     let denied = words.iter().any(|word| is_denial(word));
-    let conditional = words.iter().any(|word| CONDITIONS.contains(word));
+    let conditional = words.iter().any(|word| is_one_of(CONDITIONS, word));
     (leads || !sentence.is_item) && denied || leads && conditional
 }
 
@@ -183,10 +99,10 @@ pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
     let Some(first) = words.next() else {
         return false;
     };
-    let is_later = |word: &str| is_denial(word) || LATER.contains(&word);
-    FIRST.contains(&first)
+    let is_later = |word: &str| is_denial(word) || is_one_of(LATER, word);
+    is_one_of(FIRST, first)
         || is_denial(first)
-        || goes_on && GOING_ON.contains(&first)
+        || goes_on && is_one_of(GOING_ON, first)
         || !output && (is_later(first) || words.any(is_later))
 }
 
@@ -205,7 +121,7 @@ pub fn promises_in_sentence(message: &str) -> bool {
             let is_open = |word: &str| {
                 let is_known = [CONDITIONS, LATER, TO_COME]
                     .iter()
-                    .any(|words| words.contains(&word));
+                    .any(|list| is_one_of(list, word));
                 is_known || is_denial(word) || word.ends_with("'ll")
             };
             !words(before).chain(words(&after)).any(is_open)
@@ -218,7 +134,7 @@ pub fn may_be_blocked(message: &str) -> bool {
     let bytes = message.as_bytes();
     let text = lower(&bytes[bytes.len().saturating_sub(AROUND)..]);
     let words: Vec<&str> = words(&text).collect();
-    let denies = |word: &&str| BLOCKED.contains(word) || matches!(*word, "can't" | "couldn't" | "won't");
+    let denies = |word: &&str| is_one_of(BLOCKED, word) || matches!(*word, "can't" | "couldn't" | "won't");
     let pairs = words.iter().zip(words.iter().skip(1));
     let mut pairs = pairs.map(|(first, second)| (*first, *second));
     let could_not = pairs.any(|pair| matches!(pair, ("could" | "can" | "will" | "did", "not")));
@@ -278,13 +194,13 @@ fn says_undone(words: &[&str]) -> bool {
         let mut near = words.iter().skip(at + 1).take(2);
         let mut before = words[..at].iter().rev().take(2);
         is_denial(word)
-            && near.any(|next| DONE.contains(next))
-            && !before.any(|before| CLAUSES.contains(before))
+            && near.any(|next| is_one_of(DONE, next))
+            && !before.any(|before| is_one_of(CLAUSES, before))
     })
 }
 
 fn is_denial(word: &str) -> bool {
-    DENIALS.contains(&word) || word.ends_with("n't")
+    is_one_of(DENIALS, word) || word.ends_with("n't")
 }
 
 /// Returns the text in small letters, with one kind of apostrophe.
