@@ -8,19 +8,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::transcript::whole_or_end;
-use crate::agent::decode::Usage;
+use crate::agent::decode::{Usage, sum, sum_of_costs};
 
-fn add(sum: &mut Usage, other: &Usage) {
-    let add = |one: Option<u64>, two: Option<u64>| match (one, two) {
-        (Some(one), Some(two)) => Some(one.saturating_add(two)),
-        (one, two) => one.or(two),
-    };
-    sum.input_tokens = add(sum.input_tokens, other.input_tokens);
-    sum.output_tokens = add(sum.output_tokens, other.output_tokens);
-    sum.cost_usd = match (sum.cost_usd, other.cost_usd) {
-        (Some(one), Some(two)) => Some(one + two),
-        (one, two) => one.or(two),
-    };
+fn add(usage: &mut Usage, other: &Usage) {
+    usage.input_tokens = sum(usage.input_tokens, other.input_tokens);
+    usage.output_tokens = sum(usage.output_tokens, other.output_tokens);
+    usage.cost_usd = sum_of_costs(usage.cost_usd, other.cost_usd);
 }
 
 /// Returns the usage since that time.

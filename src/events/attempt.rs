@@ -29,37 +29,28 @@ pub struct Attempt {
     /// Tokens read, including cache reads and writes, if the agent reports them.
     pub input_tokens: Option<u64>,
     /// Tokens read from a cache, if the agent reports them.
-    #[serde(default)]
     pub cache_read_tokens: Option<u64>,
     /// Tokens written to a cache, if the agent reports them.
-    #[serde(default)]
     pub cache_write_tokens: Option<u64>,
     /// Tokens written, if the agent reports them.
     pub output_tokens: Option<u64>,
     /// The model, if the agent reports it.
-    #[serde(default)]
     pub model: Option<String>,
     /// The version of the agent: as it says itself, else of the package that its program was installed from; null if neither
     /// is known.
-    #[serde(default)]
     pub agent_version: Option<String>,
     /// Number of requests to the model, if the agent reports it.
-    #[serde(default)]
     pub turns: Option<u64>,
     /// Files that the attempt changed since the checkpoint before it; null if they were not counted.
-    #[serde(default)]
     pub files: Option<u64>,
     /// Lines that the attempt added; null if they were not counted.
-    #[serde(default)]
     pub insertions: Option<u64>,
     /// Lines that the attempt removed; null if they were not counted.
-    #[serde(default)]
     pub deletions: Option<u64>,
     /// Number of its rounds, each a process of the agent; absent if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
     /// The part of the attempt's log that the agent printed; null if it is not known.
-    #[serde(default)]
     pub output: Option<Stretch>,
     /// What the verdict `complete` rests on; empty for another verdict, and if it is not known.
     #[serde(default)]
@@ -68,16 +59,12 @@ pub struct Attempt {
     #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
     pub boxed: Option<String>,
     /// The reviewer that was asked about it: its name, or that of its program; null if none was.
-    #[serde(default)]
     pub reviewer: Option<String>,
     /// The cost of the review in US dollars, if the reviewer reports it. It is no part of `cost_usd`.
-    #[serde(default)]
     pub review_cost_usd: Option<f64>,
     /// Tokens that the reviewer read, including cache reads and writes, if it reports them.
-    #[serde(default)]
     pub review_input_tokens: Option<u64>,
     /// Tokens that the reviewer wrote, if it reports them.
-    #[serde(default)]
     pub review_output_tokens: Option<u64>,
 }
 
@@ -197,7 +184,6 @@ pub struct InForce {
     /// Longest time without output.
     pub idle_timeout: Option<f64>,
     /// The reviewer: its name, or that of its program; null if there is none.
-    #[serde(default)]
     pub review: Option<String>,
     /// Longest time of a gate.
     pub verify_timeout: Option<f64>,
@@ -247,10 +233,8 @@ impl Attempt {
 
     /// Returns the cost of the attempt and of its review together, in US dollars, as far as they are known.
     pub fn whole_cost(&self) -> Option<f64> {
-        match (self.cost_usd, self.review_cost_usd) {
-            (Some(cost), Some(review)) => Some(cost + review),
-            (cost, review) => cost.or(review),
-        }
+        let costs = [self.cost_usd, self.review_cost_usd].into_iter().flatten();
+        costs.reduce(|sum, more| sum + more)
     }
 
     /// Adds the size of the attempt's changes, if it was counted.

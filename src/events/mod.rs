@@ -297,7 +297,6 @@ pub enum What {
         #[serde(rename = "ref")]
         kept: String,
         /// For a loop with a work tree of its own: the one that got the changes, or that was left by abort.
-        #[serde(default)]
         worktree: Option<String>,
     },
 }

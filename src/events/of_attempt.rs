@@ -23,16 +23,12 @@ pub struct AttemptStarted {
     /// All stories.
     pub total: usize,
     /// The agent: its name, or that of its program; null where none is started.
-    #[serde(default)]
     pub agent: Option<String>,
     /// The format of the agent's output.
-    #[serde(default)]
     pub format: Option<String>,
     /// The file with the attempt's output, below the loop's directory.
-    #[serde(default)]
     pub log: Option<String>,
     /// The settings that are in force; null in events of earlier versions.
-    #[serde(default)]
     pub settings: Option<Box<InForce>>,
 }
 
@@ -54,7 +50,6 @@ pub struct GateEnded {
     pub duration: f64,
     /// The part of its log with its output; null if it is not known. Before any attempt, that is
     /// gates-at-start.log.
-    #[serde(default)]
     pub output: Option<Stretch>,
     /// True if it ran with tests as they were at the last checkpoint, after all gates had passed with those of the
     /// attempt.
@@ -81,7 +76,6 @@ pub struct ReviewEnded {
     /// Its cost in US dollars, if it reports it.
     pub cost_usd: Option<f64>,
     /// The part of the attempt's log with its output; null if it is not known.
-    #[serde(default)]
     pub output: Option<Stretch>,
 }
 

@@ -35,7 +35,7 @@ mod wait;
 
 pub use fault::{Fault, FaultKind};
 pub use format::Format;
-pub use report::{Report, Usage, sum};
+pub use report::{Report, Usage, sum, sum_of_costs};
 
 use super::promise::{Heard, Tag};
 use detect::{Detection, Found};

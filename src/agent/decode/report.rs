@@ -28,10 +28,12 @@ pub struct Message {
 
 /// Returns the sum of two numbers, of which either may be unknown.
 pub fn sum(known: Option<u64>, more: Option<u64>) -> Option<u64> {
-    match (known, more) {
-        (Some(known), Some(more)) => Some(known.saturating_add(more)),
-        (known, more) => known.or(more),
-    }
+    [known, more].into_iter().flatten().reduce(u64::saturating_add)
+}
+
+/// Adds two costs, each of which may be unknown.
+pub fn sum_of_costs(known: Option<f64>, more: Option<f64>) -> Option<f64> {
+    [known, more].into_iter().flatten().reduce(|sum, more| sum + more)
 }
 
 /// The outcome of an agent's run, as far as its output shows it.
@@ -80,9 +82,7 @@ pub struct Report {
 impl Report {
     /// Adds what an earlier round of the same attempt has used.
     pub fn add(&mut self, earlier: &Self) {
-        if let Some(cost) = earlier.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
+        self.cost_usd = sum_of_costs(self.cost_usd, earlier.cost_usd);
         self.input_tokens = sum(self.input_tokens, earlier.input_tokens);
         self.cache_read_tokens = sum(self.cache_read_tokens, earlier.cache_read_tokens);
         self.cache_write_tokens = sum(self.cache_write_tokens, earlier.cache_write_tokens);

@@ -7,7 +7,7 @@ use super::{
     fault::{Fault, FaultKind},
     format::Format,
     lines::{Object, keep_end},
-    report::{Message, Report, sum},
+    report::{Message, Report, sum, sum_of_costs},
 };
 use crate::agent::installed::short;
 use crate::agent::learnings::LearningScanner;
@@ -202,9 +202,7 @@ impl ReportBuilder {
     pub(super) fn spend(&mut self, input: Option<u64>, output: Option<u64>, cost: Option<f64>) {
         self.input_tokens = sum(self.input_tokens, input);
         self.output_tokens = sum(self.output_tokens, output);
-        if let Some(cost) = cost {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
+        self.cost_usd = sum_of_costs(self.cost_usd, cost);
     }
 
     /// Adds to the tokens that came from a cache or went into one; they are part of those read.

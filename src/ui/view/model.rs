@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::agent::decode::Usage;
+use crate::agent::decode::{Usage, sum_of_costs};
 use crate::events::{self, Event, What};
 use crate::inspect::follow::News;
 use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
@@ -285,9 +285,7 @@ impl Model {
 
     /// Takes the end of an attempt.
     fn ended(&mut self, ended: &events::Attempt) {
-        if let Some(cost) = ended.whole_cost() {
-            self.cost = Some(self.cost.unwrap_or_default() + cost);
-        }
+        self.cost = sum_of_costs(self.cost, ended.whole_cost());
         let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
         let reason = first.map(|first| plain(first).into_owned());
         let name = (ended.story.clone(), ended.attempt);
