@@ -14,11 +14,11 @@ mod tests;
 
 use std::collections::HashSet;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::agent::promise::Tag;
 use crate::names::heading;
-use crate::stories::Story;
+use crate::stories::{Story, Task};
 
 pub use self::from_user::from_user;
 pub use self::further::{Begins, further};
@@ -195,98 +195,42 @@ pub struct Inputs<'a> {
     pub may_continue: bool,
 }
 
-/// The variables of what both prompts have in common; tags in every text have been made harmless.
-#[derive(Serialize)]
-struct WorkVariables<'a> {
-    change: &'a str,
-    story: StoryVariables,
-    source: String,
-    preamble: Option<String>,
-    context: Vec<String>,
-    gates: Vec<String>,
-}
-
-impl<'a> WorkVariables<'a> {
-    /// Returns the variables, of which `harmless` makes every text harmless.
-    fn of(work: &Work<'a>, harmless: impl Fn(&str) -> String) -> Self {
-        Self {
-            change: work.change,
-            source: harmless(work.source),
-            preamble: Some(beginning(work.preamble, MAX_PREAMBLE))
-                .filter(|text| !text.is_empty())
-                .map(|text| quotation(&harmless(&text))),
-            context: work.context.iter().map(|file| harmless(file)).collect(),
-            gates: work.gates.iter().map(|gate| harmless(gate)).collect(),
-            story: StoryVariables::of(work.story, harmless),
-        }
+/// Returns the variables of what both prompts have in common, of which `harmless` makes every text harmless, with `more`.
+fn with_work(work: &Work<'_>, harmless: impl Fn(&str) -> String, more: Value) -> Value {
+    let all = |texts: &[String]| -> Vec<String> { texts.iter().map(|text| harmless(text)).collect() };
+    let preamble = beginning(work.preamble, MAX_PREAMBLE);
+    let mut variables = json!({
+        "change": work.change,
+        "source": harmless(work.source),
+        "preamble": (!preamble.is_empty()).then(|| quotation(&harmless(&preamble))),
+        "context": all(work.context),
+        "gates": all(work.gates),
+        "story": parts_of(work.story, harmless),
+    });
+    if let (Some(variables), Value::Object(more)) = (variables.as_object_mut(), more) {
+        variables.extend(more);
     }
+    variables
 }
 
-/// The variables of a template; promise tags in every text have been made harmless.
-#[derive(Serialize)]
-struct Variables<'a> {
-    #[serde(flatten)]
-    work: WorkVariables<'a>,
-    branch: &'a str,
-    strategy: &'a str,
-    adapter: &'a str,
-    whole: bool,
-    mark: &'a str,
-    attempt: u32,
-    reason: Option<String>,
-    redone: Option<String>,
-    redone_words: Option<String>,
-    checkpoint: &'a str,
-    last_attempt: Option<String>,
-    last_log: Option<String>,
-    boxed: bool,
-    learnings: String,
-    learnings_file: String,
-    held_tests: Vec<String>,
-    complete_tag: &'static str,
-    failed_tag: &'static str,
-    continue_tag: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct StoryVariables {
-    id: String,
-    title: String,
-    heading: String,
-    body: String,
-    tasks: Vec<TaskVariables>,
-}
-
-impl StoryVariables {
-    /// Returns the parts of a story, of which `harmless` makes every text harmless.
-    fn of(story: &Story, harmless: impl Fn(&str) -> String) -> Self {
-        let body = if story.body.trim().is_empty() {
-            tasks_as_list(story)
-        } else {
-            story.body.trim_matches('\n').to_owned()
-        };
-        let tasks = story.tasks.iter().map(|task| TaskVariables {
-            id: harmless(&task.id),
-            text: harmless(&task.text),
-            done: task.done,
-            optional: task.optional,
-        });
-        Self {
-            id: harmless(&story.id),
-            title: harmless(&story.title),
-            heading: harmless(&heading(&story.id, &story.title)),
-            body: harmless(&body),
-            tasks: tasks.collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct TaskVariables {
-    id: String,
-    text: String,
-    done: bool,
-    optional: bool,
+/// Returns the parts of a story, of which `harmless` makes every text harmless.
+fn parts_of(story: &Story, harmless: impl Fn(&str) -> String) -> Value {
+    let body = if story.body.trim().is_empty() {
+        tasks_as_list(story)
+    } else {
+        story.body.trim_matches('\n').to_owned()
+    };
+    let task = |task: &Task| {
+        let (id, text) = (harmless(&task.id), harmless(&task.text));
+        json!({ "id": id, "text": text, "done": task.done, "optional": task.optional })
+    };
+    json!({
+        "id": harmless(&story.id),
+        "title": harmless(&story.title),
+        "heading": harmless(&heading(&story.id, &story.title)),
+        "body": harmless(&body),
+        "tasks": story.tasks.iter().map(task).collect::<Vec<_>>(),
+    })
 }
 
 /// Renders the prompt.
@@ -330,32 +274,32 @@ pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateErr
     Ok(())
 }
 
-fn variables<'a>(inputs: &Inputs<'a>) -> Variables<'a> {
-    let all = |texts: &[String]| texts.iter().map(|text| neutral(text)).collect();
-    Variables {
-        work: WorkVariables::of(&inputs.work, neutral),
-        branch: inputs.branch,
-        strategy: inputs.strategy,
-        adapter: inputs.adapter,
-        whole: inputs.whole,
-        mark: inputs.mark,
-        attempt: inputs.attempt,
-        reason: inputs
-            .reason
-            .map(|reason| quotation(&beginning(reason, MAX_REASON))),
-        redone: inputs.redone.map(|(kept, _)| neutral(kept)),
-        redone_words: inputs.redone.and_then(|(_, words)| words).map(quotation),
-        checkpoint: inputs.checkpoint,
-        last_attempt: inputs.last_attempt.map(neutral),
-        last_log: inputs.last_log.map(neutral),
-        boxed: inputs.boxed,
-        learnings: neutral(newest(&without_repeats(inputs.learnings), MAX_LEARNINGS)),
-        learnings_file: neutral(inputs.learnings_file),
-        held_tests: all(inputs.held_tests),
-        complete_tag: COMPLETE_TAG,
-        failed_tag: FAILED_TAG,
-        continue_tag: inputs.may_continue.then_some(CONTINUE_TAG),
-    }
+/// Returns the variables of a template; promise tags in every text have been made harmless.
+fn variables(inputs: &Inputs<'_>) -> Value {
+    let held_tests: Vec<String> = inputs.held_tests.iter().map(|test| neutral(test)).collect();
+    let reason = inputs.reason.map(|reason| beginning(reason, MAX_REASON));
+    let own = json!({
+        "branch": inputs.branch,
+        "strategy": inputs.strategy,
+        "adapter": inputs.adapter,
+        "whole": inputs.whole,
+        "mark": inputs.mark,
+        "attempt": inputs.attempt,
+        "reason": reason.as_deref().map(quotation),
+        "redone": inputs.redone.map(|(kept, _)| neutral(kept)),
+        "redone_words": inputs.redone.and_then(|(_, words)| words).map(quotation),
+        "checkpoint": inputs.checkpoint,
+        "last_attempt": inputs.last_attempt.map(neutral),
+        "last_log": inputs.last_log.map(neutral),
+        "boxed": inputs.boxed,
+        "learnings": neutral(newest(&without_repeats(inputs.learnings), MAX_LEARNINGS)),
+        "learnings_file": neutral(inputs.learnings_file),
+        "held_tests": held_tests,
+        "complete_tag": COMPLETE_TAG,
+        "failed_tag": FAILED_TAG,
+        "continue_tag": inputs.may_continue.then_some(CONTINUE_TAG),
+    });
+    with_work(&inputs.work, neutral, own)
 }
 
 fn tasks_as_list(story: &Story) -> String {

@@ -6,10 +6,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use serde::Serialize;
+use serde_json::json;
 
 use super::template::Kind;
-use super::{Template, TemplateError, Work, WorkVariables, neutral};
+use super::{Template, TemplateError, Work, neutral, with_work};
 use crate::agent::promise::Tag;
 use crate::stories::Story;
 
@@ -92,22 +92,6 @@ pub struct Inputs<'a> {
     pub tag: Tag,
 }
 
-/// The variables of a template; tags in every text have been made harmless.
-#[derive(Serialize)]
-struct Variables<'a> {
-    #[serde(flatten)]
-    work: WorkVariables<'a>,
-    diff: String,
-    from: &'a str,
-    to: &'a str,
-    files: Vec<String>,
-    more_files: usize,
-    aside: Vec<String>,
-    promised: bool,
-    accept_tag: &'a str,
-    reject_tag: &'a str,
-}
-
 /// Reads the template at `path`, as [`Template::load`] does; without a path, uses the built-in one.
 pub fn load(top: &Path, path: Option<&str>) -> Result<Template, TemplateError> {
     Template::load_or(top, path, DEFAULT)
@@ -116,28 +100,24 @@ pub fn load(top: &Path, path: Option<&str>) -> Result<Template, TemplateError> {
 /// Renders the prompt of a review.
 pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, TemplateError> {
     let [accept_tag, reject_tag] = &inputs.tag.forms();
-    let few = inputs.files.iter().take(MOST_FILES);
-    let variables = Variables {
-        work: WorkVariables::of(&inputs.work, harmless),
-        // What the work made of attributes does not hide a part of it.
-        diff: format!(
-            "git diff --text --no-ext-diff --no-textconv {} {}",
-            inputs.from, inputs.to
-        ),
-        from: inputs.from,
-        to: inputs.to,
-        files: few.map(|file| harmless(file)).collect(),
-        more_files: inputs.files.len().saturating_sub(MOST_FILES),
-        aside: inputs
-            .aside
-            .iter()
-            .take(MOST_FILES)
-            .map(|file| harmless(file))
-            .collect(),
-        promised: inputs.promised,
-        accept_tag,
-        reject_tag,
+    let few = |files: &[String]| -> Vec<String> {
+        let few = files.iter().take(MOST_FILES);
+        few.map(|file| harmless(file)).collect()
     };
+    let (from, to) = (inputs.from, inputs.to);
+    let own = json!({
+        // What the work made of attributes does not hide a part of it.
+        "diff": format!("git diff --text --no-ext-diff --no-textconv {from} {to}"),
+        "from": from,
+        "to": to,
+        "files": few(inputs.files),
+        "more_files": inputs.files.len().saturating_sub(MOST_FILES),
+        "aside": few(inputs.aside),
+        "promised": inputs.promised,
+        "accept_tag": accept_tag,
+        "reject_tag": reject_tag,
+    });
+    let variables = with_work(&inputs.work, harmless, own);
     let mut text = template.render(&variables, &kind(inputs.tag))?;
     // A template of the user's may have the words of the verdict itself.
     if !text.contains(accept_tag.as_str()) {
