@@ -104,14 +104,8 @@ fn parse(text: &str) -> SeenMoves {
     let mut prepared: HashMap<&str, (Option<&str>, Option<&str>)> = HashMap::new();
     let mut last: HashMap<&str, Option<&str>> = HashMap::new();
     for line in text.lines() {
-        if line == "push" {
-            record.pushes += 1;
-            continue;
-        }
-        if line == "unasked" {
-            record.unasked += 1;
-            continue;
-        }
+        record.pushes += usize::from(line == "push");
+        record.unasked += usize::from(line == "unasked");
         let mut parts = line.splitn(4, ' ');
         let (Some(kind), Some(old), Some(new), Some(name)) =
             (parts.next(), parts.next(), parts.next(), parts.next())

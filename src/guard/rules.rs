@@ -140,10 +140,6 @@ impl Rules {
         self.holds("work tree", &identity(git_dir))
     }
 
-    fn is_in_place(&self) -> bool {
-        self.has(IN_PLACE)
-    }
-
     fn has(&self, line: &str) -> bool {
         memmem::find(&self.text, format!("\n{line}").as_bytes()).is_some()
     }
@@ -156,7 +152,7 @@ impl Rules {
     pub fn judge(&self, moved: &Move, stash: impl FnOnce() -> Vec<String>) -> Ruling {
         let name = moved.name.as_str();
         let symbolic = |value: &String| value.starts_with("ref:");
-        if name == self.change.branch_ref() && !self.is_in_place() {
+        if name == self.change.branch_ref() && !self.has(IN_PLACE) {
             return match &moved.new {
                 None => Ruling::No(format!(
                     "the branch {} holds the finished stories and may not be deleted or renamed: stay on it, \
@@ -201,7 +197,7 @@ impl Rules {
             } else {
                 "deleted or renamed"
             };
-            let instead = if self.is_in_place() {
+            let instead = if self.has(IN_PLACE) {
                 "leave the work in the work tree, uncommitted".to_owned()
             } else {
                 let branch = self.change.branch();

@@ -98,17 +98,11 @@ impl Program {
             Some(former) if !may_exist(&path) => PathBuf::from(OsStr::from_bytes(former)),
             _ => path,
         };
-        Ok(match seen(&running) {
-            Some(metadata) => Self {
-                path,
-                running,
-                inode: metadata.ino(),
-            },
-            None => Self {
-                path,
-                running: PathBuf::new(),
-                inode: 0,
-            },
+        let inode = seen(&running).map(|metadata| metadata.ino());
+        Ok(Self {
+            path,
+            running: inode.map_or_else(PathBuf::new, |_| running),
+            inode: inode.unwrap_or(0),
         })
     }
 }
@@ -175,7 +169,7 @@ fn chain(name: &str) -> String {
 /// Returns the script for moves of refs. `alone` is `--alone` where git itself runs the user's hooks.
 fn moves(places: Places<'_>, alone: &str) -> Vec<u8> {
     let names = NAMES.join(" ");
-    let mut script = variables(
+    let head = head(
         places,
         &[
             ("git_dir", places.rail.git_dir.as_os_str()),
@@ -185,22 +179,17 @@ fn moves(places: Places<'_>, alone: &str) -> Vec<u8> {
             ("name", OsStr::new(REFS)),
         ],
     );
-    script.extend_from_slice(FIND.as_bytes());
     let instead = if alone.is_empty() {
         chain(REFS)
     } else {
         "exit 0\n".to_owned()
     };
     let unless_there = format!("[ -x \"$program\" ] || {{\nunasked\n{instead}}}\n");
-    script.extend_from_slice(unless_there.as_bytes());
-    script.extend_from_slice(MOVES.as_bytes());
-    script
+    [&head, unless_there.as_bytes(), MOVES.as_bytes()].concat()
 }
 
 /// Returns the script for pushes; git-ralph runs the user's own hook too. `alone` as for `moves`.
 fn push(places: Places<'_>, alone: &str) -> Vec<u8> {
-    let mut script = variables(places, &[]);
-    script.extend_from_slice(FIND.as_bytes());
     // What is pushed cannot be undone, so git does not go on unless git-ralph says so.
     let ask = format!(
         "\"$program\" \"$verb\" {alone} \"$slot\" \"$loop\" {PUSH} \"$@\"\n\
@@ -209,22 +198,19 @@ fn push(places: Places<'_>, alone: &str) -> Vec<u8> {
          echo \"git-ralph: nothing is pushed during an attempt; the guard cannot be asked: $program\" >&2\n\
          exit 1\n"
     );
-    script.extend_from_slice(ask.as_bytes());
-    script
+    [&head(places, &[]), ask.as_bytes()].concat()
 }
 
 /// Returns the script for a git that runs the user's hooks itself. Such a git does not pass the hook's name; only a
 /// push has two arguments.
 fn alone(places: Places<'_>) -> Vec<u8> {
-    let mut script = format!("{HEAD}if [ $# -ne 1 ]; then\n").into_bytes();
-    script.extend_from_slice(&push(places, "--alone"));
-    script.extend_from_slice(b"exit\nfi\n");
-    script.extend_from_slice(&moves(places, "--alone"));
-    script
+    let head = format!("{HEAD}if [ $# -ne 1 ]; then\n");
+    let (push, moves) = (push(places, "--alone"), moves(places, "--alone"));
+    [head.as_bytes(), &push, b"exit\nfi\n", &moves].concat()
 }
 
 /// Returns the head of a script, with the variables that it needs.
-fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
+fn head(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
     let refused = Exit::Refused.code().to_string();
     let inode = places.program.inode.to_string();
     let common = [
@@ -238,11 +224,9 @@ fn variables(places: Places<'_>, more: &[(&str, &OsStr)]) -> Vec<u8> {
     ];
     let mut script = HEAD.as_bytes().to_vec();
     for (name, value) in common.iter().chain(more) {
-        script.extend_from_slice(name.as_bytes());
-        script.push(b'=');
-        script.extend_from_slice(&quoted(Path::new(value)));
-        script.push(b'\n');
+        script.extend([name.as_bytes(), b"=", &quoted(Path::new(value)), b"\n"].concat());
     }
+    script.extend_from_slice(FIND.as_bytes());
     script
 }
 
@@ -258,16 +242,9 @@ unasked() {
 
 /// Quotes a path, of any bytes, as one word of the shell.
 pub fn quoted(path: &Path) -> Vec<u8> {
-    let bytes: &OsStr = path.as_os_str();
-    let mut word = vec![b'\''];
-    for byte in bytes.as_bytes() {
-        match byte {
-            b'\'' => word.extend_from_slice(br"'\''"),
-            _ => word.push(*byte),
-        }
-    }
-    word.push(b'\'');
-    word
+    let bytes = path.as_os_str().as_bytes();
+    let parts: Vec<&[u8]> = bytes.split(|byte| *byte == b'\'').collect();
+    [b"'", &*parts.join(&br"'\''"[..]), b"'"].concat()
 }
 
 /// Writes an executable script to a path where nothing exists.

@@ -38,48 +38,49 @@ pub enum Before {
 
 /// Returns the script for a hook; for a name without a task of git-ralph's, it only runs the former hook.
 pub fn script(name: &str, program: &Path, before: Before) -> Vec<u8> {
-    let mut script = format!("#!/bin/sh\n{MARK}\n").into_bytes();
-    script.extend_from_slice(
-        match before {
-            Before::Beside => format!("former=${{0%/*}}/{name}{BESIDE}\n"),
-            Before::Elsewhere => format!("{FIND_FORMER}former=$dir/{name}\n"),
-            Before::ByGit => "former=\n".to_owned(),
-        }
-        .as_bytes(),
-    );
-    script.extend_from_slice(b"[ -f \"$former\" ] && [ -x \"$former\" ] || former=\n");
-    if NAMES.contains(&name) {
-        let ralph = match before {
-            Before::Beside => "${0%/*}/../ralph",
-            Before::Elsewhere | Before::ByGit => "${0%/*}/..",
-        };
-        script.extend_from_slice(format!("ralph={ralph}\n{LIVE}").as_bytes());
-        let judged = matches!(name, PUSH | REFS);
-        let unless: &[u8] = match name {
-            // There is nothing to judge yet, or nothing left to judge.
-            REFS => b" && [ \"$1\" != aborted ] && [ \"$1\" != preparing ]",
-            _ => b"",
-        };
-        script.extend_from_slice(b"if [ -n \"$live\" ] && [ -z \"$GIT_RALPH_RUN\" ]");
-        script.extend_from_slice(unless);
-        script.extend_from_slice(BEGIN.as_bytes());
-        script.extend_from_slice(&quoted(program));
-        script.extend_from_slice(END.as_bytes());
-        script.extend_from_slice(b"    ");
-        script.extend_from_slice(&quoted(program));
-        script.extend_from_slice(format!(" hook git {name} ").as_bytes());
-        if judged {
-            let no = Exit::Refused.code();
-            script.extend_from_slice(
-                format!("\"$former\" \"$@\"\n    case $? in 0) exit 0 ;; {no}) exit 1 ;; esac\n").as_bytes(),
-            );
-        } else {
-            script.extend_from_slice(b"'' \"$@\" </dev/null\n");
-        }
-        script.extend_from_slice(b"fi\n");
-    }
-    script.extend_from_slice(b"[ -n \"$former\" ] || exit 0\nexec \"$former\" \"$@\"\n");
-    script
+    let former = match before {
+        Before::Beside => format!("former=${{0%/*}}/{name}{BESIDE}\n"),
+        Before::Elsewhere => format!("{FIND_FORMER}former=$dir/{name}\n"),
+        Before::ByGit => "former=\n".to_owned(),
+    };
+    let head = format!("#!/bin/sh\n{MARK}\n{former}[ -f \"$former\" ] && [ -x \"$former\" ] || former=\n");
+    let task = if NAMES.contains(&name) {
+        task(name, program, before)
+    } else {
+        Vec::new()
+    };
+    let end = b"[ -n \"$former\" ] || exit 0\nexec \"$former\" \"$@\"\n";
+    [head.as_bytes(), &task, end].concat()
+}
+
+/// Returns what the script does where a loop is live.
+fn task(name: &str, program: &Path, before: Before) -> Vec<u8> {
+    let ralph = match before {
+        Before::Beside => "${0%/*}/../ralph",
+        Before::Elsewhere | Before::ByGit => "${0%/*}/..",
+    };
+    let unless = match name {
+        // There is nothing to judge yet, or nothing left to judge.
+        REFS => " && [ \"$1\" != aborted ] && [ \"$1\" != preparing ]",
+        _ => "",
+    };
+    let begin =
+        format!("ralph={ralph}\n{LIVE}if [ -n \"$live\" ] && [ -z \"$GIT_RALPH_RUN\" ]{unless}{BEGIN}");
+    let no = Exit::Refused.code();
+    let rest = match name {
+        PUSH | REFS => format!("\"$former\" \"$@\"\n    case $? in 0) exit 0 ;; {no}) exit 1 ;; esac\n"),
+        _ => "'' \"$@\" </dev/null\n".to_owned(),
+    };
+    let (program, call) = (quoted(program), format!(" hook git {name} {rest}fi\n"));
+    let middle = format!("{END}    ");
+    [
+        begin.as_bytes(),
+        &program,
+        middle.as_bytes(),
+        &program,
+        call.as_bytes(),
+    ]
+    .concat()
 }
 
 /// Returns the path of the program that one of these scripts runs, if it is text.
