@@ -105,11 +105,9 @@ impl Agent {
     }
 
     fn of_command(command: AgentCommand) -> Self {
-        let unasked = presets::ALL
-            .iter()
-            .filter_map(|preset| preset.unasked.filter(|_| command.runs(preset.program)))
-            .find(|argument| command.has_word(argument));
-        let preset = presets::ALL.iter().find(|preset| command.runs(preset.program));
+        let mut named = presets::ALL.iter().filter(|preset| command.runs(preset.program));
+        let preset = named.clone().next();
+        let unasked = named.find_map(|preset| preset.unasked.filter(|argument| command.has_word(argument)));
         let belongings = preset.map_or_else(Belongings::default, |preset| preset.belongings);
         // No line of it tells.
         let format = preset

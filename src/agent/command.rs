@@ -74,11 +74,8 @@ impl AgentCommand {
 
     /// Returns the name of the program, without its directory; of a shell line that of its first plain word, or `sh`.
     pub(super) fn program(&self) -> String {
-        let first = match self {
-            Self::Args(args) => args.first().map(|word| word.to_string_lossy().into_owned()),
-            Self::Shell(line) => plain_first_word(line).map(ToOwned::to_owned),
-        };
-        let first = first.unwrap_or_else(|| "sh".to_owned());
+        let first = self.first_word().unwrap_or_else(|| "sh".into());
+        let first = first.to_string_lossy();
         first.rsplit('/').next().unwrap_or(&first).to_owned()
     }
 

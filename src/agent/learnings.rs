@@ -19,6 +19,7 @@ pub(super) const LONGEST: usize = 16 * 1024;
 const MOST: usize = 64;
 
 /// Collects the learnings of one message.
+#[derive(Default)]
 pub(super) struct LearningScanner {
     /// The text between such tags in the prompt.
     known: HashSet<String>,
@@ -31,20 +32,11 @@ pub(super) struct LearningScanner {
 impl LearningScanner {
     /// Listens to the answer to `prompt`.
     pub(super) fn new(prompt: &str) -> Self {
-        let mut own = Self::deaf();
+        let mut own = Self::default();
         own.push(prompt.as_bytes());
         Self {
             known: own.found.into_iter().collect(),
-            ..Self::deaf()
-        }
-    }
-
-    fn deaf() -> Self {
-        Self {
-            known: HashSet::new(),
-            text: Vec::new(),
-            inside: false,
-            found: VecDeque::new(),
+            ..Self::default()
         }
     }
 

@@ -202,18 +202,17 @@ impl Preset {
         if self.args.iter().any(|argument| argument.contains('$')) {
             return AgentCommand::Shell(self.line());
         }
-        let words = [self.program].into_iter().chain(self.args.iter().copied());
-        AgentCommand::Args(words.map(OsString::from).collect())
+        AgentCommand::Args(self.words().map(OsString::from).collect())
     }
 
     /// Returns its command line, for people.
     #[must_use]
     pub fn line(&self) -> String {
-        let words: Vec<&str> = [self.program]
-            .into_iter()
-            .chain(self.args.iter().copied())
-            .collect();
-        words.join(" ")
+        self.words().collect::<Vec<_>>().join(" ")
+    }
+
+    fn words(&self) -> impl Iterator<Item = &'static str> {
+        [self.program].into_iter().chain(self.args.iter().copied())
     }
 }
 

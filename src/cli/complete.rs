@@ -24,26 +24,27 @@ use crate::state::{self, Phase, State, Store};
 use crate::stories::Adapter;
 use crate::ui::plain;
 
+/// The words for an argument; `None` if there are none.
+type Words = Option<Vec<CompletionCandidate>>;
+
 /// Offers words for an argument.
-pub fn offer(words: fn() -> Vec<CompletionCandidate>) -> ArgValueCandidates {
-    ArgValueCandidates::new(words)
+pub fn offer(words: fn() -> Words) -> ArgValueCandidates {
+    ArgValueCandidates::new(move || words().unwrap_or_default())
 }
 
 /// Returns the loops of this repository.
-pub fn loops() -> Vec<CompletionCandidate> {
-    Place::here().map_or_else(Vec::new, |place| place.loops())
+pub fn loops() -> Words {
+    Some(Place::here()?.loops())
 }
 
 /// Returns the changes that have a story list.
-pub fn changes() -> Vec<CompletionCandidate> {
-    Place::here().map_or_else(Vec::new, |place| place.changes())
+pub fn changes() -> Words {
+    Some(Place::here()?.changes())
 }
 
 /// Returns both, for a command that begins or continues a loop.
-pub fn changes_and_loops() -> Vec<CompletionCandidate> {
-    let Some(place) = Place::here() else {
-        return Vec::new();
-    };
+pub fn changes_and_loops() -> Words {
+    let place = Place::here()?;
     let mut found = place.loops();
     for change in place.changes() {
         if !found.iter().any(|one| one.get_value() == change.get_value()) {
@@ -51,11 +52,11 @@ pub fn changes_and_loops() -> Vec<CompletionCandidate> {
         }
     }
     found.sort();
-    found
+    Some(found)
 }
 
 /// Returns `cleanup` and `keep`, and the loops.
-pub fn choices_and_loops() -> Vec<CompletionCandidate> {
+pub fn choices_and_loops() -> Words {
     let words = typed();
     let is_chosen = |choice: &str| words.iter().any(|word| word.trim_start_matches('-') == choice);
     let mut found = Vec::new();
@@ -63,97 +64,80 @@ pub fn choices_and_loops() -> Vec<CompletionCandidate> {
         found.push(candidate("cleanup", "the work comes back uncommitted"));
         found.push(candidate("keep", "the loop's branch and its commits stay"));
     }
-    found.extend(loops());
-    found
+    found.extend(loops().into_iter().flatten());
+    Some(found)
 }
 
 /// Returns the loops, then the stories that one of them can skip, or skips.
-pub fn loops_and_stories_to_skip() -> Vec<CompletionCandidate> {
+pub fn loops_and_stories_to_skip() -> Words {
     let undo = typed().iter().any(|word| word == "--undo");
     after_the_change(|place, state| {
-        let stories = place.stories(state).into_iter();
         let skipped = &state.progress().skipped;
-        stories
-            .filter(|(id, _, done)| skipped.contains(id) == undo && (undo || !done))
-            .map(|(id, title, _)| candidate(&id, &title))
-            .collect()
+        place.stories(state, |id, done| skipped.contains(id) == undo && (undo || !done))
     })
 }
 
 /// Returns the loops, then the stories of one of them that are complete.
-pub fn loops_and_complete_stories() -> Vec<CompletionCandidate> {
-    after_the_change(|place, state| {
-        let stories = place.stories(state).into_iter();
-        let complete = stories.filter(|(.., done)| *done);
-        complete.map(|(id, title, _)| candidate(&id, &title)).collect()
-    })
+pub fn loops_and_complete_stories() -> Words {
+    after_the_change(|place, state| place.stories(state, |_, done| done))
 }
 
 /// Returns the stories of the loop that can have a prompt.
-pub fn stories() -> Vec<CompletionCandidate> {
-    let Some(place) = Place::here() else {
-        return Vec::new();
-    };
-    let state = place.state_of_line();
-    let stories = state.map_or_else(Vec::new, |state| place.stories(&state));
-    let open = stories.into_iter().filter(|(.., done)| !done);
-    open.map(|(id, title, _)| candidate(&id, &title)).collect()
+pub fn stories() -> Words {
+    let place = Place::here()?;
+    Some(place.stories(&place.state_of_line()?, |_, done| !done))
 }
 
 /// Returns the loops, then the attempts of one of them whose work can be shown.
-pub fn loops_and_attempts() -> Vec<CompletionCandidate> {
+pub fn loops_and_attempts() -> Words {
     after_the_change(|place, state| place.attempts(state, true))
 }
 
 /// Returns the loops, then the attempts of one of them whose work was undone and is kept.
-pub fn loops_and_kept_attempts() -> Vec<CompletionCandidate> {
+pub fn loops_and_kept_attempts() -> Words {
     after_the_change(|place, state| place.attempts(state, false))
 }
 
 /// Returns the agents that are known by name, including those of the configuration.
-pub fn agents() -> Vec<CompletionCandidate> {
+pub fn agents() -> Words {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     if let (Ok(here), Some(runtime)) = (env::current_dir(), runtime())
         && !RepoLayout::is_waited_for(&here)
         && let Ok(read) = runtime.block_on(Configuration::read(&Git::at(&here)))
     {
-        for (name, pieces) in read.settings.agents {
-            if let Some(line) = pieces.command {
-                found.insert(name, line);
-            }
-        }
+        let agents = read.settings.agents.into_iter();
+        found.extend(agents.filter_map(|(name, pieces)| Some((name, pieces.command?))));
     }
     let known = presets::ALL
         .iter()
         .filter(|preset| !found.contains_key(preset.name));
-    let known: Vec<_> = known
-        .map(|preset| candidate(preset.name, &preset.line()))
-        .collect();
+    let known = known.map(|preset| candidate(preset.name, &preset.line()));
     let own = found.iter().map(|(name, line)| candidate(name, line));
-    known.into_iter().chain(own).collect()
+    Some(known.chain(own).collect())
 }
 
 /// Returns the names of a setting's values.
-pub fn names_of<C: Choice>() -> Vec<CompletionCandidate> {
+pub fn names_of<C: Choice>() -> Words {
     words_of(C::WANTED)
 }
 
 /// Returns the values of `ralph.box`.
-pub fn box_modes() -> Vec<CompletionCandidate> {
+pub fn box_modes() -> Words {
     words_of(BOX_MODES)
 }
 
-fn words_of(wanted: Wanted) -> Vec<CompletionCandidate> {
+fn words_of(wanted: Wanted) -> Words {
     let words = wanted.split(", ").flat_map(|words| words.split(" or "));
-    words.map(CompletionCandidate::new).collect()
+    Some(words.map(CompletionCandidate::new).collect())
 }
 
 /// Returns the adapters.
-pub fn adapters() -> Vec<CompletionCandidate> {
-    Adapter::ALL
-        .iter()
-        .map(|adapter| candidate(adapter.name(), adapter.means()))
-        .collect()
+pub fn adapters() -> Words {
+    let all = Adapter::ALL.iter();
+    Some(
+        all.map(|adapter| candidate(adapter.name(), adapter.means()))
+            .collect(),
+    )
 }
 
 /// Returns story lists, relative to the current directory as for `--stories`; after the name of one, its possible
@@ -187,10 +171,8 @@ pub fn story_lists(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// Returns candidates for the words `[<change>] [<story>]`: the change may be left out.
-fn after_the_change(rest: impl Fn(&Place, &State) -> Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
-    let Some(place) = Place::here() else {
-        return Vec::new();
-    };
+fn after_the_change(rest: impl Fn(&Place, &State) -> Vec<CompletionCandidate>) -> Words {
+    let place = Place::here()?;
     let words: Vec<String> = typed()
         .into_iter()
         .skip(2)
@@ -199,9 +181,9 @@ fn after_the_change(rest: impl Fn(&Place, &State) -> Vec<CompletionCandidate>) -
     let state = place.state_of_line();
     let rest = state.map_or_else(Vec::new, |state| rest(&place, &state));
     match words.as_slice() {
-        [] => place.loops().into_iter().chain(rest).collect(),
-        [change] if place.is_loop(change) => rest,
-        _ => Vec::new(),
+        [] => Some(place.loops().into_iter().chain(rest).collect()),
+        [change] if place.is_loop(change) => Some(rest),
+        _ => None,
     }
 }
 
@@ -307,9 +289,16 @@ impl Place {
         states.pop().filter(|_| states.is_empty())
     }
 
+    /// Returns the stories of a loop that are wanted, by their id and whether they are done.
+    fn stories(&self, state: &State, is_wanted: impl Fn(&String, bool) -> bool) -> Vec<CompletionCandidate> {
+        let stories = self.listed(state).into_iter();
+        let wanted = stories.filter(|(id, _, done)| is_wanted(id, *done));
+        wanted.map(|(id, title, _)| candidate(&id, &title)).collect()
+    }
+
     /// Returns the ids and titles of the stories of a loop, and whether each is done, as far as they are known without a
     /// command of the user's.
-    fn stories(&self, state: &State) -> Vec<(String, String, bool)> {
+    fn listed(&self, state: &State) -> Vec<(String, String, bool)> {
         if !state.source().is_by_command() {
             let listed = self.runtime.block_on(listing_of(state, &self.repo.top));
             let stories = listed.map(|listing| listing.stories).unwrap_or_default();

@@ -24,16 +24,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         return try_out(console, &args, remote).await;
     }
     let found = examine(&here()?).await?;
-    if args.json {
-        console.document(&found);
-    } else {
-        console.answer(&doctor::table(&found, console.columns()));
-    }
-    Ok(if found.problems.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Error
-    })
+    console.present(args.json, &found, || doctor::table(&found, console.columns()));
+    let is_good = found.problems.is_empty();
+    Ok(if is_good { Exit::Done } else { Exit::Error })
 }
 
 /// Tries out what a remote accepts.
@@ -42,14 +35,7 @@ async fn try_out(console: &Console, args: &Args, remote: &str) -> Result<Exit, E
     let settings = &context.configuration.settings;
     let server = Server::new(&context.repo, settings, Some(remote))?;
     let findings = probe(&context.repo, &server).await?;
-    if args.json {
-        console.document(&findings);
-    } else {
-        console.answer(&doctor::remote(&findings));
-    }
-    Ok(if findings.are_good() {
-        Exit::Done
-    } else {
-        Exit::Error
-    })
+    console.present(args.json, &findings, || doctor::remote(&findings));
+    let is_good = findings.are_good();
+    Ok(if is_good { Exit::Done } else { Exit::Error })
 }

@@ -87,6 +87,15 @@ impl Console {
             self.say(words);
         }
     }
+
+    /// Answers with a document, or else with a text.
+    pub(super) fn present(&self, json: bool, document: &impl Serialize, text: impl FnOnce() -> String) {
+        if json {
+            self.document(document);
+        } else {
+            self.answer(&text());
+        }
+    }
 }
 
 /// Finds the change of a command; errors from here on are about it.

@@ -41,11 +41,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         let change = resolve(&context, Some(name))?;
         let (context, state) = look(context, &change).await?;
         let status = Status::seen_from(&context.repo, &context.head, &state).await?;
-        if args.json {
-            console.document(&status);
-        } else {
-            console.answer(&ui::status::table(&status, console.columns()));
-        }
+        console.present(args.json, &status, || {
+            ui::status::table(&status, console.columns())
+        });
         return Ok(Exit::Done);
     }
     let mut context = context;

@@ -43,12 +43,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         .unwrap_or_default()
         .join(" ");
     store.tell(&if said.is_empty() { from_input()? } else { said })?;
-    if args.json {
-        let waiting = state.unshown() + store.untaken();
-        console.document(&json!({ "v": 1, "change": change, "messages": waiting }));
-    } else {
-        console.say(&when_read(&store, &state));
-    }
+    let waiting = state.unshown() + store.untaken();
+    let document = json!({ "v": 1, "change": change, "messages": waiting });
+    console.conclude(args.json, &document, &when_read(&store, &state));
     Ok(Exit::Done)
 }
 

@@ -10,31 +10,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::exit::Exit;
 use crate::names::Change;
 
-/// The differences between a run of named changes and a run of those in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rules {
-    /// True if the changes are those in a queue, in random order among alike; else those that were named, in their order.
-    has_queue: bool,
-    /// True if a change that needs the user ends the run; else it is passed over.
-    stops_at_failure: bool,
-    /// True if the first exit code counts that is not 0; else the worst.
-    first_exit_counts: bool,
-}
-
-/// The rules for changes that the user named.
-const NAMED: Rules = Rules {
-    has_queue: false,
-    stops_at_failure: true,
-    first_exit_counts: true,
-};
-
-/// The rules for the changes in a queue.
-const QUEUE: Rules = Rules {
-    has_queue: true,
-    stops_at_failure: false,
-    first_exit_counts: false,
-};
-
 /// The next thing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
@@ -92,7 +67,9 @@ pub enum Then {
 /// The changes of a run, as far as it knows them.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    rules: Rules,
+    /// True if the changes are those in a queue, in random order among alike, and one that needs the user is passed over.
+    /// Else they were named, are taken in their order, and the first failure ends the run with its exit code.
+    has_queue: bool,
     /// The named changes that have not begun.
     named: VecDeque<Change>,
     /// The number of named changes.
@@ -109,17 +86,17 @@ impl Schedule {
     /// Begins a run of these changes in this order, but of the one that is `active` here first.
     pub fn of_named(mut changes: Vec<Change>, active: Option<&Change>) -> Self {
         changes.sort_by_key(|change| Some(change) != active);
-        Self::new(NAMED, changes)
+        Self::new(false, changes)
     }
 
     /// Begins a run of the changes in a queue.
     pub fn of_queue() -> Self {
-        Self::new(QUEUE, Vec::new())
+        Self::new(true, Vec::new())
     }
 
-    fn new(rules: Rules, named: Vec<Change>) -> Self {
+    fn new(has_queue: bool, named: Vec<Change>) -> Self {
         Self {
-            rules,
+            has_queue,
             number: named.len(),
             named: named.into(),
             tried: BTreeSet::new(),
@@ -140,7 +117,7 @@ impl Schedule {
 
     /// Returns the heading of a change that begins.
     pub fn heading(&self, change: &Change) -> String {
-        if self.rules.has_queue {
+        if self.has_queue {
             return format!("change {change}");
         }
         let position = self.number - self.named.len();
@@ -149,7 +126,7 @@ impl Schedule {
 
     /// Returns the next turn of a run of named changes.
     pub fn next_named(&mut self) -> Option<Turn> {
-        if self.rules.has_queue {
+        if self.has_queue {
             return None;
         }
         let end = Turn::Done(self.exit.unwrap_or(Exit::Done));
@@ -189,11 +166,11 @@ impl Schedule {
             End::Closed => {
                 self.tried.clear();
                 let worst = worst(self.exit.into_iter().chain([exit]));
-                self.exit = worst.filter(|_| !self.rules.first_exit_counts).or(Some(first));
+                self.exit = worst.filter(|_| self.has_queue).or(Some(first));
                 Then::GoOn
             }
-            End::WasComplete if self.rules.stops_at_failure => Then::GoOn,
-            End::Stopped | End::Taken | End::NeedsUser if self.rules.stops_at_failure => Then::Stop(first),
+            End::WasComplete if !self.has_queue => Then::GoOn,
+            End::Stopped | End::Taken | End::NeedsUser if !self.has_queue => Then::Stop(first),
             End::Stopped => Then::Stop(exit),
             End::Taken => {
                 self.tried.insert(change.clone());

@@ -91,23 +91,14 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
         let variable = |name: &str| env::var_os(name).map(PathBuf::from);
         mounts.extend(site.belongings.mounts(home, variable));
     }
-    mounts.extend(
-        site.allowed
-            .read
-            .iter()
-            .map(|path| Mount::Read(given_in(path, home.as_deref()))),
-    );
+    let given = |path: &String| given_in(path, home.as_deref());
+    mounts.extend(site.allowed.read.iter().map(given).map(Mount::Read));
     mounts.extend(site.read.clone().map(Mount::Read));
     if let Ok(ours) = env::current_exe() {
         mounts.push(Mount::Read(ours));
     }
     mounts.push(Mount::Write(top.clone()));
-    mounts.extend(
-        site.allowed
-            .written
-            .iter()
-            .map(|path| Mount::Write(given_in(path, home.as_deref()))),
-    );
+    mounts.extend(site.allowed.written.iter().map(given).map(Mount::Write));
     // Last, so that nothing before it can make git's files writable.
     let dot_git = top.join(".git");
     // A link cannot be covered; where it leads to is below, and the link itself is put back after an attempt.
@@ -211,12 +202,8 @@ fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 /// Returns the variables of this process that are not seen.
 fn hidden(site: &Site<'_>) -> Vec<OsString> {
-    let is_named = |name: &OsStr| {
-        site.allowed
-            .variables
-            .iter()
-            .any(|other| name == OsStr::new(other))
-    };
+    let named = &site.allowed.variables;
+    let is_named = |name: &OsStr| named.iter().any(|other| name == OsStr::new(other));
     let own = site.belongings.variables;
     let is_hidden =
         |name: &OsStr, value: &OsStr| is_hidden(&name.to_string_lossy(), &value.to_string_lossy(), own);

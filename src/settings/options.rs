@@ -89,35 +89,26 @@ impl Options {
     /// Overrides the configured values with these options, but those whose settings, named in lower case, are given in
     /// another way.
     pub(super) fn apply_but(&self, settings: &mut Settings, is_given: impl Fn(&str) -> bool) {
-        let plain = &self.plain;
-        let gates = Some(&self.verify).filter(|gates| !gates.is_empty());
-        let is_free = |key| !is_given(key);
-        put(
-            &mut settings.agent,
-            self.agent.clone().map(Some),
-            is_free("ralph.agent"),
-        );
-        put(
-            &mut settings.max_retries,
-            plain.max_retries,
-            is_free("ralph.maxretries"),
-        );
-        put(
-            &mut settings.timeout,
-            plain.timeout.map(|limit| limit.0),
-            is_free("ralph.timeout"),
-        );
-        let idle = plain.idle_timeout.map(|limit| limit.0);
-        put(&mut settings.idle_timeout, idle, is_free("ralph.idletimeout"));
-        put(&mut settings.verify, gates.cloned(), is_free("ralph.verify"));
-        put(&mut settings.boxing.mode, plain.boxed, is_free("ralph.box"));
-    }
-}
-
-/// Puts the value of an option, if it is given, where it is not overridden.
-fn put<T>(place: &mut T, given: Option<T>, is_free: bool) {
-    if let Some(value) = given.filter(|_| is_free) {
-        *place = value;
+        let is_free = |key: &str| !is_given(key);
+        let plain = self.plain;
+        if let Some(agent) = self.agent.as_ref().filter(|_| is_free("ralph.agent")) {
+            settings.agent = Some(agent.clone());
+        }
+        if let Some(most) = plain.max_retries.filter(|_| is_free("ralph.maxretries")) {
+            settings.max_retries = most;
+        }
+        if let Some(limit) = plain.timeout.filter(|_| is_free("ralph.timeout")) {
+            settings.timeout = limit.0;
+        }
+        if let Some(limit) = plain.idle_timeout.filter(|_| is_free("ralph.idletimeout")) {
+            settings.idle_timeout = limit.0;
+        }
+        if !self.verify.is_empty() && is_free("ralph.verify") {
+            settings.verify.clone_from(&self.verify);
+        }
+        if let Some(mode) = plain.boxed.filter(|_| is_free("ralph.box")) {
+            settings.boxing.mode = mode;
+        }
     }
 }
 

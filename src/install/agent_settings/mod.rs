@@ -190,11 +190,9 @@ impl Agent {
         }
         // The receipt is saved first: after any interruption the hooks can be removed again.
         let known = receipts.of(&target);
-        receipts.put(&target, Some(made));
-        receipts.save()?;
+        receipts.put(&target, Some(made))?;
         if let Err(error) = write(&target, &format!("{mark}{after}")) {
-            receipts.put(&target, known);
-            receipts.save()?;
+            receipts.put(&target, known)?;
             return Err(error);
         }
         Ok(changed)
@@ -230,8 +228,7 @@ impl Agent {
             }
         }
         if receipts.of(&target).is_some() {
-            receipts.put(&target, None);
-            receipts.save()?;
+            receipts.put(&target, None)?;
         }
         Ok(changed)
     }

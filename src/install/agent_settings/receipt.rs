@@ -13,15 +13,13 @@ use crate::paths::of_user;
 
 /// The things created for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Made {
     /// True if the file itself was created.
-    #[serde(default)]
     pub file: bool,
     /// True if its directory was created.
-    #[serde(default)]
     pub directory: bool,
     /// The text between brackets that were empty.
-    #[serde(default)]
     pub empties: Empties,
 }
 
@@ -47,15 +45,12 @@ impl Receipts {
         self.files.get(file).cloned()
     }
 
-    pub fn put(&mut self, file: &Path, made: Option<Made>) {
+    /// Changes the receipt of a file, and saves all; leaves no file if there are none.
+    pub fn put(&mut self, file: &Path, made: Option<Made>) -> Result<(), SettingsFileError> {
         match made {
             Some(made) => self.files.insert(file.to_owned(), made),
             None => self.files.remove(file),
         };
-    }
-
-    /// Saves the receipts; leaves no file if there are none.
-    pub fn save(&self) -> Result<(), SettingsFileError> {
         let Some(path) = &self.path else { return Ok(()) };
         let dir = path.parent().unwrap_or(Path::new("/"));
         if self.files.is_empty() {

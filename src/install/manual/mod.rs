@@ -8,7 +8,6 @@ pub mod bundled;
 mod receipt;
 pub mod search;
 
-use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +16,7 @@ use crate::fs::{
     Durability, file_error, kind_of, make_named_dir, may_exist, read, remove_named, remove_named_dir,
     seen_bytes, umask_now, write_named,
 };
+use crate::paths::from_environment;
 use receipt::Receipt;
 use serde::Serialize;
 
@@ -40,11 +40,7 @@ pub fn share_directory(prefix: Option<&Path>) -> Result<PathBuf, Error> {
         let absolute = std::path::absolute(prefix).map_err(|error| file_error("find", prefix, error))?;
         return Ok(absolute.join("share"));
     }
-    let named = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute())
-    };
+    let named = |name| from_environment(name).filter(|dir| dir.is_absolute());
     named("XDG_DATA_HOME")
         .or_else(|| Some(named("HOME")?.join(".local/share")))
         .ok_or_else(|| Error::System {
@@ -71,16 +67,13 @@ pub fn install(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(),
         };
         planned.push((place, text, outcome));
     }
-    let mut places: Vec<&Path> = vec![Path::new(receipt::PLACE)];
-    for (place, _, outcome) in &planned {
-        if *outcome == Outcome::Written {
-            places.push(place);
-        }
-    }
-    let made: Vec<PathBuf> = places
-        .into_iter()
-        .flat_map(|place| missing_directories(share, place))
-        .collect();
+    let written = planned
+        .iter()
+        .filter(|(.., outcome)| *outcome == Outcome::Written);
+    let places = written
+        .map(|(place, ..)| place.as_path())
+        .chain([Path::new(receipt::PLACE)]);
+    let made = places.flat_map(|place| missing_directories(share, place));
     receipt.directories.extend(made);
     for (place, text, outcome) in &planned {
         let texts = receipt.files.entry(place.clone()).or_default();

@@ -98,11 +98,7 @@ impl Scene<'_> {
 
     /// Draws the output, or the page in its place, with the words that are searched for.
     fn text(&self, area: Rect, buffer: &mut Buffer) {
-        let window = Window {
-            lines: self.text,
-            columns: usize::from(area.width),
-            rows: usize::from(area.height),
-        };
+        let window = Window::new(self.text, area);
         let mut rows = window.shown(self.chosen.below());
         if rows.is_empty() && self.chosen.page.is_none() {
             rows.push(match self.chosen.attempt(self.model) {
@@ -329,18 +325,10 @@ impl Scene<'_> {
             return String::new();
         };
         match chosen.page {
-            Some((_, below)) => {
-                let window = Window {
-                    lines: self.text,
-                    columns: usize::from(text.width),
-                    rows: usize::from(text.height),
-                };
-                let most = window.most();
-                match most {
-                    0 => "[all]".to_owned(),
-                    most => format!("[{}%]", (most - below.min(most)) * 100 / most),
-                }
-            }
+            Some((_, below)) => match Window::new(self.text, text).most() {
+                0 => "[all]".to_owned(),
+                most => format!("[{}%]", (most - below.min(most)) * 100 / most),
+            },
             None if chosen.below > 0 => {
                 let new = self.text.count().saturating_sub(chosen.seen);
                 format!("[paused, {new} new lines]")

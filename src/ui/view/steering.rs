@@ -132,12 +132,7 @@ impl View {
 
     fn window_of<'l>(&self, lines: &'l Lines) -> Window<'l> {
         let text = layout(self.size, &self.chosen).and_then(|parts| parts.text);
-        let text = text.unwrap_or(Rect::new(0, 0, 1, 1));
-        Window {
-            lines,
-            columns: usize::from(text.width),
-            rows: usize::from(text.height),
-        }
+        Window::new(lines, text.unwrap_or(Rect::new(0, 0, 1, 1)))
     }
 
     /// Reads the files; returns true if there is something new.

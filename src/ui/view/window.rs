@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use ratatui::layout::Rect;
 use textwrap::core::display_width;
 
 use super::lines::Lines;
@@ -26,7 +27,16 @@ pub(super) enum Scroll {
     End,
 }
 
-impl Window<'_> {
+impl<'a> Window<'a> {
+    /// Returns the window on a text in an area of the screen.
+    pub fn new(lines: &'a Lines, area: Rect) -> Self {
+        Self {
+            lines,
+            columns: usize::from(area.width),
+            rows: usize::from(area.height),
+        }
+    }
+
     /// Returns the number of rows of the last lines.
     pub fn rows_of_last(&self, lines: usize) -> usize {
         let last = self.lines.newest_first().take(lines);
