@@ -74,8 +74,8 @@ pub mod tables {
     pub use crate::engine::lifecycle_hooks::TABLE as LIFECYCLE_HOOKS;
     pub use crate::exit::TABLE as EXIT_CODES;
     pub use crate::install::manual::bundled::{PAGES, TOPICS, files as bundled_files};
-    pub use crate::prompt::VARIABLES as PROMPT_VARIABLES;
     pub use crate::prompt::review::VARIABLES as REVIEW_VARIABLES;
+    pub use crate::prompt::{VARIABLES as PROMPT_VARIABLES, WORK_VARIABLES};
     pub use crate::settings::TABLE as SETTINGS;
     pub use crate::ui::view::keys::TABLE as KEYS;
 }

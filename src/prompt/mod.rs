@@ -38,17 +38,9 @@ const MAX_PREAMBLE: usize = 4 * 1024;
 /// Maximum size of the learnings in a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
 
-/// Each variable of a template and its meaning: the table of the manual.
-pub const VARIABLES: &[(&str, &str)] = &[
+/// Each variable of what both prompts have in common, and its meaning: a table of the manual.
+pub const WORK_VARIABLES: &[(&str, &str)] = &[
     ("change", "the change"),
-    (
-        "branch",
-        "the branch of HEAD during the loop, like ralph/add-login",
-    ),
-    (
-        "strategy",
-        "where the loop makes its checkpoints: branch or stash",
-    ),
     (
         "source",
         "the list of stories: a path, or the command that prints it",
@@ -56,6 +48,29 @@ pub const VARIABLES: &[(&str, &str)] = &[
     (
         "preamble",
         "the text of the list above its first story, as a quotation of at most 4 KiB; none if there is none",
+    ),
+    ("context", "files to read first: a list of paths"),
+    ("gates", "commands that must succeed: a list"),
+    ("story", "the story: it has the following parts"),
+    ("story.id", "its id"),
+    ("story.title", "its title"),
+    ("story.heading", "id and title, without saying the id twice"),
+    ("story.body", "its text as it is in the list, tasks included"),
+    (
+        "story.tasks",
+        "its tasks: a list, each with id, text, done and optional",
+    ),
+];
+
+/// Each further variable of a template and its meaning: the table of the manual.
+pub const VARIABLES: &[(&str, &str)] = &[
+    (
+        "branch",
+        "the branch of HEAD during the loop, like ralph/add-login",
+    ),
+    (
+        "strategy",
+        "where the loop makes its checkpoints: branch or stash",
     ),
     (
         "adapter",
@@ -95,7 +110,6 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "last_log",
         "the file with all that the failed attempt and its gates printed, as a path; none if there is none",
     ),
-    ("context", "files to read first: a list of paths"),
     (
         "learnings",
         "what earlier attempts wrote down, at most 16 KiB of it; may be empty",
@@ -104,7 +118,6 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "learnings_file",
         "the file that agents append such notes to, as a path",
     ),
-    ("gates", "commands that must succeed: a list"),
     (
         "held_tests",
         "the pathspecs of tests with which the gates must succeed as they were at the last checkpoint: a list",
@@ -121,19 +134,10 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "continue_tag",
         "the promise that work is left for another process, with three dots for it; only inside a sentence; none without ralph.continue",
     ),
-    ("story", "the story: it has the following parts"),
-    ("story.id", "its id"),
-    ("story.title", "its title"),
-    ("story.heading", "id and title, without saying the id twice"),
-    ("story.body", "its text as it is in the list, tasks included"),
-    (
-        "story.tasks",
-        "its tasks: a list, each with id, text, done and optional",
-    ),
 ];
 
 const KIND: Kind = Kind {
-    variables: VARIABLES,
+    variables: [WORK_VARIABLES, VARIABLES],
     tag: Tag::PROMISE,
     names: &["complete_tag", "failed_tag", "continue_tag", "</promise>"],
     problem: "a promise may stand only inside a sentence: an agent that repeats this would promise",

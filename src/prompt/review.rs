@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::template::Kind;
-use super::{Template, TemplateError, Work, neutral, with_work};
+use super::{Template, TemplateError, WORK_VARIABLES, Work, neutral, with_work};
 use crate::agent::promise::Tag;
 use crate::stories::Story;
 
@@ -21,25 +21,6 @@ const MOST_FILES: usize = 100;
 
 /// Each variable of a template and its meaning: the table of the manual.
 pub const VARIABLES: &[(&str, &str)] = &[
-    ("change", "the change"),
-    (
-        "source",
-        "the list of stories: a path, or the command that prints it",
-    ),
-    (
-        "preamble",
-        "the text of the list above its first story, as a quotation of at most 4 KiB; none if there is none",
-    ),
-    ("context", "files to read first: a list of paths"),
-    ("story", "the story, with the parts that it has in ralph.prompt"),
-    ("story.id", "its id"),
-    ("story.title", "its title"),
-    ("story.heading", "id and title, without saying the id twice"),
-    ("story.body", "its text as it is in the list, tasks included"),
-    (
-        "story.tasks",
-        "its tasks: a list, each with id, text, done and optional",
-    ),
     ("diff", "the command that shows the difference"),
     ("from", "the commit of the checkpoint before the work"),
     ("to", "the tree, or the commit, of the work"),
@@ -49,7 +30,6 @@ pub const VARIABLES: &[(&str, &str)] = &[
         "aside",
         "the changed files among these that are as before the work while the reviewer looks: a list of paths",
     ),
-    ("gates", "the commands that have succeeded: a list"),
     (
         "promised",
         "whether the agent is known to have promised that the story is complete",
@@ -66,7 +46,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
 
 fn kind(tag: Tag) -> Kind {
     Kind {
-        variables: VARIABLES,
+        variables: [WORK_VARIABLES, VARIABLES],
         tag,
         names: &["accept_tag", "reject_tag", "</verdict>"],
         problem: "a verdict may stand only inside a sentence: a reviewer that repeats this would judge",

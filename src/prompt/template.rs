@@ -45,7 +45,7 @@ const STACK: usize = 128 << 20;
 /// What kind of prompt a template makes.
 pub(super) struct Kind {
     /// Its variables, with their meanings.
-    pub variables: &'static [(&'static str, &'static str)],
+    pub variables: [&'static [(&'static str, &'static str)]; 2],
     /// The tag of the answer.
     pub tag: Tag,
     /// The names of the variables with that tag, and the tag's end.
@@ -322,9 +322,9 @@ impl io::Write for Limited {
     }
 }
 
-fn is_known(name: &str, variables: &[(&str, &str)]) -> bool {
+fn is_known(name: &str, variables: [&[(&str, &str)]; 2]) -> bool {
     let first = name.split('.').next().unwrap_or_default();
-    let known = |wanted: &str| variables.iter().any(|(variable, _)| *variable == wanted);
+    let known = |wanted: &str| variables.concat().iter().any(|(variable, _)| *variable == wanted);
     // The fields of a story are known by name; other variables have no fields.
     if first == "story" {
         let second: Vec<&str> = name.split('.').take(2).collect();

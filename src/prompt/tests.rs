@@ -97,7 +97,11 @@ fn the_table_names_every_variable() {
     let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
     names.extend(below.map(|name| format!("story.{name}")));
     names.sort();
-    let mut table: Vec<&str> = VARIABLES.iter().map(|(name, _)| *name).collect();
+    let mut table: Vec<&str> = WORK_VARIABLES
+        .iter()
+        .chain(VARIABLES)
+        .map(|(name, _)| *name)
+        .collect();
     table.sort_unstable();
     assert_eq!(names, table);
 }

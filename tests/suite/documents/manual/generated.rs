@@ -9,7 +9,7 @@ use clap_mangen::Man;
 use git_ralph::Cli;
 use git_ralph::tables::KEYS;
 use git_ralph::tables::LIFECYCLE_HOOKS;
-use git_ralph::tables::{EXIT_CODES, PROMPT_VARIABLES, REVIEW_VARIABLES, SETTINGS};
+use git_ralph::tables::{EXIT_CODES, PROMPT_VARIABLES, REVIEW_VARIABLES, SETTINGS, WORK_VARIABLES};
 use git_ralph::tables::{PRESETS, Preset};
 use serde_json::Value;
 
@@ -68,12 +68,12 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
             }
         }
         "variables" => {
-            for (name, meaning) in PROMPT_VARIABLES {
+            for (name, meaning) in WORK_VARIABLES.iter().chain(PROMPT_VARIABLES) {
                 page.item(name, meaning);
             }
         }
         "review variables" => {
-            for (name, meaning) in REVIEW_VARIABLES {
+            for (name, meaning) in WORK_VARIABLES.iter().chain(REVIEW_VARIABLES) {
                 page.item(name, meaning);
             }
         }
