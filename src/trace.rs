@@ -75,18 +75,3 @@ impl Write for Lines {
         Ok(())
     }
 }
-
-/// Reports that the program could not even begin.
-pub fn no_runtime(error: &io::Error) {
-    tracing::error!("cannot start: {error}");
-}
-
-/// Reports that the help or the version could not be printed.
-pub fn cannot_print(error: &io::Error) {
-    tracing::error!("cannot write to standard output: {error}");
-}
-
-/// Reports that a runner was not started by git-ralph.
-pub fn not_for_people() {
-    tracing::error!("run-attempt is for git-ralph alone, of the same version");
-}

@@ -32,6 +32,11 @@ pub fn offer(words: fn() -> Words) -> ArgValueCandidates {
     ArgValueCandidates::new(move || words().unwrap_or_default())
 }
 
+/// Offers words that do not depend on the place.
+pub fn offer_anywhere(words: fn() -> Vec<CompletionCandidate>) -> ArgValueCandidates {
+    ArgValueCandidates::new(words)
+}
+
 /// Returns the loops of this repository.
 pub fn loops() -> Words {
     Some(Place::here()?.loops())
@@ -56,7 +61,7 @@ pub fn changes_and_loops() -> Words {
 }
 
 /// Returns `cleanup` and `keep`, and the loops.
-pub fn choices_and_loops() -> Words {
+pub fn choices_and_loops() -> Vec<CompletionCandidate> {
     let words = typed();
     let is_chosen = |choice: &str| words.iter().any(|word| word.trim_start_matches('-') == choice);
     let mut found = Vec::new();
@@ -65,7 +70,7 @@ pub fn choices_and_loops() -> Words {
         found.push(candidate("keep", "the loop's branch and its commits stay"));
     }
     found.extend(loops().into_iter().flatten());
-    Some(found)
+    found
 }
 
 /// Returns the loops, then the stories that one of them can skip, or skips.
@@ -99,7 +104,7 @@ pub fn loops_and_kept_attempts() -> Words {
 }
 
 /// Returns the agents that are known by name, including those of the configuration.
-pub fn agents() -> Words {
+pub fn agents() -> Vec<CompletionCandidate> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     if let (Ok(here), Some(runtime)) = (env::current_dir(), runtime())
         && !RepoLayout::is_waited_for(&here)
@@ -113,31 +118,29 @@ pub fn agents() -> Words {
         .filter(|preset| !found.contains_key(preset.name));
     let known = known.map(|preset| candidate(preset.name, &preset.line()));
     let own = found.iter().map(|(name, line)| candidate(name, line));
-    Some(known.chain(own).collect())
+    known.chain(own).collect()
 }
 
 /// Returns the names of a setting's values.
-pub fn names_of<C: Choice>() -> Words {
+pub fn names_of<C: Choice>() -> Vec<CompletionCandidate> {
     words_of(C::WANTED)
 }
 
 /// Returns the values of `ralph.box`.
-pub fn box_modes() -> Words {
+pub fn box_modes() -> Vec<CompletionCandidate> {
     words_of(BOX_MODES)
 }
 
-fn words_of(wanted: Wanted) -> Words {
+fn words_of(wanted: Wanted) -> Vec<CompletionCandidate> {
     let words = wanted.split(", ").flat_map(|words| words.split(" or "));
-    Some(words.map(CompletionCandidate::new).collect())
+    words.map(CompletionCandidate::new).collect()
 }
 
 /// Returns the adapters.
-pub fn adapters() -> Words {
+pub fn adapters() -> Vec<CompletionCandidate> {
     let all = Adapter::ALL.iter();
-    Some(
-        all.map(|adapter| candidate(adapter.name(), adapter.means()))
-            .collect(),
-    )
+    all.map(|adapter| candidate(adapter.name(), adapter.means()))
+        .collect()
 }
 
 /// Returns story lists, relative to the current directory as for `--stories`; after the name of one, its possible

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::complete::{adapters, agents, box_modes, loops, offer, story_lists};
+use self::complete::{adapters, agents, box_modes, loops, offer, offer_anywhere, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
 use crate::settings::{BoxMode, Limit, Options, PlainOptions, parse_box, parse_dollars, parse_duration};
@@ -56,7 +56,7 @@ pub struct Choice {
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
     /// The agent: a name that git ralph doctor lists, or a shell command line (ralph.agent)
-    #[arg(long = "agent", value_name = "AGENT", add = offer(agents))]
+    #[arg(long = "agent", value_name = "AGENT", add = offer_anywhere(agents))]
     pub agent_line: Option<String>,
     /// Retries per story, after the first attempt (ralph.maxRetries)
     #[arg(long, value_name = "N", value_parser = whole_number)]
@@ -72,7 +72,7 @@ pub struct Settings {
     pub verify: Vec<String>,
     /// Run agents and gates in a box: require (without a value), on or off (ralph.box)
     #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box,
-        add = offer(box_modes))]
+        add = offer_anywhere(box_modes))]
     pub boxed: Option<BoxMode>,
 }
 
@@ -128,7 +128,7 @@ pub struct StoriesFrom {
     #[arg(long = "stories", value_name = "PATH", add = ArgValueCompleter::new(story_lists))]
     pub path: Option<String>,
     /// How to read the stories: openspec, markdown, prd or command (ralph.adapter)
-    #[arg(long, value_name = "NAME", add = offer(adapters))]
+    #[arg(long, value_name = "NAME", add = offer_anywhere(adapters))]
     pub adapter: Option<String>,
 }
 

@@ -17,14 +17,8 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
         let context = console.context().await?;
         let change = resolve(&context, args.change.as_deref())?;
         let given = (&args.settings, args.agent.as_slice());
-        return Box::pin(dry_run::of_loop(
-            console.screen,
-            context,
-            &change,
-            Some(step),
-            given,
-        ))
-        .await;
+        let shown = dry_run::of_loop(console.screen, context, &change, Some(step), given);
+        return Box::pin(shown).await;
     }
     let mut open = console.open(args.change.as_deref()).await?;
     tell_fixed(&open);

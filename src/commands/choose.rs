@@ -169,32 +169,25 @@ async fn offers(open: &Loop<'_>) -> Result<Offers, Error> {
             keep: "the same, but the stash entries stay".to_owned(),
         });
     }
-    let own = open.state.has_own_work_tree();
+    let (state, branch) = (&open.state, &open.state.common.branch);
+    let own = state.has_own_work_tree();
     let cleanup = match engine::can_clean_up(open).await {
         Ok(()) if own => format!(
-            "all changes go to the work tree of {}, uncommitted; {} is deleted, and the loop's work tree removed",
-            open.state.begun_on().map_or("the beginning", String::as_str),
-            open.state.common.branch
+            "all changes go to the work tree of {}, uncommitted; {branch} is deleted, and the loop's work tree removed",
+            state.begun_on().map_or("the beginning", String::as_str)
         ),
         Ok(()) => format!(
-            "return to {} with all changes uncommitted; {} is deleted{}",
-            open.state.original_name(),
-            open.state.common.branch,
+            "return to {} with all changes uncommitted; {branch} is deleted{}",
+            state.original_name(),
             moved_on(open).await?
         ),
         Err(error) => format!("not possible: {}", in_one_line(&error)),
     };
-    let state = &open.state;
     let size = open.git().diff_size(state.initial(), state.checkpoint()).await?;
     let files = counted(size.files, "file", "files");
-    let commits = counted(open.state.progress().completed.len(), "checkpoint", "checkpoints");
-    Ok(Offers {
-        cleanup,
-        keep: format!(
-            "stay on {} with its commits ({commits}, {files} changed)",
-            open.state.common.branch
-        ),
-    })
+    let commits = counted(state.progress().completed.len(), "checkpoint", "checkpoints");
+    let keep = format!("stay on {branch} with its commits ({commits}, {files} changed)");
+    Ok(Offers { cleanup, keep })
 }
 
 /// Says that the original branch has moved on since the loop began, and that this is no conflict; else nothing.

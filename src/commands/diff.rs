@@ -50,16 +50,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             if state.attempted().is_some_and(is_it) {
                 return until_now(console, &store, &state, state.checkpoint(), &args).await;
             }
-            range_of(
-                &context.repo.git,
-                &store,
-                &state,
-                &story,
-                number,
-                number.is_some(),
-            )
-            .await?
-            .ok_or_else(|| OpenRefusal::of_attempt(&change, word))?
+            let (git, is_exact) = (&context.repo.git, number.is_some());
+            let range = range_of(git, &store, &state, &story, number, is_exact).await?;
+            range.ok_or_else(|| OpenRefusal::of_attempt(&change, word))?
         }
     };
     if args.json {

@@ -4,7 +4,7 @@ use super::choose::{AT_THE_END, by_flag, choose, closes};
 use super::job_page::summarise;
 use super::setup::{Console, here};
 use crate::cli;
-use crate::cli::complete::{choices_and_loops, offer};
+use crate::cli::complete::{choices_and_loops, offer_anywhere};
 use crate::engine::question::Answered;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["keep", "index"], value_hint = ValueHint::DirPath)]
     pub into: Option<PathBuf>,
     /// The change; `cleanup` or `keep` may stand before it as a word
-    #[arg(num_args = 0..=2, value_name = "CHANGE", add = offer(choices_and_loops))]
+    #[arg(num_args = 0..=2, value_name = "CHANGE", add = offer_anywhere(choices_and_loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]

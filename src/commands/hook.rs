@@ -16,13 +16,6 @@ use crate::ui::{Narrator, Screen};
 /// Maximum size of an agent's input to its hook, in bytes.
 const MOST: u64 = 64 << 20;
 
-const SILENT: Screen = Screen {
-    quiet: true,
-    verbose: false,
-    json: false,
-    colour: None,
-};
-
 /// The call of an agent's session in a loop.
 #[derive(Debug)]
 pub struct Work {
@@ -40,7 +33,7 @@ pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<OsString> {
 /// Does what is to be done for a call that concerns git-ralph.
 pub async fn run(work: Work) -> Exit {
     let Work { event, call, place } = work;
-    let narrator = Narrator::new(SILENT);
+    let narrator = Narrator::new(Screen::SILENT);
     let answer = Box::pin(agent_sessions::answer(event, &call, &place, &narrator)).await;
     let answer = answer.unwrap_or_else(|error| error_answer(&error));
     give(&answer, call.event.as_deref());

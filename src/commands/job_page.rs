@@ -17,10 +17,7 @@ pub(super) async fn summarise(open: &Loop<'_>) {
         link: settings.link_commit.clone(),
         ..Wanted::default()
     };
-    let mut progress = Progress::new(Screen {
-        quiet: true,
-        ..Screen::default()
-    });
+    let mut progress = Progress::new(Screen::SILENT);
     let made = report_of(&open.context, &open.state, &wanted, &mut progress).await;
     let why = match made {
         Ok(report) => match github::summarise(&markdown(&[report], JOB_PAGE)) {

@@ -49,7 +49,7 @@ fn print_instead(asked: &clap::Error) -> ExitCode {
     match printed {
         Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
             trace::begin(0);
-            trace::cannot_print(&error);
+            tracing::error!("cannot write to standard output: {error}");
             ExitCode::FAILURE
         }
         _ => u8::try_from(asked.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
@@ -60,7 +60,7 @@ fn with_runtime(work: impl Future<Output = Exit>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            trace::no_runtime(&error);
+            tracing::error!("cannot start: {error}");
             return ExitCode::FAILURE;
         }
     };

@@ -2,7 +2,7 @@
 
 use super::setup::Console;
 use super::story_word::story_and_attempt;
-use crate::cli::complete::{agents, loops_and_attempts, offer};
+use crate::cli::complete::{agents, loops_and_attempts, offer, offer_anywhere};
 use crate::engine::{self, Unanswered, at_limit};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -21,7 +21,7 @@ pub struct Args {
     )]
     pub words: Vec<String>,
     /// The reviewer: a name that git ralph doctor lists, or a shell command line (ralph.review)
-    #[arg(long, value_name = "AGENT", conflicts_with = "template", add = offer(agents))]
+    #[arg(long, value_name = "AGENT", conflicts_with = "template", add = offer_anywhere(agents))]
     pub agent: Option<String>,
     /// Print the built-in template of its prompt, as a start for your own (ralph.reviewPrompt)
     #[arg(long)]

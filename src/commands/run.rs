@@ -8,7 +8,7 @@ use super::run_end::{RunEnd, Turn, retry_once};
 use super::setup::{Console, put_stories_in, step_settings, tell_fixed, tell_ignored, tell_strategy};
 use super::view;
 use crate::cli;
-use crate::cli::complete::{changes_and_loops, names_of, offer};
+use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::story_source::wanted;
@@ -45,16 +45,16 @@ pub struct Args {
     /// Let the first story that is attempted, or with =all every story, change tests and the scripts of gates, and say so
     /// in the checkpoint (ralph.testChanges)
     #[arg(long, value_name = "STORIES", num_args = 0..=1, require_equals = true, default_missing_value = "story", value_parser = Leave::parse,
-        add = offer(names_of::<Leave>))]
+        add = offer_anywhere(names_of::<Leave>))]
     pub allow_test_changes: Option<Leave>,
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
     /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
-    #[arg(long, value_name = "WHAT", value_parser = OnFailure::parse, add = offer(names_of::<OnFailure>))]
+    #[arg(long, value_name = "WHAT", value_parser = OnFailure::parse, add = offer_anywhere(names_of::<OnFailure>))]
     pub on_failure: Option<OnFailure>,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
-    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = offer(names_of::<Strategy>))]
+    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = offer_anywhere(names_of::<Strategy>))]
     pub strategy: Option<Strategy>,
     /// A work tree of its own.
     #[command(flatten)]

@@ -126,15 +126,9 @@ impl RunEnd {
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
             _ => &AT_THE_END,
         };
-        let answered = Box::pin(choose(
-            screen,
-            open,
-            possible,
-            self.has_view.then_some(text),
-            Some(self.stopped.exit()),
-        ))
-        .await?;
-        let choice = match answered {
+        let (shown, exit) = (self.has_view.then_some(text), self.stopped.exit());
+        let answered = choose(screen, open, possible, shown, Some(exit));
+        let choice = match Box::pin(answered).await? {
             Answered::Here(choice) => choice,
             Answered::ToStop => Choice::Quit,
             Answered::Elsewhere if open.state.is_live() => return Ok(Answer::Turn(Turn::Next)),

@@ -49,8 +49,6 @@ async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
     let here = context.change_of_branch();
     let active = here.map(|here| Store::new(&context.repo.common_dir, &here).load());
     let active = active.transpose()?.flatten().filter(State::is_live);
-    Ok(Schedule::of_named(
-        changes,
-        active.map(|state| state.change).as_ref(),
-    ))
+    let active = active.map(|state| state.change);
+    Ok(Schedule::of_named(changes, active.as_ref()))
 }

@@ -4,7 +4,7 @@ use super::dry_run;
 use super::pick::change_to_run;
 use super::setup::{Console, here, put_stories_in, tell_ignored, tell_strategy};
 use crate::cli;
-use crate::cli::complete::{changes, names_of, offer};
+use crate::cli::complete::{changes, names_of, offer, offer_anywhere};
 use crate::engine::{Context, StartOptions, agent_of, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
@@ -33,7 +33,7 @@ pub struct Args {
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
-    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = offer(names_of::<Strategy>))]
+    #[arg(long, value_name = "WHERE", value_parser = Strategy::parse, add = offer_anywhere(names_of::<Strategy>))]
     pub strategy: Option<Strategy>,
     /// A work tree of its own.
     #[command(flatten)]

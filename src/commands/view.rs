@@ -56,12 +56,8 @@ pub(super) async fn begin(screen: Screen, context: &Context<'_>, change: &Change
     let setup = setup(context, std::slice::from_ref(change), true).await;
     let (common_dir, change) = (context.repo.common_dir.clone(), change.clone());
     let after = move || {
-        tell(
-            screen,
-            &common_dir,
-            &change,
-            "to see the view again, here or in another terminal",
-        );
+        let purpose = "to see the view again, here or in another terminal";
+        tell(screen, &common_dir, &change, purpose);
     };
     ViewThread::begin(setup, after).ok()
 }

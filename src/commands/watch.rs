@@ -98,12 +98,8 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             }
         }
         (_, [change]) => {
-            view::tell(
-                console.screen,
-                &context.repo.common_dir,
-                change,
-                "to see it again",
-            );
+            let common_dir = &context.repo.common_dir;
+            view::tell(console.screen, common_dir, change, "to see it again");
         }
         (_, several) => {
             console.say(&format!(

@@ -57,6 +57,14 @@ pub struct Screen {
     reason = "only a command that was given the screen uses it"
 )]
 impl Screen {
+    /// The screen of a command that says nothing.
+    pub const SILENT: Self = Self {
+        quiet: true,
+        verbose: false,
+        json: false,
+        colour: None,
+    };
+
     /// Sets the colours that the command line, the environment and git's settings want, from here on.
     pub fn settle_colours(self, configured: Option<Colour>) {
         style::settle(self.colour, configured);

@@ -37,7 +37,7 @@ pub async fn run() -> Exit {
     };
     let Some((mut runner, stdin, command)) = asked.await else {
         trace::begin(0);
-        trace::not_for_people();
+        tracing::error!("run-attempt is for git-ralph alone, of the same version");
         return Exit::Usage;
     };
     runner.run_process(stdin, command).await;
