@@ -58,10 +58,8 @@ impl AgentCommand {
     /// only a plain first word is checked.
     pub fn missing_program(&self, dir: &Path) -> Option<String> {
         let program = self.first_word()?;
-        match find_program(&program, dir) {
-            Some(_) => None,
-            None => Some(program.to_string_lossy().into_owned()),
-        }
+        let is_missing = find_program(&program, dir).is_none();
+        is_missing.then(|| program.to_string_lossy().into_owned())
     }
 
     /// Returns the program as the command names it; `None` for a shell line without a plain first word.

@@ -32,7 +32,7 @@ const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_mi
 const STRIKES: usize = 50;
 
 /// The processes of one attempt, by what they have in common.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AttemptProcesses {
     /// The session (and process group) of the attempt.
     session: Option<i32>,
@@ -104,11 +104,9 @@ impl AttemptProcesses {
     pub fn orphaned(session: Option<i32>, run: String, since: Option<u64>) -> Self {
         Self {
             session,
-            awaited: None,
             run,
             since,
-            others: None,
-            adopts_foreign: false,
+            ..Self::default()
         }
     }
 

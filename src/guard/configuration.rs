@@ -59,12 +59,8 @@ fn text(version: Option<(u32, u32)>, hooks: &Path) -> Vec<u8> {
         let head = b"[hook \"git-ralph\"]\n\tcommand = ".as_slice();
         [head, &command, events.as_bytes()].concat()
     } else {
-        [
-            b"[core]\n\thooksPath = ".as_slice(),
-            &value(hooks.as_os_str().as_bytes()),
-            b"\n",
-        ]
-        .concat()
+        let hooks = value(hooks.as_os_str().as_bytes());
+        [b"[core]\n\thooksPath = ".as_slice(), &hooks, b"\n"].concat()
     }
 }
 

@@ -217,7 +217,7 @@ settings! {
     "ralph.reviewTimeout" => former.review_timeout;
         "a part of ralph.verifyTimeout", "ralph.verifyTimeout <time>";
     "ralph.verifyRetries" => former.verify_retries;
-        "no setting", "--unset-all ralph.verifyRetries";
+        "gone", "--unset-all ralph.verifyRetries";
     "ralph.view" => former.view;
         "the option --view", "--unset-all ralph.view";
 

@@ -176,9 +176,10 @@ fn truth(value: &str) -> Result<bool, Wanted> {
 
 /// Parses whether the prompt of a retry shows the output, as `ralph.retryOutput` said it.
 pub(super) fn shows_output(value: &str) -> Result<RetryContext, Wanted> {
-    Ok(match truth(value)? {
-        true => RetryContext::Always,
-        false => RetryContext::Reason,
+    Ok(if truth(value)? {
+        RetryContext::Always
+    } else {
+        RetryContext::Reason
     })
 }
 

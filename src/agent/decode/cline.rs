@@ -13,11 +13,8 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
             let fault = report.fault.take();
             report.message(&text);
             report.ended = true;
-            report.spend(
-                usage.get("inputTokens"),
-                usage.get("outputTokens"),
-                usage.get("totalCost"),
-            );
+            let output = usage.get("outputTokens");
+            report.spend(usage.get("inputTokens"), output, usage.get("totalCost"));
             if event.text("finishReason") == "error" {
                 report.fault = Some(fault.unwrap_or_else(|| Fault::new(None, None, &text)));
             }

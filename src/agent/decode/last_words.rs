@@ -8,7 +8,7 @@ use super::{
     fault::{Fault, FaultKind, by_words},
     gemini, opencode,
 };
-use crate::agent::promise::plain_text;
+use crate::agent::promise::{phrases, plain_text};
 
 /// The longest stdout in which a fault is searched, in bytes.
 pub(super) const SHORT: usize = 1024;
@@ -21,15 +21,7 @@ const LINE_CHARS: usize = 500;
 const SHOWN_CHARS: usize = 200;
 
 /// Words that may precede the status of an error.
-const STATUS: &[&str] = &[
-    "status",
-    "status code",
-    "code",
-    "error",
-    "http",
-    "http/1.1",
-    "http/2",
-];
+const STATUS: &str = "status, status code, code, error, http, http/1.1, http/2";
 
 /// Returns the fault that the last words report; `stdout` is given only if it is short.
 pub(super) fn fault_in(stdout: Option<&[u8]>, stderr: &[u8]) -> Option<Fault> {
@@ -54,14 +46,8 @@ pub(super) fn last_line(stdout: &[u8], stderr: &[u8]) -> Option<String> {
 }
 
 fn is_believed(kind: FaultKind) -> bool {
-    matches!(
-        kind,
-        FaultKind::Auth
-            | FaultKind::Billing
-            | FaultKind::PlanLimit
-            | FaultKind::RateLimited
-            | FaultKind::Overloaded
-    )
+    use FaultKind::{Auth, Billing, Overloaded, PlanLimit, RateLimited};
+    matches!(kind, Auth | Billing | PlanLimit | RateLimited | Overloaded)
 }
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
@@ -93,7 +79,7 @@ fn status_in(line: &str) -> Option<u16> {
         let status = number.parse().ok().filter(|status| (400..600).contains(status))?;
         let called = before.trim_end_matches([' ', ':', '=', '"', '\'']);
         let in_brackets = before.ends_with('(') && after.starts_with(')');
-        let is_called = STATUS.iter().any(|word| called.ends_with(word)) && called.len() < before.len();
+        let is_called = phrases(STATUS).any(|word| called.ends_with(word)) && called.len() < before.len();
         (in_brackets || is_called).then_some(status)
     })
 }

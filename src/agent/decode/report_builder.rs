@@ -11,7 +11,7 @@ use super::{
 };
 use crate::agent::installed::short;
 use crate::agent::learnings::LearningScanner;
-use crate::agent::promise::{Heard, PromiseScanner, Tag, plain_text};
+use crate::agent::promise::{Heard, PromiseScanner, Tag, phrases, plain_text};
 use std::collections::VecDeque;
 use std::mem;
 use std::ops::{Deref, DerefMut};
@@ -32,16 +32,7 @@ const DENIED: usize = 10;
 const DENIED_CHARS: usize = 60;
 
 /// The fields of a tool's input that say most, under the names that agents use; the first one is shown.
-const INPUTS: [&str; 8] = [
-    "command",
-    "file_path",
-    "filePath",
-    "path",
-    "pattern",
-    "url",
-    "query",
-    "description",
-];
+const INPUTS: &str = "command, file_path, filePath, path, pattern, url, query, description";
 
 /// Maximum length of the name of a model, in characters.
 const MODEL_CHARS: usize = 100;
@@ -188,7 +179,7 @@ impl ReportBuilder {
 
     /// Notes that a tool is used.
     pub(super) fn note_tool(&mut self, name: &str, input: &Object) {
-        match INPUTS.iter().find_map(|field| input.get::<String>(field)) {
+        match phrases(INPUTS).find_map(|field| input.get::<String>(field)) {
             Some(gist) => self.note(&format!("{name}: {}", gist.trim_start())),
             None => self.note(name),
         }

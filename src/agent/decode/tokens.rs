@@ -6,11 +6,8 @@ use super::{lines::Object, report_builder::ReportBuilder};
 pub(super) fn spend(tokens: &Object, report: &mut ReportBuilder) {
     let count = |snake, camel| tokens.get(snake).or_else(|| tokens.get(camel));
     // The input tokens, those of the cache excluded.
-    report.spend(
-        count("input_tokens", "inputTokens"),
-        count("output_tokens", "outputTokens"),
-        None,
-    );
+    let output = count("output_tokens", "outputTokens");
+    report.spend(count("input_tokens", "inputTokens"), output, None);
     report.spend_cached(
         count("cache_read_input_tokens", "cacheReadInputTokens"),
         count("cache_creation_input_tokens", "cacheCreationInputTokens"),

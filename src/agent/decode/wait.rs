@@ -6,17 +6,11 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned, civil};
 use std::time::Duration;
 
+use crate::agent::promise::phrases;
+
 /// Words before a duration.
-const SPANS: &[&str] = &[
-    "retry after",
-    "retry-after",
-    "retrydelay",
-    "retry in",
-    "try again in",
-    "reset after",
-    "resets in",
-    "reset in",
-];
+const SPANS: &str =
+    "retry after, retry-after, retrydelay, retry in, try again in, reset after, resets in, reset in";
 
 /// Words before a time on the clock: that of this machine, unless a time zone is named.
 const CLOCK: &[&str] = &["try again at ", "resets at ", "reset at ", "resets "];
@@ -30,11 +24,11 @@ pub(super) fn wait_in(message: &str) -> Option<u64> {
     if let Some((_, epoch)) = message.split_once("limit reached|") {
         return seconds_until(leading_number(epoch)?.0.parse().ok()?);
     }
-    let after = |words: &&str| message.split_once(words).map(|(_, after)| after);
-    if let Some(after) = SPANS.iter().find_map(after) {
+    let after = |words: &str| message.split_once(words).map(|(_, after)| after);
+    if let Some(after) = phrases(SPANS).find_map(after) {
         return duration(after.trim_start_matches([' ', ':', '=', '"', '\'']));
     }
-    clock(CLOCK.iter().find_map(after)?, &Zoned::now())
+    clock(CLOCK.iter().copied().find_map(after)?, &Zoned::now())
 }
 
 /// Returns the seconds from now until `epoch`, a time in Unix seconds.

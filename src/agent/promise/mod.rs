@@ -266,9 +266,10 @@ impl Message {
             self.learned.end(&mut self.text);
             let has_tag = self.tags.any || memmem::find(&self.text[self.next..], self.tag.close).is_some();
             let in_thoughts = self.tags.in_thoughts || has_tag;
+            let thoughts = ThoughtFilter::of(self.tag);
             *self = Self {
                 plain: mem::take(&mut self.plain),
-                thoughts: mem::take(&mut self.thoughts),
+                thoughts: mem::replace(&mut self.thoughts, thoughts),
                 output: self.output,
                 tags: Tags {
                     any: false,

@@ -71,9 +71,7 @@ impl Tag {
         failed: "REJECT",
         left: None,
         is_single: true,
-        nonce: None,
-        is_strict: false,
-        is_marked: false,
+        ..Self::PROMISE
     };
 
     /// Returns the verdict about work, with the nonce of its prompt.

@@ -31,12 +31,6 @@ pub(super) struct ThoughtFilter {
     promised: bool,
 }
 
-impl Default for ThoughtFilter {
-    fn default() -> Self {
-        Self::of(Tag::PROMISE)
-    }
-}
-
 impl ThoughtFilter {
     /// Makes a filter that notes promises in this tag.
     pub(super) fn of(tag: Tag) -> Self {

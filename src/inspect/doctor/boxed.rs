@@ -71,7 +71,7 @@ pub(super) async fn examine(
                 format!("ralph.boxAllow names {path}, which does not exist: it is not seen in the box"),
                 format!(
                     "make it, or: git config --unset ralph.boxAllow {}",
-                    typed(&format!("{way}:{path}"))
+                    typed(format!("{way}:{path}"))
                 ),
             );
         }

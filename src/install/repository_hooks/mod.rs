@@ -25,7 +25,7 @@ use crate::git::Repo;
 use crate::git::hooks::{self, FORMER, OWN_DIRECTORY};
 use crate::guard::configuration::CONFIGURED_HOOKS;
 use crate::guard::scripts::{self as guard_scripts, quoted};
-use crate::names::typed;
+use crate::names::{quoted as quoted_word, typed};
 use crate::repository_hooks::scripts::{BESIDE, Before, NAMES, is_ours, program_of, script};
 use crate::state::{self, Store};
 
@@ -200,14 +200,12 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
         let found = there(&path)?;
         let kept = beside(&path);
         if matches!(found, There::Others) && is_there(&kept)? {
+            let kept = kept.to_string_lossy();
             return Err(refused(
-                format!(
-                    "{} already exists, from before {name} was replaced",
-                    kept.display()
-                ),
+                format!("{kept} already exists, from before {name} was replaced"),
                 &format!(
                     "rm {}, or put it back, then run the same command again",
-                    quoted_path(&kept)
+                    quoted_word(&kept)
                 ),
             ));
         }
@@ -239,18 +237,6 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
     Ok(outcomes)
 }
 
-fn quoted_path(path: &Path) -> String {
-    crate::async_cmd::quoted(&path.to_string_lossy())
-}
-
-/// Lists all names that git, or git-ralph, may look for in a hooks directory.
-fn all_names() -> impl Iterator<Item = &'static str> {
-    guard_scripts::NAMES
-        .iter()
-        .copied()
-        .chain(TABLE.iter().map(|row| row.name))
-}
-
 async fn install_directory(
     repo: &Repo,
     program: &Path,
@@ -259,13 +245,11 @@ async fn install_directory(
 ) -> Result<Vec<Outcome>, Error> {
     let is_installed = hooks::is_ours(value);
     let dir = make_our_directory(repo)?;
-    for name in all_names() {
-        put(
-            repo,
-            &dir.join(name),
-            &script(name, program, Before::Elsewhere),
-            0o755,
-        )?;
+    // All that git, or git-ralph, may look for in a hooks directory.
+    let ours = TABLE.iter().map(|row| row.name);
+    for name in guard_scripts::NAMES.iter().copied().chain(ours) {
+        let script = script(name, program, Before::Elsewhere);
+        put(repo, &dir.join(name), &script, 0o755)?;
     }
     if is_installed {
         return Ok(Vec::new());

@@ -99,35 +99,20 @@ fn bar(scale: &Scale, span: timeline::Span, kind: &str, title: &str, target: Opt
 
 /// Draws the bars of an attempt: the agent, then its gates.
 fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Value> {
+    let bar = |span, kind, title: &str| bar(scale, span, kind, title, Some(target));
     let entry = &attempt.entry.attempt;
-    let title = format!(
-        "{} {}, {}",
-        plain(&attempt.entry.attempt.name()),
-        entry.verdict.words(),
-        time(entry.duration)
-    );
-    let mut bars = vec![bar(
-        scale,
-        timeline::of_agent(attempt),
-        kind_of(attempt),
-        &title,
-        Some(target),
-    )];
+    let (name, verdict, took) = (entry.name(), entry.verdict.words(), time(entry.duration));
+    let title = format!("{} {verdict}, {took}", plain(&name));
+    let mut bars = vec![bar(timeline::of_agent(attempt), kind_of(attempt), &title)];
     for (gate, span) in attempt.gates.iter().zip(timeline::of_gates(attempt)) {
-        let words = if gate.passed { "passed" } else { "failed" };
-        let title = format!(
-            "gate {words}{}, {}: {}",
-            when(gate),
-            time(gate.duration),
-            short(&gate.command, 80)
-        );
-        bars.push(bar(
-            scale,
-            span,
-            if gate.passed { "gate" } else { "red-gate" },
-            &title,
-            Some(target),
-        ));
+        let (kind, words) = if gate.passed {
+            ("gate", "passed")
+        } else {
+            ("red-gate", "failed")
+        };
+        let (took, command) = (time(gate.duration), short(&gate.command, 80));
+        let title = format!("gate {words}{}, {took}: {command}", when(gate));
+        bars.push(bar(span, kind, &title));
     }
     bars
 }

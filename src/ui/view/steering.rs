@@ -410,13 +410,10 @@ impl View {
 
     fn stop(&mut self) {
         let store = self.store();
-        let asked = match driver(store) {
-            Some(holder) => store.ask_to_stop(holder).map_err(|error| error.to_string()),
-            None => Err("no git-ralph is working on it".to_owned()),
-        };
-        self.chosen.answer = match asked {
-            Ok(()) => "the run stops after this attempt".to_owned(),
-            Err(error) => error,
+        self.chosen.answer = match driver(store).map(|holder| store.ask_to_stop(holder)) {
+            None => "no git-ralph is working on it".to_owned(),
+            Some(Ok(())) => "the run stops after this attempt".to_owned(),
+            Some(Err(error)) => error.to_string(),
         };
     }
 
