@@ -3,6 +3,7 @@
 use super::Loop;
 use super::list_growth;
 use super::stories::{follow_source, listed, listing_of};
+use crate::events::Notices;
 use crate::settings::{Mark, Settings};
 use crate::stories::{Listing, Marked, News, Story, find_again};
 
@@ -37,18 +38,9 @@ pub(super) async fn mark_done(
 
 /// Reports the changes to other stories, which are by the list alone.
 fn report_other_marks(open: &Loop<'_>, [gone, done]: [Vec<String>; 2]) {
-    if !gone.is_empty() {
-        open.tell(format!(
-            "warning: stories that had no attempt are no longer in the list: {}",
-            gone.join(", ")
-        ));
-    }
-    if !done.is_empty() {
-        open.tell(format!(
-            "warning: stories that had no attempt are done in the list: {}",
-            done.join(", ")
-        ));
-    }
+    let what = "warning: stories that had no attempt are";
+    open.tell_names(&format!("{what} no longer in the list"), &gone);
+    open.tell_names(&format!("{what} done in the list"), &done);
 }
 
 /// Ticks the boxes that the agent unticked.
@@ -58,14 +50,10 @@ fn tick_again(open: &Loop<'_>, story: &Story, before: &Listing, now: &Listing) -
         let source = open.state.source();
         let marked = source.mark_done(&open.repo().top, unticked);
         marked.map_err(|error| error.to_string())?;
-        again.push(unticked.id.as_str());
+        again.push(unticked.id.clone());
     }
-    if !again.is_empty() {
-        open.tell(format!(
-            "the agent unticked stories that were complete; they are ticked again: {}",
-            again.join(", ")
-        ));
-    }
+    let what = "the agent unticked stories that were complete; they are ticked again";
+    open.tell_names(what, &again);
     Ok(())
 }
 

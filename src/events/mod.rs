@@ -22,6 +22,13 @@ pub use of_attempt::{AttemptStarted, GateEnded, ListPutBack, RefMoved, ReviewEnd
 pub trait Notices {
     /// Reports a notice; the step does not wait for an answer.
     fn tell(&self, message: String);
+
+    /// Reports `words` about these names, if there are any.
+    fn tell_names(&self, words: &str, names: &[String]) {
+        if !names.is_empty() {
+            self.tell(format!("{words}: {}", names.join(", ")));
+        }
+    }
 }
 
 /// A notice of a command that only reads goes to the trace.

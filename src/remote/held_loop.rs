@@ -11,6 +11,7 @@ use super::refusal::RemoteRefusal;
 use super::server::{Answer, SHORT_PATIENCE, Server, There};
 use crate::engine::Loop;
 use crate::error::{Error, refuse};
+use crate::events::Notices;
 use crate::git::{GitError, Repo};
 use crate::names::Change;
 use crate::paths::first_few;
@@ -177,13 +178,11 @@ impl HeldLoop {
     /// Notes that the remote has the loop as it is here. The first time, says what it has of the user's.
     async fn is_put(&mut self, open: &Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
         if is_first {
-            let mine = taken_along(open).await?;
-            if !mine.is_empty() {
-                let files = first_few(&mine).join(", ");
-                open.tell(format!(
-                    "pushed with what you had not committed when the loop began: {files}"
-                ));
-            }
+            let mine = first_few(&taken_along(open).await?);
+            open.tell_names(
+                "pushed with what you had not committed when the loop began",
+                &mine,
+            );
         }
         self.packed = Some(packed);
         self.note_base()

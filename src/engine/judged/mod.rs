@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::Loop;
 use crate::error::Error;
+use crate::events::Notices;
 use crate::git::StagedEntry;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, typed};
@@ -124,13 +125,8 @@ fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Erro
     let (site, judged) = (open.site(), savepoint(open, record));
     let trash = site.trash().join(TRASH);
     let found = judged.take_out_repositories(site, &trash)?;
-    if !found.is_empty() {
-        open.tell(format!(
-            "repositories were made among the files while gates or a reviewer ran; they are moved to {}: {}",
-            trash.display(),
-            first_few(&found).join(", ")
-        ));
-    }
+    let what = "repositories were made among the files while gates or a reviewer ran; they are moved to";
+    open.tell_names(&format!("{what} {}", trash.display()), &first_few(&found));
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use crate::engine::stories::changes_only_the_list;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, users_head};
 use crate::error::Error;
+use crate::events::Notices;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -41,11 +42,8 @@ pub(crate) async fn save(
     reading: Reading,
 ) -> Result<(), Error> {
     open.state.common.unchanged = number_unchanged(open, &new, &reading);
-    if !reading.unstorable.is_empty() {
-        let names = first_few(&reading.unstorable);
-        let message = format!("not committed, because git cannot store it: {}", names.join(", "));
-        open.tell(message);
-    }
+    let unstorable = first_few(&reading.unstorable);
+    open.tell_names("not committed, because git cannot store it", &unstorable);
     commit(open, new, position, reading.tree).await
 }
 

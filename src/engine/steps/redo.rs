@@ -9,6 +9,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, refuse_inside_attempt};
 use crate::error::{Error, refuse};
+use crate::events::Notices;
 use crate::fs::entries_of;
 use crate::git::oid_of;
 use crate::names::Oid;
@@ -248,12 +249,7 @@ fn tell_put_away(open: &Loop<'_>, trash: &Path) -> Result<(), Error> {
     let entries = entries_of(trash)?.into_iter();
     let names = entries.map(|entry| entry.file_name().into_encoded_bytes());
     let names: Vec<Vec<u8>> = names.collect();
-    if !names.is_empty() {
-        open.tell(format!(
-            "what no checkpoint has is in {}: {}",
-            trash.display(),
-            first_few(&names).join(", ")
-        ));
-    }
+    let what = format!("what no checkpoint has is in {}", trash.display());
+    open.tell_names(&what, &first_few(&names));
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
 use crate::engine::{Loop, judged, users_head};
 use crate::error::Error;
+use crate::events::Notices;
 use crate::fs::read_if_there;
 use crate::git::autostashes;
 use crate::git::worktree::Reading;
@@ -171,12 +172,9 @@ async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid
     let below = open.state.checkpoint();
     let oid = open.repo().commit_tree(now, &[below], &message).await?;
     let missing = changes.iter().filter(|(status, _)| matches!(status, b'D' | b'T'));
-    let missing = first_few(missing.map(|(_, path)| path)).join(", ");
-    if !missing.is_empty() {
-        open.tell(format!(
-            "the gates removed, replaced or hid files; the attempt is kept with them: {missing}"
-        ));
-    }
+    let missing = first_few(missing.map(|(_, path)| path));
+    let what = "the gates removed, replaced or hid files; the attempt is kept with them";
+    open.tell_names(what, &missing);
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     Ok(KeptRef::beside(&name, &oid))
 }

@@ -7,6 +7,7 @@ use super::known::Known;
 use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::error::Error;
+use crate::events::Notices;
 use crate::fs::may_exist;
 use crate::git::{GitError, clear_operations};
 use crate::names::Oid;
@@ -135,13 +136,8 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let site = open.site();
     let trash = site.trash().join("abort");
     start.go_to(site, known.reading, &trash, &kept).await?;
-    if !start.gate_files.is_empty() {
-        let names = first_few(start.gate_files.keys()).join(", ");
-        open.tell(format!(
-            "files that only gates made are in {}: {names}",
-            trash.display()
-        ));
-    }
+    let what = format!("files that only gates made are in {}", trash.display());
+    open.tell_names(&what, &first_few(start.gate_files.keys()));
     Ok(())
 }
 

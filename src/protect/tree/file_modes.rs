@@ -245,12 +245,10 @@ impl Site<'_> {
                 written.push(path);
             }
         }
-        if !written.is_empty() {
-            self.notices.tell(format!(
-                "git writes links as files here (core.symlinks is false); each of these holds the target of a link: {}",
-                first_few(&written).join(", ")
-            ));
-        }
+        self.notices.tell_names(
+            "git writes links as files here (core.symlinks is false); each of these holds the target of a link",
+            &first_few(&written),
+        );
         Ok(())
     }
 }

@@ -64,11 +64,9 @@ pub(in crate::protect) async fn leave_out(
         .into_iter()
         .filter(|path| !before.contains(path))
         .collect();
-    if !covered.is_empty() {
-        site.notices.tell(format!(
-            "files that rules of an attempt hid stay out of checkpoints (to keep ignoring them, add the rule again): {}",
-            first_few(&covered).join(", ")
-        ));
-    }
+    site.notices.tell_names(
+        "files that rules of an attempt hid stay out of checkpoints (to keep ignoring them, add the rule again)",
+        &first_few(&covered),
+    );
     Ok(records.save_paths(JUST_HIDDEN, &covered.into_iter().collect())?)
 }

@@ -68,13 +68,9 @@ impl Site<'_> {
         let mut new = self.repo.outside(&work).await?.ignored;
         new.retain(|path| !rules.contains(path) && is_new(path, attempt_began));
         let hidden = self.repo.ignored_by(&work, &new, &rules).await?;
-        if !hidden.is_empty() {
-            self.notices.tell(format!(
-                "warning: not in the checkpoint, because {} hides them: {}",
-                first_few(&rules).join(", "),
-                first_few(&hidden).join(", ")
-            ));
-        }
+        let rules = first_few(&rules).join(", ");
+        let why = format!("warning: not in the checkpoint, because {rules} hides them");
+        self.notices.tell_names(&why, &first_few(&hidden));
         Ok(())
     }
 }

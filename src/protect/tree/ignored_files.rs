@@ -316,13 +316,9 @@ impl Gone {
                 copy.display()
             ));
         }
-        if !self.held_back.is_empty() {
-            site.notices.tell(format!(
-                "not put back without {}, which may be what it was made with: {}",
-                first_few(&self.without).join(", "),
-                first_few(&self.held_back).join(", ")
-            ));
-        }
+        let without = first_few(&self.without).join(", ");
+        let why = format!("not put back without {without}, which may be what it was made with");
+        site.notices.tell_names(&why, &first_few(&self.held_back));
         self.for_good.iter().chain(&self.held_back).cloned().collect()
     }
 }
@@ -398,17 +394,10 @@ pub(super) async fn leave_out(
             changes.retain(|(_, path)| !left_out.contains(path));
         }
     }
-    if !taken.is_empty() {
-        site.notices.tell(format!(
-            "left out, because git ignored it when the loop began: {}",
-            first_few(&taken).join(", ")
-        ));
-    }
-    if !hidden.is_empty() {
-        site.notices.tell(format!(
-            "left out, because a rule that an attempt added to .git/info/exclude hid it (git add takes it in): {}",
-            first_few(&hidden).join(", ")
-        ));
-    }
+    let why = "left out, because git ignored it when the loop began";
+    site.notices.tell_names(why, &first_few(&taken));
+    let why =
+        "left out, because a rule that an attempt added to .git/info/exclude hid it (git add takes it in)";
+    site.notices.tell_names(why, &first_few(&hidden));
     Ok(reading)
 }

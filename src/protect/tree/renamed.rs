@@ -37,13 +37,9 @@ impl Savepoint {
                 back.push(path);
             }
         }
-        if !back.is_empty() {
-            back.sort();
-            site.notices.tell(format!(
-                "what was ignored was renamed along; it is back in its place: {}",
-                first_few(&back).join(", ")
-            ));
-        }
+        back.sort();
+        let what = "what was ignored was renamed along; it is back in its place";
+        site.notices.tell_names(what, &first_few(&back));
         Ok(!back.is_empty())
     }
 }

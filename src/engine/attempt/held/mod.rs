@@ -23,7 +23,7 @@ use super::refusal::AttemptRefusal;
 use super::verdict::Judgement;
 use crate::engine::{Loop, judged};
 use crate::error::{Error, refuse};
-use crate::events::Basis;
+use crate::events::{Basis, Notices};
 use crate::git::{Git, StagedEntry};
 use crate::names::{OUTPUT, Oid, typed};
 use crate::paths::{first_few, shown};
@@ -101,12 +101,10 @@ pub(super) async fn judge(
     let rules = Rules::of(&settings.tests);
     let checkpoint = open.state.checkpoint_tree().clone();
     let found = find(open, &checkpoint, settings, rules, before, after).await?;
-    if !found.submodules.is_empty() {
-        let names = first_few(&found.submodules).join(", ");
-        open.tell(format!(
-            "submodules among the tests changed, and submodules are not held to what they were: {names}"
-        ));
-    }
+    open.tell_names(
+        "submodules among the tests changed, and submodules are not held to what they were",
+        &first_few(&found.submodules),
+    );
     if !found.has_none(Fate::Refused) {
         let reason = format!(
             "these tests must stay as they were (ralph.testChanges): {}",
