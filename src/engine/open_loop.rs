@@ -340,9 +340,20 @@ impl<'o> Loop<'o> {
     pub(crate) async fn keep_refs(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, Error> {
         let refs = self.read_user_refs().await?;
         let (updates, found) = free_names(wanted, |name| refs.at(name));
-        self.context.repo.git.update_refs(&updates, why).await?;
-        self.view.drop_refs();
+        self.update_refs(&updates, why).await?;
         Ok(found)
+    }
+
+    /// Changes refs that keep the work of the loop.
+    pub(crate) async fn update_refs(&self, updates: &[Update], why: &str) -> Result<(), Error> {
+        self.view.drop_refs();
+        Ok(self.context.repo.git.update_refs(updates, why).await?)
+    }
+
+    /// Makes a commit of a tree on the checkpoint.
+    pub(crate) async fn commit_on_checkpoint(&self, tree: &Oid, message: &str) -> Result<Oid, Error> {
+        let below = [self.state.checkpoint()];
+        Ok(self.context.repo.commit_tree(tree, &below, message).await?)
     }
 
     /// Refuses to work on the files of another work tree.

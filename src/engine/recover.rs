@@ -19,7 +19,7 @@ use crate::events::log::{self, History, LogEntry};
 use crate::events::{Attempt, What, seconds_between};
 use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
-use crate::names::{Change, typed};
+use crate::names::Change;
 use crate::protect::Site;
 use crate::state::{Current, Effect, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
@@ -270,11 +270,9 @@ async fn keep_judged(open: &Loop<'_>) -> Result<(), Error> {
     };
     judged::put_files_back(open, &record).await?;
     if let Some(names) = changed_since(open, &record.tree).await? {
-        let kept = judged::keep_commits(open, &[record.commit]).await?;
-        let kept = kept.first().map_or("", |kept| kept.name.as_str());
+        let kept = judged::keep_commit(open, &record.commit).await?;
         open.tell(format!(
-            "files differ from what was there when git-ralph was cut off: {names}; to compare: git diff {}",
-            typed(kept)
+            "files differ from what was there when git-ralph was cut off: {names}; to compare: git diff {kept}"
         ));
     }
     judged::forget(open).await

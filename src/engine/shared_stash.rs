@@ -9,10 +9,10 @@ use super::Loop;
 use super::attempt::facts::Facts;
 use crate::error::Error;
 use crate::fs::FileError;
-use crate::git::{StashEntry, oid_of};
+use crate::git::StashEntry;
 use crate::names::{Oid, typed};
 use crate::protect::StashList;
-use crate::refs::{KeptRef, Update, free_names};
+use crate::refs::{KeptRef, Update};
 
 /// The message of an entry that a loop has made for itself contains this.
 const OF_LOOP: &str = ": ralph:";
@@ -32,11 +32,9 @@ pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
             let mut all: Vec<_> = list.oids().cloned().collect();
             all.extend(known.into_iter().filter(|oid| list.oids().all(|new| new != oid)));
             let new = repo.anchor(&repo.empty_tree().await?, &all).await?;
-            let keep = Update::Set { name, new };
-            repo.git
-                .update_refs(&[keep], "ralph: the stash before an attempt")
+            let keep = [Update::Set { name, new }];
+            open.update_refs(&keep, "ralph: the stash before an attempt")
                 .await?;
-            open.view.drop_refs();
         }
     }
     list.record(open.site().slot)?;
@@ -134,21 +132,17 @@ pub(crate) async fn keep_refused(
     attempt: u32,
 ) -> Result<(), Error> {
     let name = format!("{}-stash", open.change().attempt_ref(story, attempt));
-    let git = open.git();
     let mut wanted = Vec::new();
     for oid in refused {
         // An attempt can write anything into the guard's log.
-        if git.parents_of(&oid).await.is_ok() {
+        if open.git().parents_of(&oid).await.is_ok() {
             wanted.push(KeptRef::new(name.clone(), oid));
         }
     }
     if wanted.is_empty() {
         return Ok(());
     }
-    let there = git.refs(&[&format!("{name}*")]).await?;
-    let (updates, kept) = free_names(&wanted, |name| oid_of(&there, name));
-    git.update_refs(&updates, "ralph: refused stash entries").await?;
-    open.view.drop_refs();
+    let kept = open.keep_refs(&wanted, "ralph: refused stash entries").await?;
     let names: Vec<&str> = kept.iter().map(|kept| kept.name.as_str()).collect();
     open.tell(format!(
         "the stash is shared with other work trees: what the attempt wanted to put there is kept as {}",

@@ -60,7 +60,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let message = "what was staged between two attempts";
-    let oid = repo.commit_tree(&tree, &[state.checkpoint()], message).await?;
+    let oid = open.commit_on_checkpoint(&tree, message).await?;
     let name = open.change().ralph_ref("replaced/1");
     let kept = open
         .keep_refs(&[KeptRef { name, oid }], "ralph: staged content")

@@ -60,11 +60,8 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
             .await?;
     }
     let commit = repo.commit_tree(tree, &[&below], "the judged tree").await?;
-    let keep = Update::set(ref_name(open), commit.clone());
-    repo.git
-        .update_refs(&[keep], "ralph: the tree that is judged")
-        .await?;
-    open.view.drop_refs();
+    let keep = [Update::set(ref_name(open), commit.clone())];
+    open.update_refs(&keep, "ralph: the tree that is judged").await?;
     let record = HeldTests {
         tree: tree.clone(),
         commit,
@@ -106,11 +103,9 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
     written.retain(|(_, path)| path != list);
     if !written.is_empty() {
         let names = first_few(written.iter().map(|(_, path)| path)).join(", ");
-        let kept = keep_commits(open, std::slice::from_ref(&record.commit)).await?;
-        let kept = kept.first().map_or("", |kept| kept.name.as_str());
+        let kept = keep_commit(open, &record.commit).await?;
         open.tell(format!(
-            "files changed while gates ran, which goes into the checkpoint: {names}; the files before that: git diff HEAD {}",
-            typed(kept)
+            "files changed while gates ran, which goes into the checkpoint: {names}; the files before that: git diff HEAD {kept}"
         ));
     }
     let new: HashSet<Vec<u8>> = of_kind(&changes, b"A")
@@ -220,12 +215,8 @@ async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let new = repo
         .commit_tree(&tree, &parents, "files that only gates made")
         .await?;
-    let keep = Update::Set { name, new };
-    repo.git
-        .update_refs(&[keep], "ralph: files that only gates made")
-        .await?;
-    open.view.drop_refs();
-    Ok(())
+    let keep = [Update::Set { name, new }];
+    open.update_refs(&keep, "ralph: files that only gates made").await
 }
 
 /// Forgets the files that gates made and that are gone, or in the checkpoint.
@@ -311,17 +302,13 @@ pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<
     if others.is_empty() {
         return Ok(());
     }
-    let repo = open.repo();
     let message = "what was in the place of the judged tree";
-    let commit = repo
-        .commit_tree(&now.tree, &[open.state.checkpoint()], message)
-        .await?;
-    let at = keep_commits(open, &[commit]).await?;
+    let commit = open.commit_on_checkpoint(&now.tree, message).await?;
+    let kept = keep_commit(open, &commit).await?;
     let names = first_few(&others).join(", ");
     open.tell(format!(
-        "files changed while gates or a reviewer ran; they are put back: {names}; to see the changes: git diff {} {}",
-        record.present(),
-        typed(at.first().map_or("", |kept| kept.name.as_str()))
+        "files changed while gates or a reviewer ran; they are put back: {names}; to see the changes: git diff {} {kept}",
+        record.present()
     ));
     Ok(())
 }
@@ -353,6 +340,12 @@ pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Resul
     Ok(())
 }
 
+/// Keeps a commit under a ref named after the current attempt; returns the name, to be typed.
+pub(super) async fn keep_commit(open: &Loop<'_>, commit: &Oid) -> Result<String, Error> {
+    let kept = keep_commits(open, std::slice::from_ref(commit)).await?;
+    Ok(typed(kept.first().map_or("", |kept| kept.name.as_str())))
+}
+
 /// Keeps commits under refs named after the current attempt; returns the names.
 pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec<KeptRef>, Error> {
     let (state, change) = (&open.state, open.change());
@@ -382,8 +375,7 @@ pub(super) async fn release(open: &Loop<'_>) -> Result<(), Error> {
     let found = open.git().refs(&[&name]).await?.into_iter();
     let gone: Vec<Update> = found.map(|found| Update::delete(found.name, found.oid)).collect();
     if !gone.is_empty() {
-        open.git().update_refs(&gone, "ralph: nothing is judged").await?;
-        open.view.drop_refs();
+        open.update_refs(&gone, "ralph: nothing is judged").await?;
     }
     Ok(Savepoint::forget_judged(open.site())?)
 }

@@ -121,15 +121,12 @@ async fn keep_before_hook(open: &Loop<'_>, before: &Oid, about: About<'_>) -> Re
     let Some(names) = changed_since(open, before).await? else {
         return Ok(());
     };
-    let repo = open.repo();
     let name = open.state.change.attempt_ref(&about.story.id, about.attempt);
     let name = format!("{name}-before-hook");
     let message = format!("what the hook {} was given", Hook::PreCheckpoint.name());
-    let commit = repo
-        .commit_tree(before, &[open.state.checkpoint()], &message)
-        .await?;
-    let kept = KeptRef { name, oid: commit };
-    let kept = repo.git.keep(&[kept], "ralph: before a hook").await?;
+    let oid = open.commit_on_checkpoint(before, &message).await?;
+    let kept = KeptRef { name, oid };
+    let kept = open.git().keep(&[kept], "ralph: before a hook").await?;
     let name = kept.into_iter().map(|kept| kept.name).collect::<String>();
     open.tell(format!(
         "the hook {} changed files: {names}; as they were before it: git show {name}",

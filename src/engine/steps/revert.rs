@@ -169,8 +169,7 @@ async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid
         "attempt {} at {}: after its gates",
         undoing.attempt, undoing.story
     );
-    let below = open.state.checkpoint();
-    let oid = open.repo().commit_tree(now, &[below], &message).await?;
+    let oid = open.commit_on_checkpoint(now, &message).await?;
     let missing = changes.iter().filter(|(status, _)| matches!(status, b'D' | b'T'));
     let missing = first_few(missing.map(|(_, path)| path));
     let what = "the gates removed, replaced or hid files; the attempt is kept with them";

@@ -131,13 +131,9 @@ fn has_changed(path: &Path, since: Timestamp) -> bool {
 /// Keeps edits by refs, and names them.
 pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     let message = "files as they were when a step that was cut off was completed";
-    let repo = open.repo();
     let mut commits = edits.made;
     if let Some(tree) = edits.tree {
-        commits.push(
-            repo.commit_tree(&tree, &[open.state.checkpoint()], message)
-                .await?,
-        );
+        commits.push(open.commit_on_checkpoint(&tree, message).await?);
     }
     let name = open.change().ralph_ref("replaced/1");
     let wanted = commits.into_iter().map(|oid| KeptRef::new(name.clone(), oid));

@@ -6,7 +6,7 @@ use crate::engine::position::Position;
 use crate::engine::watch::{self, Watch, Who};
 use crate::engine::{Loop, judged};
 use crate::error::Error;
-use crate::names::{Oid, typed};
+use crate::names::Oid;
 use crate::state::HeldTests;
 
 /// The state of the repository before a reviewer runs.
@@ -46,11 +46,9 @@ pub(super) async fn end_in_users_work_tree(open: &Loop<'_>, before: Before, name
         open.tell("HEAD was moved during the review; nothing is put back");
     }
     if let Some(names) = watch::changed_since(open, &before.tree).await? {
-        let kept = judged::keep_commits(open, &[before.record.commit]).await?;
-        let kept = kept.first().map_or("", |kept| kept.name.as_str());
+        let kept = judged::keep_commit(open, &before.record.commit).await?;
         open.tell(format!(
-            "files changed during the review (by the reviewer or another process): {names}; to compare with what was there before: git diff {}",
-            typed(kept)
+            "files changed during the review (by the reviewer or another process): {names}; to compare with what was there before: git diff {kept}"
         ));
     }
     judged::forget(open).await

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::events::{ListPutBack, What};
 use crate::names::{Oid, typed, typed_path};
 use crate::protect::StoryList;
-use crate::refs::{KeptRef, Update, free_names};
+use crate::refs::{KeptRef, Update};
 use crate::settings::ListEdits;
 use crate::stories::{Additions, Story};
 
@@ -107,17 +107,10 @@ async fn put_back(
         shown = Some(typed_path(&place));
     }
     let message = "what an attempt made of the story list";
-    let repo = open.repo();
-    let commit = repo
-        .commit_tree(&tree, &[open.state.checkpoint()], message)
-        .await?;
+    let commit = open.commit_on_checkpoint(&tree, message).await?;
     let own = open.state.change.attempt_ref(&story.id, attempt);
     let wish = KeptRef::new(format!("{own}-list"), commit.clone());
-    let refs = open.read_user_refs().await?;
-    let (updates, found) = free_names(&[wish], |name| refs.at(name));
-    let why = "ralph: what an attempt made of the story list";
-    open.git().update_refs(&updates, why).await?;
-    open.view.drop_users_refs();
+    let found = open.keep_refs(&[wish], &format!("ralph: {message}")).await?;
     before.write(open.site(), &source, wanted)?;
     let left = left.filter(|left| left.is_none());
     let is_first = left.is_some();

@@ -35,10 +35,8 @@ pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
         new: last,
         old: tip,
     };
-    open.git()
-        .update_refs(&[back], "ralph: moved from outside, put back")
+    open.update_refs(&[back], "ralph: moved from outside, put back")
         .await?;
-    open.view.drop_refs();
     open.tell(format!(
         "{at} of {} while another loop was running is undone; it says nothing about this attempt",
         short_branch(&name)
