@@ -221,9 +221,8 @@ impl Repo {
     /// Stages the intent to add those of these paths that are in the work tree and not in `index` (`git add -N`).
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         let file = self.read_index(index)?;
-        let is_known = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
         let mut new = Vec::new();
-        for path in paths.iter().filter(|path| !is_known(path)) {
+        for path in paths.iter().filter(|path| !file.has(path)) {
             if self.exists(path)? {
                 new.push(path.clone());
             }

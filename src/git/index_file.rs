@@ -139,6 +139,16 @@ impl IndexFile {
     pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.entries().map(|entry| entry.path)
     }
+
+    /// Returns the entry of a path; none if only git can read the file.
+    pub fn find(&self, path: &[u8]) -> Option<Entry<'_>> {
+        self.index()?.find(path)
+    }
+
+    /// Returns whether a path certainly has an entry.
+    pub fn has(&self, path: &[u8]) -> bool {
+        self.find(path).is_some()
+    }
 }
 
 impl<'a> Index<'a> {

@@ -67,6 +67,9 @@ impl Repo {
     /// Forgets the times of files, so that git reads them whatever the index says of them. Returns `false`, with the index
     /// as it was, if the index cannot be changed. No other process may use it.
     pub fn forget_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
+        if paths.is_empty() {
+            return Ok(true);
+        }
         let read = self.read_index(index)?;
         let Some(parsed) = read.index() else {
             return Ok(false);

@@ -126,9 +126,7 @@ impl Repo {
         }
         if !wanted.is_empty() {
             let taken_for_same = self.touched_in_their_second(known, &wanted)?;
-            if !taken_for_same.is_empty() {
-                self.forget_times(index, &taken_for_same)?;
-            }
+            self.forget_times(index, &taken_for_same)?;
             self.check_out(index, &["-f".as_ref(), "-u".as_ref()], &wanted)
                 .await?;
         }
@@ -141,7 +139,7 @@ impl Repo {
         let file = self.read_index(index)?;
         let mut found = Vec::new();
         for path in paths {
-            let entry = file.index().and_then(|index| index.find(path));
+            let entry = file.find(path);
             let now = kind_of(&path_below(&self.top, path))?;
             if entry.is_some_and(|entry| now.is_some_and(|now| entry.touched.0 == touched(&now).0)) {
                 found.push(path.clone());

@@ -1,6 +1,7 @@
 //! Reads the work tree as a git tree: `git add -A` on a private index, so that filters, line endings and ignore rules
 //! are exactly the user's.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -449,6 +450,25 @@ impl Repo {
             .stdin(joined_z(paths))
             .done()
             .await
+    }
+
+    /// Takes paths out of an index, and out of what was read into it.
+    pub async fn leave_out(
+        &self,
+        index: &Path,
+        reading: &mut Reading,
+        paths: &[Vec<u8>],
+    ) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.update_index(index, &["--force-remove"], paths).await?;
+        reading.tree = self.git.write_tree(index).await?;
+        let out: HashSet<&Vec<u8>> = paths.iter().collect();
+        if let Some(changes) = &mut reading.changes {
+            changes.retain(|(_, path)| !out.contains(path));
+        }
+        Ok(())
     }
 
     /// Refreshes the times and sizes of all files in `index`: those that only seem to differ no longer do

@@ -159,11 +159,7 @@ async fn leave_out_new(open: &Loop<'_>, mut now: Reading, new: &HashSet<Vec<u8>>
         .await?;
     made.retain(|entry| new.contains(&entry.path));
     let paths: Vec<Vec<u8>> = new.iter().cloned().collect();
-    repo.update_index(&work, &["--force-remove"], &paths).await?;
-    now.tree = repo.git.write_tree(&work).await?;
-    if let Some(changes) = &mut now.changes {
-        changes.retain(|(_, path)| !new.contains(path));
-    }
+    repo.leave_out(&work, &mut now, &paths).await?;
     remember(open, &made).await?;
     Ok(now)
 }
@@ -228,10 +224,7 @@ pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let index = open.repo().read_index_or_none(&open.repo().index())?;
     let mut left = Vec::new();
     for file in files {
-        let is_tracked = index
-            .index()
-            .is_some_and(|index| index.find(&file.path).is_some());
-        if !is_tracked && open.repo().exists(&file.path)? {
+        if !index.has(&file.path) && open.repo().exists(&file.path)? {
             left.push(file);
         }
     }

@@ -143,7 +143,7 @@ impl Records {
         let others = links.keys().filter(|_| all);
         let paths: BTreeSet<&Vec<u8>> = wanted.iter().chain(others).collect();
         for path in paths {
-            let entry = index.index().and_then(|index| index.find(path));
+            let entry = index.find(path);
             if entry.is_none_or(|entry| entry.mode != LINK) {
                 continue;
             }
@@ -239,7 +239,7 @@ impl Site<'_> {
         let index = repo.read_index_if_there(&self.work_index())?;
         let mut written = Vec::new();
         for (_, path) in repo.git.diff_trees(was, now).await? {
-            let entry = index.index().and_then(|index| index.find(&path));
+            let entry = index.find(&path);
             let is_link = entry.is_some_and(|entry| entry.mode == LINK);
             if is_link && is_regular(&path_below(&repo.top, &path))? {
                 written.push(path);

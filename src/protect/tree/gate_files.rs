@@ -33,23 +33,18 @@ pub(super) async fn leave_out(
     let mut out = Vec::new();
     if made.keys().chain(aside).any(is_added) {
         let real = repo.read_index_or_none(&repo.index())?;
-        let is_staged = |path: &[u8]| real.index().is_some_and(|index| index.find(path).is_some());
         let entries = repo.git.staged_between(&reading.base, &reading.tree).await?;
         // An agent that commits takes git-ralph's own output along, and no checkpoint has it all the same.
         let is_out = |entry: &StagedEntry| {
-            aside.contains(&entry.path) || made.get(&entry.path) == Some(entry) && !is_staged(&entry.path)
+            aside.contains(&entry.path) || made.get(&entry.path) == Some(entry) && !real.has(&entry.path)
         };
         let as_made = entries
             .into_iter()
             .filter(|entry| is_added(&entry.path) && is_out(entry));
         out = as_made.map(|entry| entry.path).collect();
     }
-    if !out.is_empty() {
-        repo.update_index(work, &["--force-remove"], &out).await?;
-        reading.tree = repo.git.write_tree(work).await?;
-    }
-    let rest = changes.into_iter().filter(|(_, path)| !out.contains(path));
-    reading.changes = Some(rest.collect());
+    reading.changes = Some(changes);
+    repo.leave_out(work, &mut reading, &out).await?;
     Ok(reading)
 }
 
@@ -62,9 +57,8 @@ pub(in crate::protect) async fn restore(
 ) -> Result<(), ProtectError> {
     let repo = site.repo;
     let real = repo.read_index_or_none(&repo.index())?;
-    let is_tracked = |path: &[u8]| real.index().is_some_and(|index| index.find(path).is_some());
     let files = savepoint.gate_files.values();
-    let entries: Vec<StagedEntry> = files.filter(|file| !is_tracked(&file.path)).cloned().collect();
+    let entries: Vec<StagedEntry> = files.filter(|file| !real.has(&file.path)).cloned().collect();
     if entries.is_empty() {
         return Ok(());
     }

@@ -21,8 +21,7 @@ impl Site<'_> {
         let mut found = BTreeSet::new();
         for dir in dirs {
             let name = named_in(dir, RULES);
-            let is_listed = file.index().is_some_and(|index| index.find(&name).is_some());
-            if !is_listed && is_there(&path_below(&self.repo.top, &name))? {
+            if !file.has(&name) && is_there(&path_below(&self.repo.top, &name))? {
                 found.insert(name);
             }
         }

@@ -383,17 +383,10 @@ pub(super) async fn leave_out(
     if !hidden.is_empty() {
         // A file in the index is tracked, even if it is ignored.
         let file = site.repo.read_index_or_none(&site.repo.index())?;
-        hidden.retain(|path| file.index().is_none_or(|index| index.find(path).is_none()));
+        hidden.retain(|path| !file.has(path));
     }
     let left_out = [taken.as_slice(), hidden.as_slice()].concat();
-    if !left_out.is_empty() {
-        let repo = site.repo;
-        repo.update_index(work, &["--force-remove"], &left_out).await?;
-        reading.tree = repo.git.write_tree(work).await?;
-        if let Some(changes) = &mut reading.changes {
-            changes.retain(|(_, path)| !left_out.contains(path));
-        }
-    }
+    site.repo.leave_out(work, &mut reading, &left_out).await?;
     let why = "left out, because git ignored it when the loop began";
     site.notices.tell_names(why, &first_few(&taken));
     let why =

@@ -1,9 +1,8 @@
 //! The file of the story list as it was before an attempt, in the memory of this process.
 
-use std::fs::Metadata;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use super::file_modes::mode_of;
 use super::story_backup::{clear_place_of, door_to, remove_half_written, without_links};
 use crate::fs::{Below, Durability, FileError, kind_of, lacks, leads_to_file, link_of, seen};
 use crate::protect::{ProtectError, Site, trash};
@@ -103,10 +102,6 @@ impl StoryList {
     fn is_at(&self, source: &Source) -> bool {
         self.path == source.path && self.place.is_some()
     }
-}
-
-fn mode_of(found: &Metadata) -> u32 {
-    found.permissions().mode() & 0o7777
 }
 
 /// Returns what the list leads to, if it is a link.

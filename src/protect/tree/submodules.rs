@@ -142,9 +142,7 @@ impl Savepoint {
         let made = repo.private_index(&repo.index(), &work, Some(&base)).await?;
         let known = repo.read_index(&work)?;
         let unseen = touched_in_same_second(&repo, &known, self.since);
-        if !unseen.is_empty() {
-            repo.forget_times(&work, &unseen)?;
-        }
+        repo.forget_times(&work, &unseen)?;
         repo.show_paths(&work, &made.entries.hidden()).await?;
         let target = git.tree_of(&was.oid).await?;
         let whose = Whose::Loops { nested: &[] };

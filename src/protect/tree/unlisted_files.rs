@@ -20,7 +20,6 @@ pub(super) fn made_since(
 ) -> Result<Vec<Vec<u8>>, GitError> {
     let since = since - CLOCK_LAG;
     let file = site.repo.read_index_or_none(index)?;
-    let is_tracked = |path: &[u8]| file.index().is_some_and(|index| index.find(path).is_some());
     let mut dirs = directories(file.paths());
     dirs.insert(b"");
     let mut found = Vec::new();
@@ -37,7 +36,7 @@ pub(super) fn made_since(
                 continue;
             }
             let special = !(kind.is_file() || kind.is_dir() || kind.is_symlink());
-            let rules = entry.file_name() == ".gitignore" && !is_tracked(&name);
+            let rules = entry.file_name() == ".gitignore" && !file.has(&name);
             let made = entry.metadata().and_then(|metadata| metadata.created());
             if rules || (special && made.is_ok_and(|made| made >= since)) {
                 found.push(name);

@@ -93,7 +93,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
 fn tell_own_output(open: &Loop<'_>) -> Result<(), Error> {
     let repo = open.repo();
     let index = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
-    let is_tracked = |path: &&Vec<u8>| index.index().is_some_and(|index| index.find(path).is_some());
+    let is_tracked = |path: &&Vec<u8>| index.has(path);
     let (tracked, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = open.own_output.iter().partition(is_tracked);
     let (tracked, left) = (first_few(tracked).join(", "), first_few(left).join(", "));
     if !left.is_empty() {

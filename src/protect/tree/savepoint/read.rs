@@ -35,9 +35,7 @@ impl Savepoint {
         if made.sound {
             let real = repo.read_index_or_none(&repo.index())?;
             let unseen = touched_in_same_second(repo, &real, self.since);
-            if !unseen.is_empty() {
-                repo.forget_times(&work, &unseen)?;
-            }
+            repo.forget_times(&work, &unseen)?;
         }
         let records = Records::of(site);
         let mut hidden = made.entries.hidden();
