@@ -63,7 +63,6 @@ pub(crate) async fn run_agent(
         });
     }
     Ok(Outcome {
-        judgement,
         ended: at,
         exit_code: match ended.ending {
             Ending::Exited(code) => Some(code),
@@ -75,10 +74,7 @@ pub(crate) async fn run_agent(
         tail,
         output: printed(&begun.log, Some(0)),
         litter: agent.litter,
-        review: None,
-        rounds: 1,
-        is_closed: false,
-        left: Vec::new(),
+        ..Outcome::by_hand(judgement)
     })
 }
 

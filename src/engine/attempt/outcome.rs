@@ -14,6 +14,7 @@ use crate::events::Stretch;
 use crate::state::Verdict;
 
 /// The outcome of the agent's run, before gates and git are considered.
+#[derive(Default)]
 pub(crate) struct Outcome {
     pub judgement: Judgement,
     /// Time of the agent's end; the gates after it do not count as its time.
@@ -132,17 +133,8 @@ impl Outcome {
         Self {
             judgement,
             ended: Timestamp::now(),
-            exit_code: None,
-            report: None,
-            agent: None,
-            confined: Confinement::default(),
-            tail: String::new(),
-            output: None,
-            litter: None,
-            review: None,
             rounds: 1,
-            is_closed: false,
-            left: Vec::new(),
+            ..Self::default()
         }
     }
 }

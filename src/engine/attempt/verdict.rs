@@ -21,7 +21,7 @@ const NOT_FOUND: &[i32] = &[126, 127];
 const UNPROMISED: &str = "accepted without a promise (ralph.noSignal)";
 
 /// The judgement of an attempt, apart from gates and git.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Judgement {
     pub verdict: Verdict,
     /// The reason; for `no signal` it is shown and logged, but not put into the next prompt.
@@ -131,16 +131,7 @@ impl Judgement {
     pub fn bare(verdict: Verdict) -> Self {
         Self {
             verdict,
-            reason: None,
-            retry_after: None,
-            waited: Duration::ZERO,
-            signal: None,
-            advice: None,
-            wrong_form: false,
-            left: None,
-            unpromised: false,
-            also: None,
-            unjudged: None,
+            ..Self::default()
         }
     }
 }

@@ -206,9 +206,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_the_names() {
-        for row in TABLE {
-            assert_eq!(row.name, row.hook.name());
-        }
+    fn the_names_are_those_that_git_is_asked_for() {
+        let names: Vec<&str> = TABLE.iter().map(|row| row.hook.name()).collect();
+        assert_eq!(
+            names,
+            [
+                "ralph-pre-attempt",
+                "ralph-pre-checkpoint",
+                "ralph-post-attempt",
+                "ralph-post-checkpoint",
+                "ralph-post-revert",
+                "ralph-pre-finish",
+                "ralph-post-finish",
+            ]
+        );
     }
 }

@@ -3,7 +3,8 @@
 use crate::events::What;
 
 /// A lifecycle hook, in the order of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case", prefix = "ralph-")]
 pub enum Hook {
     /// Before an attempt.
     PreAttempt,
@@ -26,10 +27,6 @@ pub enum Hook {
 pub struct Row {
     /// The hook.
     pub hook: Hook,
-    /// Its name, as git finds it.
-    pub name: &'static str,
-    /// True if the hook gets the story in addition to the change.
-    pub story: bool,
     /// The event in its event file.
     pub event: &'static str,
     /// The time at which it runs.
@@ -45,8 +42,6 @@ const WARNING: &str = "a warning; the loop continues";
 pub const TABLE: &[Row] = &[
     Row {
         hook: Hook::PreAttempt,
-        name: "ralph-pre-attempt",
-        story: true,
         event: "attempt_started",
         when: "before an attempt of git ralph next, retry or run, and before git-ralph looks at the work tree: what it changes is an \
                edit made before the attempt, and becomes a checkpoint of its own",
@@ -54,8 +49,6 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         hook: Hook::PreCheckpoint,
-        name: "ralph-pre-checkpoint",
-        story: true,
         event: "attempt_ended",
         when: "after COMPLETE (or git ralph complete) and all gates, before the checkpoint: what it changes in the work tree is part of \
                the checkpoint, and reported",
@@ -63,40 +56,30 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         hook: Hook::PostAttempt,
-        name: "ralph-post-attempt",
-        story: true,
         event: "attempt_ended",
         when: "after an attempt, whatever its verdict, when the checkpoint is made or the work tree is reset",
         refusal: WARNING,
     },
     Row {
         hook: Hook::PostCheckpoint,
-        name: "ralph-post-checkpoint",
-        story: true,
         event: "checkpoint",
         when: "after a checkpoint; without a story for edits that were made before an attempt",
         refusal: WARNING,
     },
     Row {
         hook: Hook::PostRevert,
-        name: "ralph-post-revert",
-        story: true,
         event: "reverted",
         when: "after the work tree was reset to the checkpoint, by a failed attempt, git ralph fail or git ralph revert",
         refusal: WARNING,
     },
     Row {
         hook: Hook::PreFinish,
-        name: "ralph-pre-finish",
-        story: false,
         event: "finished",
         when: "before git ralph finish changes anything; not before git ralph abort",
         refusal: "nothing is changed, and the command ends with exit code 1",
     },
     Row {
         hook: Hook::PostFinish,
-        name: "ralph-post-finish",
-        story: false,
         event: "finished",
         when: "after git ralph finish and git ralph abort, when the loop is closed",
         refusal: WARNING,
@@ -105,8 +88,13 @@ pub const TABLE: &[Row] = &[
 
 impl Hook {
     /// Returns its name, as git finds it.
-    pub const fn name(self) -> &'static str {
-        TABLE[self as usize].name
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns whether it gets the story in addition to the change.
+    pub fn has_story(self) -> bool {
+        !matches!(self, Self::PreFinish | Self::PostFinish)
     }
 
     /// Returns the hook that is called about an event after it has happened.

@@ -246,7 +246,7 @@ async fn install_directory(
     let is_installed = hooks::is_ours(value);
     let dir = make_our_directory(repo)?;
     // All that git, or git-ralph, may look for in a hooks directory.
-    let ours = TABLE.iter().map(|row| row.name);
+    let ours = TABLE.iter().map(|row| row.hook.name());
     for name in guard_scripts::NAMES.iter().copied().chain(ours) {
         let script = script(name, program, Before::Elsewhere);
         put(repo, &dir.join(name), &script, 0o755)?;

@@ -14,36 +14,26 @@ use crate::paths::parents;
 use crate::protect::permissions::look_with_permissions;
 
 /// The kind of an untracked path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::FromRepr)]
+#[repr(u8)]
 pub(crate) enum Kind {
     /// Git would add it.
-    Untracked,
+    Untracked = b'u',
     /// An ignored file or link.
-    IgnoredFile,
+    IgnoredFile = b'f',
     /// A directory that an ignore rule matches itself, or an ignored repository; its contents are not listed.
-    IgnoredDirectory,
+    IgnoredDirectory = b'd',
     /// A directory whose own rules ignore everything in it, themselves included; its contents are not listed.
-    SelfIgnored,
+    SelfIgnored = b'i',
     /// A repository of its own that is not ignored.
-    NestedRepository,
+    NestedRepository = b'n',
     /// A pipe, a socket or a device, which git does not list.
-    Special,
+    Special = b's',
     /// An empty directory, which git does not list either.
-    EmptyDirectory,
+    EmptyDirectory = b'e',
 }
 
 impl Kind {
-    /// All kinds, each with its letter in a record.
-    const ALL: [(u8, Self); 7] = [
-        (b'u', Self::Untracked),
-        (b'f', Self::IgnoredFile),
-        (b'd', Self::IgnoredDirectory),
-        (b'i', Self::SelfIgnored),
-        (b'n', Self::NestedRepository),
-        (b's', Self::Special),
-        (b'e', Self::EmptyDirectory),
-    ];
-
     /// Returns whether everything below such a path belongs to it.
     pub fn is_whole(self) -> bool {
         matches!(
@@ -282,8 +272,7 @@ impl Inventory {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (path, item) in &self.0 {
-            let letter = Kind::ALL.iter().find(|(_, kind)| *kind == item.kind);
-            bytes.extend(letter.map(|(letter, _)| *letter));
+            bytes.push(item.kind as u8);
             let identity = match item.identity {
                 Some(Identity { dev, ino, born }) => format!(" {dev:x}.{ino:x}.{born:x} "),
                 None => " - ".to_owned(),
@@ -299,17 +288,13 @@ impl Inventory {
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let item = |field: &[u8]| {
             let mut parts = field.splitn(3, |byte| *byte == b' ');
-            let (letter, identity, path) = (parts.next()?, parts.next()?, parts.next()?);
-            let (_, kind) = Kind::ALL.iter().find(|(known, _)| letter == [*known])?;
+            let ([letter], identity, path) = (parts.next()?, parts.next()?, parts.next()?) else {
+                return None;
+            };
+            let kind = Kind::from_repr(*letter)?;
             let identity = std::str::from_utf8(identity).ok().and_then(Identity::parse);
             is_of_work_tree(path).then_some(())?;
-            Some((
-                path.to_vec(),
-                Item {
-                    kind: *kind,
-                    identity,
-                },
-            ))
+            Some((path.to_vec(), Item { kind, identity }))
         };
         Self(bytes.split(|byte| *byte == 0).filter_map(item).collect())
     }
@@ -347,6 +332,14 @@ mod tests {
         list.iter().map(|path| path.as_bytes().to_vec()).collect()
     }
 
+    fn kinds() -> impl Iterator<Item = Kind> {
+        (0..=u8::MAX).filter_map(Kind::from_repr)
+    }
+
+    fn letter(kind: Kind) -> char {
+        char::from(kind as u8)
+    }
+
     fn of(top: &Path, entries: &[(&str, Kind)]) -> Inventory {
         let mut inventory = Inventory::default();
         for (path, kind) in entries {
@@ -359,7 +352,8 @@ mod tests {
     fn inventory_survives_its_serialization() {
         let top = tempfile::tempdir().unwrap();
         fs::write(top.path().join("a b\n"), "").unwrap();
-        let all = Kind::ALL.map(|(letter, kind)| (format!("{}/ x", char::from(letter)), kind));
+        let all = kinds().map(|kind| (format!("{}/ x", letter(kind)), kind));
+        let all: Vec<_> = all.collect();
         let mut inventory = of(top.path(), &[("a b\n", Kind::IgnoredFile)]);
         for (path, kind) in &all {
             inventory.insert(top.path(), path.as_bytes(), *kind);
@@ -420,7 +414,7 @@ mod tests {
 
     #[test]
     fn inventory_holds_back_only_ignored_and_left_out_files() {
-        let kinds = Kind::ALL.map(|(letter, kind)| (char::from(letter).to_string(), kind));
+        let kinds: Vec<_> = kinds().map(|kind| (letter(kind).to_string(), kind)).collect();
         let mut inventory = Inventory::default();
         for (path, kind) in &kinds {
             inventory.insert(Path::new("/nonexistent"), path.as_bytes(), *kind);
@@ -429,7 +423,7 @@ mod tests {
             .iter()
             .filter(|(path, _)| inventory.holds_back(path.as_bytes()));
         let held: String = held.map(|(path, _)| path.as_str()).collect();
-        assert_eq!(held, "ufdi");
+        assert_eq!(held, "dfiu");
         assert!(inventory.holds_back(b"d/below"));
         assert!(!inventory.holds_back(b"f/below"));
     }

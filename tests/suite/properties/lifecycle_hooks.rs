@@ -24,7 +24,7 @@ pub fn noting(sandbox: &Sandbox) -> String {
 pub fn noted() -> Sandbox {
     let sandbox = Sandbox::new();
     for row in LIFECYCLE_HOOKS {
-        sandbox.hook(row.name, &noting(&sandbox));
+        sandbox.hook(row.hook.name(), &noting(&sandbox));
     }
     sandbox
 }
@@ -106,7 +106,10 @@ fn hook_gets_environment_and_event_file() {
     assert_eq!(names.len(), events.len());
     for (name, event) in names.iter().zip(&events) {
         let name = name.split(' ').next().unwrap();
-        let row = LIFECYCLE_HOOKS.iter().find(|row| row.name == name).unwrap();
+        let row = LIFECYCLE_HOOKS
+            .iter()
+            .find(|row| row.hook.name() == name)
+            .unwrap();
         assert_eq!(event["event"], row.event, "{name}");
         assert_eq!(event["change"], CHANGE);
         let is_recorded = recorded
@@ -270,8 +273,11 @@ fn a_post_hook_that_leaves_the_branch_is_seen_by_the_next_step() {
 #[test]
 fn post_hooks_only_warn() {
     let sandbox = Sandbox::new();
-    for row in LIFECYCLE_HOOKS.iter().filter(|row| row.name.contains("-post-")) {
-        sandbox.hook(row.name, "exit 3");
+    for row in LIFECYCLE_HOOKS
+        .iter()
+        .filter(|row| row.hook.name().contains("-post-"))
+    {
+        sandbox.hook(row.hook.name(), "exit 3");
     }
     sandbox.start();
     let warning = |name: &str| format!("warning: the hook {name} failed (exit code 3)");

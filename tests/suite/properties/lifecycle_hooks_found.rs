@@ -16,7 +16,7 @@ fn planted_hooks_never_run() {
         "mkdir \"$notes/evil\"; for h in $hooks; do printf '#!/bin/sh\\ntouch %s/planted\\n' \"$notes\" >\"$notes/evil/$h\"; chmod +x \"$notes/evil/$h\"; done; git config core.hooksPath \"$notes/evil\"",
         "for h in $hooks; do git config --add hook.evil.event $h; done; git config hook.evil.command \"touch $notes/planted\"",
     ];
-    let names: Vec<&str> = LIFECYCLE_HOOKS.iter().map(|row| row.name).collect();
+    let names: Vec<&str> = LIFECYCLE_HOOKS.iter().map(|row| row.hook.name()).collect();
     for plant in plants {
         for own in [false, true] {
             let sandbox = if own { noted() } else { Sandbox::new() };

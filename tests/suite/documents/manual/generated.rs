@@ -79,12 +79,12 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
         }
         "hooks" => {
             for row in LIFECYCLE_HOOKS {
-                let story = if row.story { " and story" } else { "" };
+                let story = if row.hook.has_story() { " and story" } else { "" };
                 let text = format!(
                     "Runs {}. Arguments: change{story}. Event: {}. When it fails: {}.",
                     row.when, row.event, row.refusal
                 );
-                page.item(row.name, &text);
+                page.item(row.hook.name(), &text);
             }
         }
         "common fields" => fields(page, &schema(), &schema()),
