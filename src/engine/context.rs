@@ -9,7 +9,7 @@ use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::{Error, refuse};
-use crate::events::{Event, News, Observer, What};
+use crate::events::{Observer, tell};
 use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
@@ -157,8 +157,7 @@ impl<'o> Context<'o> {
 
     /// Shows a message about a change that has no open loop.
     pub fn tell(&self, change: &Change, message: String) {
-        let event = Event::now(change.as_str(), What::Notice { message });
-        self.observer.hear(News::Event(&event));
+        tell(self.observer, change.as_str(), message);
     }
 
     /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose branch

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::{Error, refuse};
-use crate::events::{Event, News, Observer, What};
+use crate::events::{Observer, tell};
 use crate::fs::is_regular;
 use crate::git::{Git, Repo, git_directories};
 use crate::protect::{Site, recorded_config};
@@ -28,15 +28,9 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         let slot = store.slot();
         let messages: RefCell<Vec<String>> = RefCell::default();
         let site = Site::new(&repo, &slot, &messages);
-        let (head, tip) = (state.loop_head(), state.tip_ref());
-        let in_attempt = state.phase() == Phase::Running;
-        let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt);
-        let repaired = repaired.await?;
+        let repaired = repair_position(site, state).await?;
         for message in messages.take() {
-            observer.hear(News::Event(&Event::now(
-                state.change.as_str(),
-                What::Notice { message },
-            )));
+            tell(observer, state.change.as_str(), message);
         }
         if repaired {
             return Ok(());
@@ -47,6 +41,17 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         git_dir: layout.git_dir,
         words: words.trim().to_owned(),
     })
+}
+
+/// Writes HEAD, its branch and the loop's tip again if git cannot read them; returns whether it could not.
+pub(super) async fn repair_position(site: Site<'_>, state: &State) -> Result<bool, Error> {
+    let (head, tip) = (state.loop_head(), state.tip_ref());
+    let (tip, in_attempt) = (
+        (tip.as_str(), state.checkpoint()),
+        state.phase() == Phase::Running,
+    );
+    let trash = site.trash().join("damaged");
+    Ok(site.repair_position(&head, tip, in_attempt, &trash).await?)
 }
 
 /// Takes settings back with which git does not find the work tree around `dir`, if they came while a git-ralph that was killed
@@ -76,10 +81,7 @@ pub(super) async fn repair_places(dir: &Path, observer: &dyn Observer) -> Result
             "settings with which git finds no work tree here came before git-ralph was cut off; they are put back: {}",
             keys.join(", ")
         );
-        observer.hear(News::Event(&Event::now(
-            change.as_str(),
-            What::Notice { message },
-        )));
+        tell(observer, change.as_str(), message);
         are_back = true;
     }
     Ok(are_back)

@@ -11,7 +11,7 @@ use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
 use super::watch::changed_since;
-use super::{Context, Loop, judged, messages, staged_content};
+use super::{Context, Loop, damaged, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::error::advice::Advise;
@@ -130,14 +130,10 @@ fn allow_retries(context: &Context<'_>, state: &mut State) {
 
 /// Restores the loop's branch if it is damaged or points to another branch.
 async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
-    let (site, state) = (open.site(), &open.state);
-    if !state.is_live() {
+    if !open.state.is_live() {
         return Ok(());
     }
-    let (head, tip) = (state.loop_head(), state.tip_ref());
-    let in_attempt = state.phase() == Phase::Running;
-    let repaired = site.repair_position(&head, &tip, state.checkpoint(), in_attempt);
-    if repaired.await? {
+    if damaged::repair_position(open.site(), &open.state).await? {
         open.context.head = open.repo().head().await?;
     }
     refuse_branch_in_the_way(open.repo(), &open.state)

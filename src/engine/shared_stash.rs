@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::fs::FileError;
 use crate::git::StashEntry;
 use crate::names::{Oid, typed};
-use crate::protect::StashList;
+use crate::protect::{StashList, UserRefs};
 use crate::refs::{KeptRef, Update};
 
 /// The message of an entry that a loop has made for itself contains this.
@@ -59,7 +59,7 @@ pub(crate) async fn hidden_work(open: &Loop<'_>, facts: &Facts) -> Result<Option
 /// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>, facts: &Facts) -> Result<Option<Vec<StashEntry>>, Error> {
     let in_memory = facts.refs.is_some() && open.state.is_running();
-    if !in_memory && open.site().recorded_refs()?.is_none() {
+    if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
         // A person's work is not compared with anything.
         return Ok(None);
     }

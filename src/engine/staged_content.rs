@@ -40,7 +40,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
         }
     }
     // No checkpoint takes those in.
-    only_staged.extend(open.site().ignored_at_start(&staged)?);
+    only_staged.extend(open.site().ignored_at_start(staged.iter())?);
     let has_conflict = now.entries().any(|entry| entry.stage > 0);
     if only_staged.is_empty() || has_conflict {
         return Ok(());

@@ -417,6 +417,11 @@ impl Event {
     }
 }
 
+/// Reports a notice about a change whose loop is not open.
+pub(crate) fn tell(observer: &dyn Observer, change: &str, message: String) {
+    observer.hear(News::Event(&Event::now(change, What::Notice { message })));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,6 @@ use super::repository::{
     ControlFiles, RepositoryRecord, UserRefs, access, linked_work_trees, packed_refs, pipes as gits_pipes,
     stash_list,
 };
-use super::tree::own_position::OwnPosition;
 use super::tree::{
     HeldOfTree, InnerGitFiles, RepoLink, Return, Savepoint, damaged_index, foreign_filters, gate_files,
     hidden_files, ignored_files, index_flags, inner_git_files, make_top, pipes, story_backup, submodules,
@@ -111,15 +110,10 @@ impl AttemptRecord<'_> {
 
     /// Restores HEAD, its branch and the loop's tip if git cannot read them.
     async fn repair_own_position(&self) -> Result<bool, ProtectError> {
-        let own = OwnPosition {
-            head: &self.head,
-            tip: &self.tip,
-            checkpoint: &self.checkpoint.commit,
-            in_attempt: true,
-        };
-        let trash = self.control_trash();
-        packed_refs::repair(self.site, &trash)?;
-        own.repair(self.site, &trash).await
+        let (site, trash) = (self.site, self.control_trash());
+        packed_refs::repair(site, &trash)?;
+        let tip = (self.tip.as_str(), &self.checkpoint.commit);
+        site.repair_position(&self.head, tip, true, &trash).await
     }
 
     /// Repairs anything that would stop git from running: permissions, missing directories, control files, locks, the
@@ -173,11 +167,6 @@ impl AttemptRecord<'_> {
         }
         site.put_users_index_back().await?;
         Ok(changed)
-    }
-
-    /// Reports the ignored files that an accepted attempt deleted. No process.
-    pub fn tell_deleted(&self) -> Result<(), ProtectError> {
-        ignored_files::tell_deleted(self.site)
     }
 
     /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
@@ -274,7 +263,7 @@ impl AttemptRecord<'_> {
 
     /// Forgets the record: the user's work is not compared with it.
     pub fn forget(&self) -> Result<(), ProtectError> {
-        self.site.forget_refs();
+        UserRefs::forget(self.site.slot);
         stash_list::forget(self.site.slot)?;
         Records::of(self.site).settle_hidden()?;
         ControlFiles::forget(self.site)?;
@@ -324,7 +313,7 @@ impl Savepoint {
         let went = self.go_to(site, now, trash, kept).await?;
         gate_files::restore(site, self, trash).await?;
         story_backup::put_back(site, self, (source, is_known))?;
-        site.forget_refs();
+        UserRefs::forget(site.slot);
         site.put_users_index_back().await?;
         site.forget_users_index()?;
         Ok(went)

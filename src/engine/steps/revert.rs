@@ -15,7 +15,7 @@ use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
 use crate::paths::first_few;
-use crate::protect::RefChanges;
+use crate::protect::{RefChanges, UserRefs};
 use crate::refs::KeptRef;
 use crate::state::{Intent, RevertPlan, Verdict};
 use crate::stories::Story;
@@ -139,7 +139,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
     let before = facts.refs.clone().filter(|_| open.state.is_running());
     let before = match before {
         Some(before) => Some(before),
-        None => open.site().recorded_refs()?,
+        None => UserRefs::recorded(open.site().slot)?,
     };
     // The user's work is not compared with anything.
     let Some(before) = before else {

@@ -17,7 +17,7 @@ use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, own_output, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::{Event, News, What};
+use crate::events::What;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
@@ -227,9 +227,8 @@ fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
     };
     if options.agent.is_empty() {
         // This is not recorded: a command line can contain keys.
-        let message = format!("agent: {}", agent.described());
-        let event = Event::now(open.state.change.as_str(), What::Notice { message });
-        open.context.observer.hear(News::Event(&event));
+        open.context
+            .tell(open.change(), format!("agent: {}", agent.described()));
     }
     if let Some(argument) = agent.unasked {
         open.tell(format!(

@@ -92,6 +92,12 @@ impl UserRefs {
         Ok(text.and_then(|text| toml::from_str(&text).ok()))
     }
 
+    /// Forgets the record once the attempt is judged.
+    pub fn forget(slot: &Slot) {
+        // A record that remains is overwritten by the next attempt.
+        let _ = slot.door().remove_file(&slot.file(RECORD));
+    }
+
     /// Returns the changes since an earlier state of the refs, and which of them git cannot use: a program that writes a ref's
     /// file can write anything.
     pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<RefChanges, GitError> {
@@ -166,23 +172,6 @@ impl UserRefs {
         };
         moves.into_iter().filter(possible).collect()
     }
-}
-
-impl Site<'_> {
-    /// Reads the record of the refs from the attempt's beginning, if there is one.
-    pub fn recorded_refs(self) -> Result<Option<UserRefs>, FileError> {
-        UserRefs::recorded(self.slot)
-    }
-
-    /// Forgets the record of the refs once the attempt is judged.
-    pub fn forget_refs(self) {
-        forget(self.slot);
-    }
-}
-
-fn forget(slot: &Slot) {
-    // A record that remains is overwritten by the next attempt.
-    let _ = slot.door().remove_file(&slot.file(RECORD));
 }
 
 /// Changes of refs.
@@ -457,7 +446,7 @@ mod tests {
         slot.make().unwrap();
         before.record(&slot).unwrap();
         assert_eq!(UserRefs::recorded(&slot).unwrap(), Some(before));
-        forget(&slot);
+        UserRefs::forget(&slot);
         assert_eq!(UserRefs::recorded(&slot).unwrap(), None);
         UserRefs::recorded(&Slot::of(&dir.path().join("n".repeat(256)))).unwrap_err();
     }

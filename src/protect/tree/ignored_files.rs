@@ -262,19 +262,6 @@ impl Records {
             None => Ok(()),
         }
     }
-
-    /// Selects those of `paths` that were ignored when the loop began.
-    fn ignored_at_start<'p>(
-        &self,
-        paths: impl Iterator<Item = &'p Vec<u8>>,
-    ) -> Result<Vec<Vec<u8>>, FileError> {
-        let mut paths = paths.peekable();
-        if paths.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        let start = self.inventory_of_start()?.unwrap_or_default();
-        Ok(paths.filter(|path| start.holds_back(path)).cloned().collect())
-    }
 }
 
 fn is_empty_file(found: Option<&Metadata>) -> bool {
@@ -331,42 +318,50 @@ pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectErro
     Ok(records.copy_ignored(&now)?)
 }
 
-/// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
-/// build makes again are left out.
-pub(in crate::protect) fn tell_deleted(site: Site<'_>) -> Result<(), ProtectError> {
-    let records = Records::of(site);
-    let Some(before) = records.inventory_before_attempt()? else {
-        return Ok(());
-    };
-    let deleted: Vec<Vec<u8>> = before
-        .iter()
-        .filter(|(path, item)| item.kind.is_ignored() && !is_built(path) && records.is_gone(path))
-        .map(|(path, _)| path.clone())
-        .collect();
-    if deleted.is_empty() {
-        return Ok(());
-    }
-    let mut notice = format!(
-        "the attempt deleted what git ignores, and it stays deleted: {}",
-        first_few(&deleted).join(", ")
-    );
-    let copies: Vec<PathBuf> = deleted.iter().map(|path| records.copy_of(path)).collect();
-    match copies.iter().find(|copy| seen_itself(copy).is_some()) {
-        Some(only) if copies.len() == 1 => notice.push_str(&format!("; a copy is {}", only.display())),
-        Some(_) => notice.push_str(&format!(
-            "; copies of small files are in {}",
-            records.dir.join("files").display()
-        )),
-        None => {}
-    }
-    site.notices.tell(notice);
-    Ok(())
-}
-
 impl Site<'_> {
+    /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
+    /// build makes again are left out.
+    pub fn tell_deleted(self) -> Result<(), ProtectError> {
+        let records = Records::of(self);
+        let Some(before) = records.inventory_before_attempt()? else {
+            return Ok(());
+        };
+        let deleted: Vec<Vec<u8>> = before
+            .iter()
+            .filter(|(path, item)| item.kind.is_ignored() && !is_built(path) && records.is_gone(path))
+            .map(|(path, _)| path.clone())
+            .collect();
+        if deleted.is_empty() {
+            return Ok(());
+        }
+        let mut notice = format!(
+            "the attempt deleted what git ignores, and it stays deleted: {}",
+            first_few(&deleted).join(", ")
+        );
+        let copies: Vec<PathBuf> = deleted.iter().map(|path| records.copy_of(path)).collect();
+        match copies.iter().find(|copy| seen_itself(copy).is_some()) {
+            Some(only) if copies.len() == 1 => notice.push_str(&format!("; a copy is {}", only.display())),
+            Some(_) => notice.push_str(&format!(
+                "; copies of small files are in {}",
+                records.dir.join("files").display()
+            )),
+            None => {}
+        }
+        self.notices.tell(notice);
+        Ok(())
+    }
+
     /// Selects the paths that git ignored when the loop began.
-    pub fn ignored_at_start(self, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, FileError> {
-        Records::of(self).ignored_at_start(paths.iter())
+    pub fn ignored_at_start<'p>(
+        self,
+        paths: impl Iterator<Item = &'p Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, FileError> {
+        let mut paths = paths.peekable();
+        if paths.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let start = Records::of(self).inventory_of_start()?.unwrap_or_default();
+        Ok(paths.filter(|path| start.holds_back(path)).cloned().collect())
     }
 }
 
@@ -378,7 +373,7 @@ pub(super) async fn leave_out(
     mut reading: Reading,
 ) -> Result<Reading, ProtectError> {
     let records = Records::of(site);
-    let taken = records.ignored_at_start(reading.added())?;
+    let taken = site.ignored_at_start(reading.added())?;
     let mut hidden = records.hidden_among(reading.added())?;
     if !hidden.is_empty() {
         // A file in the index is tracked, even if it is ignored.

@@ -5,7 +5,7 @@ use super::moment::Moment;
 use crate::fs::{Below, FileError, is_there, kind_of, may_be_there, path_below};
 use crate::paths::parents;
 use crate::protect::permissions::look_with_permissions;
-use crate::protect::records::Records;
+use crate::protect::records::{Paths, Records};
 
 /// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
 const INVENTORY: &str = "inventory";
@@ -28,15 +28,20 @@ impl Records {
         Ok(true)
     }
 
-    /// Creates the missing empty directories again.
-    pub(super) fn put_back_directories(&self) -> Result<(), FileError> {
-        for path in self.empty_directories()? {
-            let dir = path_below(&self.top, &path);
-            if !is_there(&dir)? && self.has_only_directories_above(&path)? {
+    /// Creates those of these directories that are missing, and returns them.
+    pub(super) fn make_directories<'p>(
+        &self,
+        paths: impl IntoIterator<Item = &'p Vec<u8>>,
+    ) -> Result<Paths, FileError> {
+        let mut made = Paths::new();
+        for path in paths {
+            let dir = path_below(&self.top, path);
+            if !is_there(&dir)? && self.has_only_directories_above(path)? {
                 Below::new(&self.top).make_dir(&dir, 0o777)?;
+                made.insert(path.clone());
             }
         }
-        Ok(())
+        Ok(made)
     }
 
     /// Returns the directories that were empty when the loop began, without a final `/`.

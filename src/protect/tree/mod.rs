@@ -38,7 +38,7 @@ mod left_work_tree;
 mod leftovers;
 mod moment;
 mod new_rules;
-pub(super) mod own_position;
+mod own_position;
 pub(super) mod pipes;
 mod record;
 mod renamed;

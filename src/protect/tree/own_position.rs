@@ -9,76 +9,51 @@ use crate::names::{Oid, short_branch};
 use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
-/// The proper position of HEAD and the tip of a loop.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::protect) struct OwnPosition<'a> {
-    /// HEAD.
-    pub head: &'a Head,
-    /// The full name of the ref on which the checkpoints hang; it may be the branch of HEAD.
-    pub tip: &'a str,
-    /// The last checkpoint.
-    pub checkpoint: &'a Oid,
-    /// True during an attempt: HEAD then returns to its place, wherever it was.
-    pub in_attempt: bool,
-}
-
 impl Site<'_> {
-    /// Writes HEAD, its branch and the loop's tip again if git cannot read them; returns whether it could not. The
-    /// arguments are those of [`OwnPosition`].
+    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
+    /// returns whether one was. `head` is where HEAD has to be, `tip` the full name of the ref on which the checkpoints hang,
+    /// which may be the branch of HEAD, with the last of them. A HEAD that was at another commit, according to its reflog,
+    /// stays damaged except `in_attempt`: the files may not be those of the loop. The damaged files go to the directory
+    /// `trash`.
     pub async fn repair_position(
         self,
         head: &Head,
-        tip: &str,
-        checkpoint: &Oid,
+        (tip, checkpoint): (&str, &Oid),
         in_attempt: bool,
+        trash: &Path,
     ) -> Result<bool, ProtectError> {
-        let own = OwnPosition {
-            head,
-            tip,
-            checkpoint,
-            in_attempt,
-        };
-        own.repair(self, &self.trash().join("damaged")).await
-    }
-}
-
-impl OwnPosition<'_> {
-    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
-    /// returns whether one was. A HEAD that was at another commit, according to its reflog, stays damaged: the files may not be
-    /// those of the loop. The damaged files go to the directory `trash`.
-    pub async fn repair(self, site: Site<'_>, trash: &Path) -> Result<bool, ProtectError> {
-        let repo = site.repo;
+        let repo = self.repo;
         // Refs in tables have no such files.
         if may_exist(&repo.common_dir.join("reftable")) {
             return Ok(false);
         }
-        let branch = self.head.branch.as_deref();
+        let branch = head.branch.as_deref();
         let logged = |name: &str| last_logged(&repo.common_dir.join("logs").join(name));
         let head_file = repo.git_dir.join("HEAD");
         let mut repaired = false;
         let is_damaged = match RefFile::read(&head_file) {
             RefFile::Missing | RefFile::Damaged => true,
-            RefFile::Oid(oid) if Some(&oid) != self.head.oid.as_ref() => names_nothing(repo, &oid).await,
+            RefFile::Oid(oid) if Some(&oid) != head.oid.as_ref() => names_nothing(repo, &oid).await,
             RefFile::Oid(_) | RefFile::Symbolic(_) | RefFile::Unseen => false,
         };
         if is_damaged {
             let layout = repo.layout();
             let at = branch.and_then(|branch| layout.loose(branch).or_else(|| logged(branch)));
             let was = last_logged(&repo.git_dir.join("logs/HEAD"));
-            let was_here = was.is_some() && (was == at || was == self.head.oid);
-            let Some(place) = self.place().filter(|_| self.in_attempt || was_here) else {
+            let was_here = was.is_some() && (was == at || was == head.oid);
+            let Some(place) = place(head).filter(|_| in_attempt || was_here) else {
                 return Ok(false);
             };
-            set_aside(site, &head_file, trash)?;
-            place.write(&site.door(&head_file), &head_file, repo.sharing.file_mode())?;
-            site.notices
-                .tell(format!("HEAD was damaged; it is put back to {}", self.shown()));
+            set_aside(self, &head_file, trash)?;
+            place.write(&self.door(&head_file), &head_file, repo.sharing.file_mode())?;
+            self.notices
+                .tell(format!("HEAD was damaged; it is put back to {}", shown(head)));
             repaired = true;
         }
-        let tip = (self.tip, Some(self.checkpoint));
-        let of_head = branch.filter(|branch| *branch != self.tip);
-        let of_head = of_head.map(|branch| (branch, self.head.oid.as_ref()));
-        for (name, at) in [Some(tip), of_head].into_iter().flatten() {
+        let of_loop = (tip, Some(checkpoint));
+        let of_head = branch.filter(|branch| *branch != tip);
+        let of_head = of_head.map(|branch| (branch, head.oid.as_ref()));
+        for (name, at) in [Some(of_loop), of_head].into_iter().flatten() {
             let file = repo.common_dir.join(name);
             let Some(at) = at else { continue };
             let is_damaged = match RefFile::read(&file) {
@@ -95,30 +70,31 @@ impl OwnPosition<'_> {
             {
                 at = logged;
             }
-            set_aside(site, &file, trash)?;
-            site.notices.tell(format!(
+            set_aside(self, &file, trash)?;
+            self.notices.tell(format!(
                 "the branch {} was damaged; it is put back to {}",
                 short_branch(name),
                 at.short()
             ));
-            RefFile::Oid(at).write(&site.door(&file), &file, repo.sharing.file_mode())?;
+            RefFile::Oid(at).write(&self.door(&file), &file, repo.sharing.file_mode())?;
             repaired = true;
         }
         Ok(repaired)
     }
+}
 
-    fn place(&self) -> Option<RefFile> {
-        match (&self.head.branch, &self.head.oid) {
-            (Some(branch), _) => Some(RefFile::Symbolic(branch.clone())),
-            (None, oid) => oid.clone().map(RefFile::Oid),
-        }
+/// Returns where HEAD leads from there.
+fn place(head: &Head) -> Option<RefFile> {
+    match (&head.branch, &head.oid) {
+        (Some(branch), _) => Some(RefFile::Symbolic(branch.clone())),
+        (None, oid) => oid.clone().map(RefFile::Oid),
     }
+}
 
-    fn shown(&self) -> &str {
-        match (&self.head.branch, &self.head.oid) {
-            (Some(branch), _) => short_branch(branch),
-            (None, oid) => oid.as_ref().map_or("nothing", Oid::short),
-        }
+fn shown(head: &Head) -> &str {
+    match (&head.branch, &head.oid) {
+        (Some(branch), _) => short_branch(branch),
+        (None, oid) => oid.as_ref().map_or("nothing", Oid::short),
     }
 }
 

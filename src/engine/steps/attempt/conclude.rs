@@ -18,6 +18,7 @@ use crate::error::{Error, refuse};
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
 use crate::paths::first_few;
+use crate::protect::UserRefs;
 use crate::settings::{OnFailure, RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::Story;
@@ -157,7 +158,7 @@ async fn save(
         open.tell(notice);
     }
     if outcome.is_of_agent() {
-        open.attempt_record().tell_deleted()?;
+        open.site().tell_deleted()?;
     }
     let beside = list::take_left(open, begun);
     let new = NewCheckpoint {
@@ -171,7 +172,7 @@ async fn save(
         is_known_unchanged: outcome.judgement.also.is_some(),
     };
     checkpoint::save(open, new, &position, left).await?;
-    open.site().forget_refs();
+    UserRefs::forget(open.site().slot);
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use crate::engine::steps::revert;
 use crate::engine::{Loop, guard_rail, watch};
 use crate::error::Error;
 use crate::names::ref_component;
-use crate::protect::Held;
+use crate::protect::{Held, UserRefs};
 
 /// Repairs what would stop git, and puts the repository right, after the agent of an attempt has ended: its own, or that of
 /// a session, or the user's work.
@@ -51,7 +51,7 @@ pub(crate) async fn put_right(
 async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: &Facts) -> Result<(), Error> {
     let refs = match facts.refs.clone() {
         Some(known) => Some(known),
-        None => open.site().recorded_refs()?,
+        None => UserRefs::recorded(open.site().slot)?,
     };
     let kept = open.change().subagents_ref(story, attempt);
     let site = open.site();

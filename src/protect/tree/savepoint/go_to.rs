@@ -77,7 +77,8 @@ impl Savepoint {
         let repo = site.repo;
         let records = Records::of(site);
         let gone = records.put_back_ignored(self.moment)?;
-        records.put_back_directories()?;
+        let empty = records.empty_directories()?;
+        records.make_directories(&empty)?;
         let exact = ExactBytes::of(site, self.moment);
         let mut written = exact.restore(&repo.top, touched)?;
         let index = repo.read_index_if_there(&repo.index())?;
@@ -104,7 +105,6 @@ impl Savepoint {
             Self::install_working_index(site).await?;
         }
         let tracked = tracked_directories(repo, &repo.index())?;
-        let empty = records.empty_directories()?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
         // On the way back to the beginning of the loop, the user's own index is installed later.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use super::Savepoint;
-use crate::fs::{Below, is_file_or_link, is_there, leads_to_file, path_below, seen_itself};
+use crate::fs::{is_file_or_link, leads_to_file, path_below, seen_itself};
 use crate::git::GitError;
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -173,19 +173,8 @@ impl Savepoint {
             }
         }
         times.make_distinct(top);
-        let mut gone = Paths::new();
-        for path in records.paths(&self.moment.name(EMPTY))? {
-            let dir = path_below(top, &path);
-            if !is_there(&dir)? && records.has_only_directories_above(&path)? {
-                Below::new(top).make_dir(&dir, 0o777)?;
-                gone.insert(path);
-            }
-        }
-        tell(
-            site,
-            "empty directories were removed, which are made again",
-            &gone,
-        );
+        let gone = records.make_directories(&records.paths(&self.moment.name(EMPTY))?)?;
+        tell(site, "empty directories were removed, which are made again", &gone);
         let dirs = tracked_directories(repo, &work)?;
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
