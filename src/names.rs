@@ -258,6 +258,13 @@ fn says_id(title: &str, id: &str) -> bool {
     made.trim_end_matches('-') == id
 }
 
+/// Returns the words of a text on one line, without control characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_control() || c.is_whitespace());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
 /// Returns the name of a branch without `refs/heads/`.
 pub fn short_branch(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)

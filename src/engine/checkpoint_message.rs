@@ -1,5 +1,6 @@
 //! The message of a story's checkpoint: what tells it from other commits when the loop's state is lost.
 
+use crate::names::one_line;
 use crate::stories::Story;
 
 /// The beginning of the subject of each checkpoint.
@@ -16,13 +17,6 @@ pub(crate) fn subject(story: &Story) -> String {
 /// Returns the first line of the body: the title, if the story has one.
 pub(crate) fn title(story: &Story) -> Option<String> {
     Some(one_line(&story.title)).filter(|title| !title.is_empty())
-}
-
-/// Returns the text without line ends and other control characters, which would end a trailer.
-pub(crate) fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_control() || c.is_whitespace());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
 }
 
 #[cfg(test)]

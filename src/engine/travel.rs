@@ -2,7 +2,7 @@
 //! command line (it can contain keys), no path of a machine, and nothing that belongs to one work tree or one process.
 //!
 //! A field of the state is in its part that travels, or in the other one. Events are taken apart field by field, without a
-//! rest: a field that is added to them does not compile until it is decided here whether it travels.
+//! rest, except those that stay as a whole: a field that is added does not compile until it is decided here whether it travels.
 
 mod attempt;
 mod event_lines;
@@ -225,19 +225,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             options: _,
         } => {}
         // Words for the user of this machine.
-        What::Output { stream: _, text: _ }
-        | What::Message { text: _, during: _ }
-        | What::Notice { message: _ }
-        | What::Error {
-            message: _,
-            hint: _,
-            exit: _,
-            kind: _,
-            story: _,
-            reason: _,
-            attempts: _,
-            options: _,
-        } => return None,
+        What::Output { .. } | What::Message { .. } | What::Notice { .. } | What::Error { .. } => return None,
     }
     Some(what)
 }

@@ -314,9 +314,14 @@ impl Repo {
         }))
     }
 
+    /// Makes the private index `to` from that of the work tree, as [`Repo::private_copy`] does.
+    pub async fn private_index(&self, to: &Path, fallback: Option<&Oid>) -> Result<PrivateIndex, GitError> {
+        self.private_copy(&self.index(), to, fallback).await
+    }
+
     /// Makes the private index `to` from `from`, or from the commit `fallback` (or empty) when `from` is
     /// missing or damaged. Starts no git process in the ordinary case.
-    pub async fn private_index(
+    pub async fn private_copy(
         &self,
         from: &Path,
         to: &Path,

@@ -79,6 +79,14 @@ impl Repo {
         self.write_object("tree", &[], Compression::fast()).await
     }
 
+    /// Returns the tree of a commit, or the empty one where there is none yet.
+    pub async fn tree_at(&self, head: Option<&Oid>) -> Result<Oid, GitError> {
+        match head {
+            Some(head) => self.git.tree_of(head).await,
+            None => self.empty_tree().await,
+        }
+    }
+
     /// Stores a file unchanged in a tree of its own, under `name`.
     pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
         let bytes = read(file)?;

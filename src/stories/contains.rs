@@ -163,14 +163,14 @@ fn with_marks_of(before: &[u8], was: &View, after: &[u8], is: &View, story: &str
                     }
                 }
                 if edits.len() > before_it {
-                    ticked.push(part.id.as_str());
+                    ticked.push(part.id.clone());
                 }
             }
             None => {
                 let done = part.marks.iter().filter(|mark| mark.is_done);
                 edits.extend(done.map(|mark| (mark.range.clone(), mark.open.clone())));
                 if edits.len() > before_it {
-                    added.push(part.id.as_str());
+                    added.push(part.id.clone());
                 }
             }
         }
@@ -222,10 +222,10 @@ pub(super) fn overwrite(text: &[u8], mut edits: Vec<(Range<usize>, Vec<u8>)>) ->
 }
 
 /// Names the first few ids.
-fn few(ids: &[&str]) -> String {
+pub(super) fn few(names: &[String]) -> String {
     const MOST: usize = 5;
-    let named = ids.get(..ids.len().min(MOST)).unwrap_or_default().join(", ");
-    match ids.len().saturating_sub(MOST) {
+    let named = names.get(..names.len().min(MOST)).unwrap_or_default().join(", ");
+    match names.len().saturating_sub(MOST) {
         0 => named,
         more => format!("{named} and {more} more"),
     }

@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use super::contains::overwrite;
 use super::ids::{self, Names};
 use super::{Story, Task, Warning};
+use crate::names::one_line;
 
 /// The names of the member that says that a story is complete, in the order in which they count.
 pub(super) const DONE: &[&str] = &["passes", "complete", "completed", "done", "status"];
@@ -368,12 +369,6 @@ fn priority(value: &RawValue) -> f64 {
         (_, "lowest") => 4.0,
         _ => f64::INFINITY,
     }
-}
-
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ")
 }
 
 /// Returns a JSON value as a block of code, with a fence that is longer than any in it.

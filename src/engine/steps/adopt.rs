@@ -96,10 +96,7 @@ pub async fn adopt<'o>(
         }
     }
     let plan = AdoptPlan {
-        from: match &context.head.oid {
-            Some(head) => context.repo.git.tree_of(head).await?,
-            None => context.repo.empty_tree().await?,
-        },
+        from: context.repo.tree_at(context.head.oid.as_ref()).await?,
         kept: overtaken(&context, change, &refs, state.checkpoint(), &portable.attempts).await?,
         attempts: portable.attempts,
         is_known,

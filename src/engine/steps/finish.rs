@@ -153,10 +153,7 @@ async fn staged_again(open: &Loop<'_>, original: &Oid, finished: &Oid) -> Result
     let git = &site.repo.git;
     let snapshot = &state.here.before.snapshot;
     let was_staged = git.tree_of_name(&format!("{snapshot}^2")).await?;
-    let was = match &state.common.original_head {
-        Some(head) => git.tree_of(head).await?,
-        None => site.repo.empty_tree().await?,
-    };
+    let was = site.repo.tree_at(state.common.original_head.as_ref()).await?;
     let before = git.tree_of(snapshot).await?;
     let after = git.tree_of(finished).await?;
     let changed = git.diff_trees(&before, &after).await?;

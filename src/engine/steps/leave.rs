@@ -91,10 +91,7 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     locks::require_free(target).await?;
     let head = target.head().await?;
     let git = &target.git;
-    let from = match &head.oid {
-        Some(oid) => git.tree_of(oid).await?,
-        None => target.empty_tree().await?,
-    };
+    let from = target.tree_at(head.oid.as_ref()).await?;
     let changed = changed_files(open, target, &from).await?;
     if !changed.is_empty() {
         return refuse(FinishRefusal::ChangesInTheWay {
@@ -121,7 +118,7 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
 /// not to look at too.
 async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec<Vec<u8>>, Error> {
     let index = target_index(open);
-    let made = target.private_index(&target.index(), &index, Some(from)).await?;
+    let made = target.private_index(&index, Some(from)).await?;
     target.show_paths(&index, &made.entries.hidden()).await?;
     target.refresh(&index).await?;
     let args = [

@@ -200,7 +200,7 @@ async fn rebuild_files(
     let slot = store.slot();
     slot.make()?;
     let work = slot.file("work.index");
-    let made = repo.private_index(&repo.index(), &work, Some(tip)).await?;
+    let made = repo.private_index(&work, Some(tip)).await?;
     let site = Site::new(repo, &slot, &());
     site.begin_loop(&work, &made.entries).await?;
     restore_original_index(&repo.git, anchor, store).await?;

@@ -50,7 +50,7 @@ async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let repo = open.repo().with_users_index();
     let scratch = open.site().file("stash.index");
     let head = open.state.loop_head().oid;
-    let made = repo.private_index(&repo.index(), &scratch, head.as_ref()).await?;
+    let made = repo.private_index(&scratch, head.as_ref()).await?;
     if !made.entries.unmerged.is_empty() {
         let mut unmerged = made.entries.unmerged;
         unmerged.dedup();

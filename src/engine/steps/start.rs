@@ -121,7 +121,7 @@ async fn compute(
     let (head, slot) = (context.head.oid.as_ref(), store.slot());
     slot.make()?;
     let work = slot.file("work.index");
-    let made = repo.private_index(&repo.index(), &work, head).await?;
+    let made = repo.private_index(&work, head).await?;
     refuse_index_state(context, &made.entries).await?;
     let base = match head {
         Some(head) => head.clone(),

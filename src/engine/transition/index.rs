@@ -34,10 +34,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
             // The user's index here has nothing to do with the loop.
             site.repo.discard_index(&site.loop_file(ORIGINAL_INDEX))?;
             let work = site.work_index();
-            let made = site
-                .repo
-                .private_index(&site.repo.index(), &work, Some(&checkpoint.commit))
-                .await?;
+            let made = site.repo.private_index(&work, Some(&checkpoint.commit)).await?;
             site.begin_loop(&work, &made.entries).await?;
             site.repo.discard_index(&work)?;
             checkpoint.record_start(site).await?;
@@ -46,7 +43,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
         Index::Original(plan) => install_content(open, &plan).await?,
         Index::Final(commit) => {
             let (repo, work) = (site.repo, site.work_index());
-            repo.private_index(&repo.index(), &work, Some(&commit)).await?;
+            repo.private_index(&work, Some(&commit)).await?;
             let reset = ["--reset", commit.as_str()];
             repo.git.cmd("read-tree", reset).index(&work).done().await?;
             repo.refresh(&work).await?;
@@ -65,7 +62,7 @@ async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
     let held = match &plan.merged {
         Some(merged) => Some(merged.clone()),
         None => {
-            repo.private_index(&repo.index(), &work, head).await?;
+            repo.private_index(&work, head).await?;
             repo.held_tree(&work)
         }
     };

@@ -73,9 +73,7 @@ async fn write_but(
     missing: &[Vec<u8>],
 ) -> Result<Result<(), String>, Error> {
     let index = target_index(open);
-    let made = target
-        .private_index(&target.index(), &index, Some(&into.from))
-        .await?;
+    let made = target.private_index(&index, Some(&into.from)).await?;
     target.show_paths(&index, &made.entries.hidden()).await?;
     let paths = changes.iter().map(|(_, path)| path);
     // A directory in the place of a file is in the index by its own files.

@@ -75,9 +75,7 @@ pub(in crate::protect) async fn widen_sparse(
 ) -> Result<(), ProtectError> {
     let work = site.work_index();
     let repo = site.repo;
-    let made = repo
-        .private_index(&repo.index(), &work, Some(&checkpoint.commit))
-        .await?;
+    let made = repo.private_index(&work, Some(&checkpoint.commit)).await?;
     let sparse = Records::of(site).newly_sparse(made.entries.sparse)?;
     if sparse.is_empty() {
         return Ok(());

@@ -31,13 +31,10 @@ pub(super) fn recorded(site: Site<'_>) -> Result<Vec<Vec<u8>>, FileError> {
 /// Moves those made since that moment to the trash; returns their paths. The savepoint's index is in place.
 pub(super) fn clear(site: Site<'_>, moment: Moment, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let records = Records::of(site);
-    // Earlier versions have no record of the start.
-    let name = [moment.name(NAME), NAME.to_owned()]
-        .into_iter()
-        .find(|name| records.knows(name));
-    let Some(name) = name else {
+    let name = moment.name(NAME);
+    if !records.knows(&name) {
         return Ok(Vec::new());
-    };
+    }
     let before = records.paths(&name)?;
     let made: Vec<Vec<u8>> = find(site, &site.repo.index())?
         .into_iter()

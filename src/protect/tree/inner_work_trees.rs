@@ -179,14 +179,9 @@ impl Inner {
 /// Makes a commit of the files of a work tree, over its HEAD and over what is staged, if that differs.
 async fn commit(site: Site<'_>, repo: &Repo, head: &Head) -> Result<Option<Oid>, ProtectError> {
     let work = site.file("inner.index");
-    let made = repo
-        .private_index(&repo.index(), &work, head.oid.as_ref())
-        .await?;
+    let made = repo.private_index(&work, head.oid.as_ref()).await?;
     repo.show_paths(&work, &made.entries.hidden()).await?;
-    let base = match &head.oid {
-        Some(oid) => repo.git.tree_of(oid).await?,
-        None => repo.empty_tree().await?,
-    };
+    let base = repo.tree_at(head.oid.as_ref()).await?;
     // With conflicts there is no such tree.
     let staged = repo.git.write_tree(&work).await.ok();
     let whose = Whose::Loops { nested: &[] };

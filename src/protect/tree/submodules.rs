@@ -139,7 +139,7 @@ impl Savepoint {
         let git = &repo.git;
         let work = site.file("submodule.index");
         let base = head.oid.clone().unwrap_or_else(|| was.oid.clone());
-        let made = repo.private_index(&repo.index(), &work, Some(&base)).await?;
+        let made = repo.private_index(&work, Some(&base)).await?;
         let known = repo.read_index(&work)?;
         let unseen = touched_in_same_second(&repo, &known, self.since);
         repo.forget_times(&work, &unseen)?;

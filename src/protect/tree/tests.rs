@@ -76,10 +76,7 @@ impl Place {
         let (repo, site) = (&self.repo, self.site());
         let work = site.work_index();
         let head = repo.head().await.unwrap().oid.unwrap();
-        let made = repo
-            .private_index(&repo.index(), &work, Some(&head))
-            .await
-            .unwrap();
+        let made = repo.private_index(&work, Some(&head)).await.unwrap();
         site.begin_records(&repo.index(), &made.entries).await.unwrap();
         let reading = repo.read_work_tree(&work, &head, None, Whose::Users, Count::Nothing);
         let reading = reading.await.unwrap();

@@ -22,15 +22,13 @@ use self::beside::{has_more_text, preamble};
 use self::document::Document;
 use self::groups::{Group, empty_sections, groups};
 use self::outline::{CheckBox, Heading, Outline};
+use super::contains::few;
 use super::{Grouping, Story, Task, Warning, ids};
 
 pub use self::tick::tick;
 
 /// The title of a story whose heading or box has no text.
 const UNTITLED: &str = "untitled";
-
-/// The most sections that one warning names.
-const NAMED: usize = 5;
 
 /// The stories of a file, and where their boxes are.
 #[derive(Debug)]
@@ -190,18 +188,11 @@ fn boilerplate(outline: &Outline, grouping: Grouping) -> Option<Warning> {
     if sections.len() == 1 {
         return Some(without_box(first));
     }
-    let named = sections
-        .iter()
-        .take(NAMED)
-        .map(|heading| format!("'{}'", heading.title));
-    let named = named.collect::<Vec<_>>().join(", ");
-    let more = match sections.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let named = sections.iter().map(|heading| format!("'{}'", heading.title));
+    let named = few(&named.collect::<Vec<_>>());
     Some(Warning {
         line: first.line,
-        message: format!("these sections have no box, so they are no stories: {named}{more}"),
+        message: format!("these sections have no box, so they are no stories: {named}"),
     })
 }
 

@@ -2,9 +2,9 @@
 
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
-use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, one_line, title};
+use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, title};
 use crate::events::Basis;
-use crate::names::dollars;
+use crate::names::{dollars, one_line};
 
 /// Returns the body of a checkpoint's message.
 pub(super) fn body(

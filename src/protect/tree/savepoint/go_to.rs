@@ -231,7 +231,7 @@ impl Savepoint {
         }
         repo.restore_files(&site.file("rules.index"), &self.tree, &rules)
             .await?;
-        repo.private_index(&self.index(site), &work, Some(&self.commit))
+        repo.private_copy(&self.index(site), &work, Some(&self.commit))
             .await?;
         Ok(Some(repo.read_tracked(&work).await?))
     }

@@ -29,9 +29,7 @@ impl Savepoint {
     pub async fn working_index(&self, site: Site<'_>) -> Result<PathBuf, ProtectError> {
         let (work, repo) = (site.work_index(), site.repo);
         damaged_index::replace(site, self).await?;
-        let made = repo
-            .private_index(&repo.index(), &work, Some(&self.commit))
-            .await?;
+        let made = repo.private_index(&work, Some(&self.commit)).await?;
         if made.sound {
             let real = repo.read_index_or_none(&repo.index())?;
             let unseen = touched_in_same_second(repo, &real, self.since);
