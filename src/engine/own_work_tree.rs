@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, run_name, variable};
-use super::work_tree_place::{Place, directory, is_free};
+use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use crate::agent::job::Job;
 use crate::agent::orphans::Orphaned;
@@ -116,181 +116,264 @@ fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
     Ok(door.write(Path::new(LOCKED), reason.as_bytes(), mode, Durability::Atomic)?)
 }
 
-/// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`; returns its top
-/// directory. It is locked. The user's work tree, index and branch stay as they are.
-///
-/// # Errors
-/// If something else is there, git cannot make it, or the command fails; no work tree is left then.
-pub async fn make(
-    context: &Context<'_>,
-    change: &Change,
-    place: &Place,
-    begins_at: BeginsAt<'_>,
-    settings: &Settings,
-) -> Result<PathBuf, Error> {
-    let top = directory(context, change, place, settings).await?;
-    if !is_free(&top)? {
-        return Err(in_the_way(change, &top));
-    }
-    if let BeginsAt::Branch(branch) = begins_at {
-        let trees = context.repo.work_trees().await?;
-        let name = format!("refs/heads/{branch}");
-        let has_branch = |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && may_exist(&tree.top);
-        if let Some(found) = trees.iter().find(has_branch) {
-            return refuse(StartRefusal::CheckedOutElsewhere {
-                branch: branch.to_owned(),
-                path: found.top.display().to_string(),
-            });
-        }
-    }
-    let git = &context.repo.git;
-    git.add_work_tree(&top, begins_at, &making(change)).await?;
-    let prepared = async {
-        let (made, _) = discover(&top).await?;
-        let index = made.read_index_if_there(&made.index())?;
-        let paths = index.entries().map(|entry| entry.path);
-        KeptModes::read(&context.repo, paths)?.give(&made)?;
-        set_up(context, change, &top, settings).await
-    };
-    if let Err(error) = Box::pin(prepared).await {
-        remove_new(&context.repo, &top, settings).await?;
-        return Err(error);
-    }
-    note_made(change, &top, context.repo.sharing.file_mode())?;
-    Ok(top.canonicalize().unwrap_or(top))
+/// A change whose loop has a work tree of its own, or is to get one.
+#[derive(Clone, Copy)]
+pub(super) struct OwnTree<'a> {
+    pub context: &'a Context<'a>,
+    pub change: &'a Change,
+    pub place: &'a Place,
+    pub settings: &'a Settings,
 }
 
-/// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
-async fn clear_away(
-    context: &Context<'_>,
-    change: &Change,
-    top: &Path,
-    settings: &Settings,
-) -> Result<(), Error> {
-    end_setup(top).await?;
-    let store = Store::new(&context.repo.common_dir, change);
-    let trash = store.file("trash").join(TRASH);
-    let moved = match remove_unused(&context.repo, top, &trash).await? {
-        Removal::Done(moved) => moved,
-        Removal::Stays(why) => {
-            return refuse(StartRefusal::WorkTreeStays {
-                change: change.to_string(),
-                path: top.to_owned(),
-                why,
-            });
+impl OwnTree<'_> {
+    /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`; returns its top
+    /// directory. It is locked. The user's work tree, index and branch stay as they are.
+    ///
+    /// # Errors
+    /// If something else is there, git cannot make it, or the command fails; no work tree is left then.
+    async fn make(self, begins_at: BeginsAt<'_>) -> Result<PathBuf, Error> {
+        let (context, change) = (self.context, self.change);
+        let top = self.directory().await?;
+        if !is_free(&top)? {
+            return Err(in_the_way(change, &top));
         }
-    };
-    drop_empty_parent(context.repo.main_top().await?.as_deref(), top, settings);
-    let place = top.display();
-    context.tell(
-        change,
-        format!("an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"),
-    );
-    if let Some(moved) = moved {
-        context.tell(
-            change,
-            format!("files in it that no commit has are moved to {}", moved.display()),
-        );
-    }
-    Ok(())
-}
-
-/// Finds or makes the work tree in which a new loop begins, at the present HEAD.
-///
-/// # Errors
-/// If something else is there, HEAD has no commit, or it cannot be made; nothing is changed then.
-pub(super) async fn prepare(
-    context: &Context<'_>,
-    change: &Change,
-    place: &Place,
-    settings: &Settings,
-) -> Result<Prepared, Error> {
-    let Some(head) = context.head.oid.clone() else {
-        return Err(StartRefusal::NoCommitForWorkTree.into());
-    };
-    let top = directory(context, change, place, settings).await?;
-    let trees = context.repo.work_trees().await?;
-    for tree in &trees {
-        let is_ours = |reason: String| tree.locked.as_ref() == Some(&reason);
-        match &tree.branch {
-            _ if is_ours(making(change)) => {}
-            // No loop has begun in it: a loop works on its branch.
-            None if is_ours(reason(change)) => {}
-            Some(_) if is_ours(reason(change)) => {
-                return refuse(StartRefusal::WorkTreeOfLostLoop {
-                    change: change.to_string(),
-                    path: tree.top.clone(),
+        if let BeginsAt::Branch(branch) = begins_at {
+            let trees = context.repo.work_trees().await?;
+            let name = format!("refs/heads/{branch}");
+            let has_branch =
+                |tree: &&WorkTreeInfo| tree.branch.as_ref() == Some(&name) && may_exist(&tree.top);
+            if let Some(found) = trees.iter().find(has_branch) {
+                return refuse(StartRefusal::CheckedOutElsewhere {
+                    branch: branch.to_owned(),
+                    path: found.top.display().to_string(),
                 });
             }
-            _ => continue,
         }
-        clear_away(context, change, &tree.top, settings).await?;
+        let git = &context.repo.git;
+        git.add_work_tree(&top, begins_at, &making(change)).await?;
+        let prepared = async {
+            let (made, _) = discover(&top).await?;
+            let index = made.read_index_if_there(&made.index())?;
+            let paths = index.entries().map(|entry| entry.path);
+            KeptModes::read(&context.repo, paths)?.give(&made)?;
+            self.set_up(&top).await
+        };
+        if let Err(error) = Box::pin(prepared).await {
+            remove_new(&context.repo, &top, self.settings).await?;
+            return Err(error);
+        }
+        note_made(change, &top, context.repo.sharing.file_mode())?;
+        Ok(top.canonicalize().unwrap_or(top))
     }
-    let branch = context.head.branch.as_deref();
-    let branch = branch.and_then(|branch| branch.strip_prefix("refs/heads/"));
-    let linked = Linked {
-        branch: branch.map(str::to_owned),
-        from: WorkTreePath::new(&context.repo.top),
-        leaving: false,
-        emptied_before: 0,
-    };
-    tell_left_behind(context, change, head.short()).await?;
-    let is_new = is_free(&top)?;
-    let top = if is_new {
-        make(context, change, place, BeginsAt::Commit(&head), settings).await?
-    } else {
-        let found = trees.iter().find(|tree| tree.top == top);
-        reuse(context, change, &top, found, &head).await?;
-        top
-    };
-    Ok(Prepared { top, linked, is_new })
-}
 
-/// Says that uncommitted changes do not come along, if there are any.
-async fn tell_left_behind(context: &Context<'_>, change: &Change, at: &str) -> Result<(), Error> {
-    let args = ["--porcelain", "-z", "--no-renames"];
-    let changed = context.repo.git.cmd("status", args).fields().await?.len();
-    if changed > 0 {
-        let paths = counted(changed, "path", "paths");
+    /// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
+    async fn clear_away(self, top: &Path) -> Result<(), Error> {
+        let (context, change) = (self.context, self.change);
+        end_setup(top).await?;
+        let store = Store::new(&context.repo.common_dir, change);
+        let trash = store.file("trash").join(TRASH);
+        let moved = match remove_unused(&context.repo, top, &trash).await? {
+            Removal::Done(moved) => moved,
+            Removal::Stays(why) => {
+                return refuse(StartRefusal::WorkTreeStays {
+                    change: change.to_string(),
+                    path: top.to_owned(),
+                    why,
+                });
+            }
+        };
+        drop_empty_parent(context.repo.main_top().await?.as_deref(), top, self.settings);
+        let place = top.display();
         context.tell(
             change,
-            format!("uncommitted changes stay here ({paths}): the loop's work tree begins at {at}"),
+            format!(
+                "an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"
+            ),
         );
+        if let Some(moved) = moved {
+            context.tell(
+                change,
+                format!("files in it that no commit has are moved to {}", moved.display()),
+            );
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Takes the work tree that an earlier loop of this change has left, if nothing is in it that it would lose.
-async fn reuse(
-    context: &Context<'_>,
-    change: &Change,
-    top: &Path,
-    found: Option<&WorkTreeInfo>,
-    head: &Oid,
-) -> Result<(), Error> {
-    let state = Store::new(&context.repo.common_dir, change).load()?;
-    let is_own = state.is_some_and(|state| state.has_own_work_tree() && state.work_tree() == top);
-    let Some(found) = found.filter(|_| is_own) else {
-        return Err(in_the_way(change, top));
-    };
-    if found.branch.as_deref() == Some(&change.branch_ref()) {
-        // `start` refuses to begin on the branch of a finished loop, and says what to do.
-        return Ok(());
+    /// Finds or makes the work tree in which a new loop begins, at the present HEAD.
+    ///
+    /// # Errors
+    /// If something else is there, HEAD has no commit, or it cannot be made; nothing is changed then.
+    pub(super) async fn prepare(self) -> Result<Prepared, Error> {
+        let (context, change) = (self.context, self.change);
+        let Some(head) = context.head.oid.clone() else {
+            return Err(StartRefusal::NoCommitForWorkTree.into());
+        };
+        let top = self.directory().await?;
+        let trees = context.repo.work_trees().await?;
+        for tree in &trees {
+            let is_ours = |reason: String| tree.locked.as_ref() == Some(&reason);
+            match &tree.branch {
+                _ if is_ours(making(change)) => {}
+                // No loop has begun in it: a loop works on its branch.
+                None if is_ours(reason(change)) => {}
+                Some(_) if is_ours(reason(change)) => {
+                    return refuse(StartRefusal::WorkTreeOfLostLoop {
+                        change: change.to_string(),
+                        path: tree.top.clone(),
+                    });
+                }
+                _ => continue,
+            }
+            self.clear_away(&tree.top).await?;
+        }
+        let linked = Linked {
+            branch: context.head.branch_name().map(str::to_owned),
+            from: WorkTreePath::new(&context.repo.top),
+            leaving: false,
+            emptied_before: 0,
+        };
+        self.tell_left_behind(head.short()).await?;
+        let is_new = is_free(&top)?;
+        let top = if is_new {
+            self.make(BeginsAt::Commit(&head)).await?
+        } else {
+            let found = trees.iter().find(|tree| tree.top == top);
+            self.reuse(&top, found, &head).await?;
+            top
+        };
+        Ok(Prepared { top, linked, is_new })
     }
-    let git = Git::at_top(top);
-    let args = ["--porcelain", "-z", "--untracked-files=all"];
-    if found.branch.is_some() || !git.cmd("status", args).fields().await?.is_empty() {
-        return refuse(StartRefusal::WorkTreeInUse {
-            change: change.to_string(),
-            path: top.to_owned(),
-        });
+
+    /// Says that uncommitted changes do not come along, if there are any.
+    async fn tell_left_behind(self, at: &str) -> Result<(), Error> {
+        let args = ["--porcelain", "-z", "--no-renames"];
+        let changed = self.context.repo.git.cmd("status", args).fields().await?.len();
+        if changed > 0 {
+            let paths = counted(changed, "path", "paths");
+            self.context.tell(
+                self.change,
+                format!("uncommitted changes stay here ({paths}): the loop's work tree begins at {at}"),
+            );
+        }
+        Ok(())
     }
-    git.cmd("read-tree", ["-m", "-u", "HEAD", head.as_str()])
-        .done()
-        .await?;
-    let args = ["--no-deref", "-m", "ralph: start", "HEAD", head.as_str()];
-    git.cmd("update-ref", args).done().await?;
-    Ok(())
+
+    /// Takes the work tree that an earlier loop of this change has left, if nothing is in it that it would lose.
+    async fn reuse(self, top: &Path, found: Option<&WorkTreeInfo>, head: &Oid) -> Result<(), Error> {
+        let change = self.change;
+        let state = Store::new(&self.context.repo.common_dir, change).load()?;
+        let is_own = state.is_some_and(|state| state.has_own_work_tree() && state.work_tree() == top);
+        let Some(found) = found.filter(|_| is_own) else {
+            return Err(in_the_way(change, top));
+        };
+        if found.branch.as_deref() == Some(&change.branch_ref()) {
+            // `start` refuses to begin on the branch of a finished loop, and says what to do.
+            return Ok(());
+        }
+        let git = Git::at_top(top);
+        let args = ["--porcelain", "-z", "--untracked-files=all"];
+        if found.branch.is_some() || !git.cmd("status", args).fields().await?.is_empty() {
+            return refuse(StartRefusal::WorkTreeInUse {
+                change: change.to_string(),
+                path: top.to_owned(),
+            });
+        }
+        git.cmd("read-tree", ["-m", "-u", "HEAD", head.as_str()])
+            .done()
+            .await?;
+        let args = ["--no-deref", "-m", "ralph: start", "HEAD", head.as_str()];
+        git.cmd("update-ref", args).done().await?;
+        Ok(())
+    }
+
+    /// Returns the directory of the work tree, absolute and without links.
+    async fn directory(self) -> Result<PathBuf, Error> {
+        let Context { repo, below_top, .. } = self.context;
+        Ok(match self.place {
+            Place::Named(dir) => real(&repo.top.join(below_top).join(dir)),
+            Place::Configured => {
+                let main = repo.main_top().await?;
+                configured(main.as_deref().unwrap_or(&repo.top), self.settings).join(self.change.as_str())
+            }
+        })
+    }
+
+    /// Returns the work tree that has the branch of the change checked out, and makes one for it if there is none.
+    pub(super) async fn on_branch(self) -> Result<PathBuf, Error> {
+        let (context, change) = (self.context, self.change);
+        let branch = change.branch_ref();
+        let trees = context.repo.work_trees().await?;
+        let found = trees
+            .into_iter()
+            .find(|tree| tree.branch.as_deref() == Some(&branch));
+        if let Some(found) = found.filter(|tree| may_exist(&tree.top)) {
+            if !is_half_made(change, &found.top) {
+                return Ok(found.top);
+            }
+            self.clear_away(&found.top).await?;
+        }
+        let refs = context.repo.git.refs(&[&branch]).await?;
+        if refs.iter().all(|found| found.name != branch) {
+            return Err(StartRefusal::NothingToResume(change.to_string()).into());
+        }
+        self.make(BeginsAt::Branch(&change.branch())).await
+    }
+
+    /// Runs the command that prepares a new work tree.
+    async fn set_up(self, top: &Path) -> Result<(), Error> {
+        let (context, settings) = (self.context, self.settings);
+        let Some(command) = settings.worktree_setup.clone() else {
+            return Ok(());
+        };
+        let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
+        let door = Below::new(git_dir.as_deref().unwrap_or(top));
+        let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
+        door.make_dir(&dir, 0o700)?;
+        let confined = boxed::confine(context, settings, Inside::Setup(top), Vec::new()).await?;
+        let run = run_name(Timestamp::now());
+        // If this process dies, the next command ends what the command has started.
+        door.write_private(&dir.join(RUN), &run)?;
+        let path = door.path(&dir.join(LOG));
+        let log = door.begin_file(&path)?;
+        let main = (
+            OsString::from("RALPH_MAIN_WORKTREE"),
+            context.repo.top.clone().into(),
+        );
+        let own = (OsString::from("RALPH_WORKTREE"), top.as_os_str().to_owned());
+        let job = Job {
+            argv: ["sh", "-c", &command].map(OsString::from).into(),
+            dir: top.to_owned(),
+            env: vec![variable("RALPH_CHANGE", self.change.as_str()), own, main],
+            env_remove: REPOSITORY_VARIABLES
+                .iter()
+                .copied()
+                .chain(["GIT_CONFIG_PARAMETERS"])
+                .collect(),
+            stdin: Vec::new(),
+            run,
+            timeout: settings.verify_timeout.map(to_std),
+            idle_timeout: settings.idle_timeout.map(to_std),
+            walls: confined.walls,
+        };
+        context
+            .observer
+            .hear(News::Doing(&format!("setting up the work tree: {command}")));
+        let mut stop = context.stop.clone();
+        let mut listener = CommandListener {
+            change: self.change.to_string(),
+            observer: context.observer,
+            tail: OutputTail::default(),
+        };
+        let ended = process::run(job, &log, &mut stop, &mut listener).await?;
+        let output = listener.tail.text();
+        match ended.ending {
+            Ending::Interrupted(signal) => Err(Error::Stopped(signal)),
+            ending => match failure_of(ending) {
+                None => Ok(()),
+                Some(why) => Err(StartRefusal::SetupFailed { command, why, output }.into()),
+            },
+        }
+    }
 }
 
 /// Makes the work tree of a live loop again, if it is gone: at the loop's branch.
@@ -303,8 +386,14 @@ pub(super) async fn make_again(
     if !state.has_own_work_tree() || !state.is_live() {
         return Ok(());
     }
+    let own = OwnTree {
+        context,
+        change: &state.change,
+        place: &Place::Named(place.to_owned()),
+        settings,
+    };
     if is_half_made(&state.change, place) {
-        clear_away(context, &state.change, place, settings).await?;
+        own.clear_away(place).await?;
     }
     if target_of(place)?.is_some() {
         return Ok(());
@@ -320,8 +409,7 @@ pub(super) async fn make_again(
     } else {
         BeginsAt::Commit(state.checkpoint())
     };
-    let named = Place::Named(place.to_owned());
-    make(context, &state.change, &named, begins_at, settings).await?;
+    own.make(begins_at).await?;
     context.tell(
         &state.change,
         format!(
@@ -371,99 +459,6 @@ pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>,
         path,
         is_gone,
     }))
-}
-
-/// Goes to the work tree that has the branch of a change checked out, and makes one for it if there is none.
-pub(super) async fn go_to_branch<'o>(
-    context: Context<'o>,
-    change: &Change,
-    place: &Place,
-    settings: &Settings,
-) -> Result<Context<'o>, Error> {
-    let branch = change.branch_ref();
-    let trees = context.repo.work_trees().await?;
-    let found = trees
-        .into_iter()
-        .find(|tree| tree.branch.as_deref() == Some(&branch));
-    if let Some(found) = found.filter(|tree| may_exist(&tree.top)) {
-        if !is_half_made(change, &found.top) {
-            return context.at(&found.top).await;
-        }
-        clear_away(&context, change, &found.top, settings).await?;
-    }
-    let refs = context.repo.git.refs(&[&branch]).await?;
-    if refs.iter().all(|found| found.name != branch) {
-        return Err(StartRefusal::NothingToResume(change.to_string()).into());
-    }
-    let top = make(
-        &context,
-        change,
-        place,
-        BeginsAt::Branch(&change.branch()),
-        settings,
-    )
-    .await?;
-    context.at(&top).await
-}
-
-/// Runs the command that prepares a new work tree.
-async fn set_up(
-    context: &Context<'_>,
-    change: &Change,
-    top: &Path,
-    settings: &Settings,
-) -> Result<(), Error> {
-    let Some(command) = settings.worktree_setup.clone() else {
-        return Ok(());
-    };
-    let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
-    let door = Below::new(git_dir.as_deref().unwrap_or(top));
-    let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
-    door.make_dir(&dir, 0o700)?;
-    let confined = boxed::confine(context, settings, Inside::Setup(top), Vec::new()).await?;
-    let run = run_name(Timestamp::now());
-    // If this process dies, the next command ends what the command has started.
-    door.write_private(&dir.join(RUN), &run)?;
-    let path = door.path(&dir.join(LOG));
-    let log = door.begin_file(&path)?;
-    let main = (
-        OsString::from("RALPH_MAIN_WORKTREE"),
-        context.repo.top.clone().into(),
-    );
-    let own = (OsString::from("RALPH_WORKTREE"), top.as_os_str().to_owned());
-    let job = Job {
-        argv: ["sh", "-c", &command].map(OsString::from).into(),
-        dir: top.to_owned(),
-        env: vec![variable("RALPH_CHANGE", change.as_str()), own, main],
-        env_remove: REPOSITORY_VARIABLES
-            .iter()
-            .copied()
-            .chain(["GIT_CONFIG_PARAMETERS"])
-            .collect(),
-        stdin: Vec::new(),
-        run,
-        timeout: settings.verify_timeout.map(to_std),
-        idle_timeout: settings.idle_timeout.map(to_std),
-        walls: confined.walls,
-    };
-    context
-        .observer
-        .hear(News::Doing(&format!("setting up the work tree: {command}")));
-    let mut stop = context.stop.clone();
-    let mut listener = CommandListener {
-        change: change.to_string(),
-        observer: context.observer,
-        tail: OutputTail::default(),
-    };
-    let ended = process::run(job, &log, &mut stop, &mut listener).await?;
-    let output = listener.tail.text();
-    match ended.ending {
-        Ending::Interrupted(signal) => Err(Error::Stopped(signal)),
-        ending => match failure_of(ending) {
-            None => Ok(()),
-            Some(why) => Err(StartRefusal::SetupFailed { command, why, output }.into()),
-        },
-    }
 }
 
 /// Ends the processes of a command whose git-ralph was killed while it prepared this work tree.

@@ -2,10 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::engine::Context;
-use crate::error::Error;
 use crate::fs::{FileError, entries_of, is_there, target_of};
-use crate::names::Change;
 use crate::settings::Settings;
 
 /// The place of a work tree that a loop makes for itself.
@@ -25,22 +22,6 @@ pub(super) fn is_free(top: &Path) -> Result<bool, FileError> {
     })
 }
 
-/// Returns the directory of the work tree of a change, absolute and without links.
-pub(super) async fn directory(
-    context: &Context<'_>,
-    change: &Change,
-    place: &Place,
-    settings: &Settings,
-) -> Result<PathBuf, Error> {
-    Ok(match place {
-        Place::Named(dir) => real(&context.repo.top.join(&context.below_top).join(dir)),
-        Place::Configured => {
-            let main = context.repo.main_top().await?;
-            configured(main.as_deref().unwrap_or(&context.repo.top), settings).join(change.as_str())
-        }
-    })
-}
-
 /// Returns the directory for the work trees of loops; `main` is the main work tree.
 pub(super) fn configured(main: &Path, settings: &Settings) -> PathBuf {
     match &settings.worktree_dir {
@@ -54,7 +35,7 @@ pub(super) fn configured(main: &Path, settings: &Settings) -> PathBuf {
 }
 
 /// Returns the path with links resolved as far as it exists.
-fn real(path: &Path) -> PathBuf {
+pub(super) fn real(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {

@@ -27,6 +27,11 @@ impl Head {
         Self { branch, oid }
     }
 
+    /// Returns the short name of its branch.
+    pub fn branch_name(&self) -> Option<&str> {
+        self.branch.as_deref()?.strip_prefix("refs/heads/")
+    }
+
     /// Returns whether it is on this branch; a detached one, at this commit.
     pub fn is_at(&self, place: &Self) -> bool {
         self.branch == place.branch && (place.branch.is_some() || self.oid == place.oid)

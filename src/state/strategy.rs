@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::State;
 use crate::git::Head;
-use crate::names::Change;
+use crate::names::{Change, short_branch};
 use crate::settings::Strategy;
 
 /// Name of the loop's own index in its directory.
@@ -29,10 +29,7 @@ impl Strategy {
     pub fn branch(self, change: &Change, head: &Head) -> String {
         match self {
             Self::Branch => change.branch(),
-            Self::Stash => {
-                let branch = head.branch.as_deref().unwrap_or("HEAD");
-                branch.trim_start_matches("refs/heads/").to_owned()
-            }
+            Self::Stash => short_branch(head.branch.as_deref().unwrap_or("HEAD")).to_owned(),
         }
     }
 }

@@ -7,13 +7,13 @@ use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, linked_in, names};
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, CHECKPOINT};
 use crate::engine::numbers::take_numbers;
-use crate::engine::own_work_tree::go_to_branch;
+use crate::engine::own_work_tree::OwnTree;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
 use crate::engine::{Context, Loop};
 use crate::error::Error;
-use crate::git::{Described, Head, RefInfo, Repo, oid_of};
+use crate::git::{Described, RefInfo, Repo, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::Site;
@@ -35,7 +35,14 @@ pub async fn resume<'o>(
 ) -> Result<Loop<'o>, Error> {
     if let Some(place) = &options.own_work_tree {
         let _alone = Store::new(&context.repo.common_dir, change).lock_making()?;
-        context = go_to_branch(context, change, place, &options.settings).await?;
+        let own = OwnTree {
+            context: &context,
+            change,
+            place,
+            settings: &options.settings,
+        };
+        let top = own.on_branch().await?;
+        context = context.at(&top).await?;
     }
     let repo = &context.repo;
     let remains = Remains::find(&context, change).await?;
@@ -73,7 +80,7 @@ pub async fn resume<'o>(
             ..Completed::of(story)
         }));
     }
-    if strategy == Strategy::Stash && begun.original_branch.as_deref() != branch_of(&context.head) {
+    if strategy == Strategy::Stash && begun.original_branch.as_deref() != context.head.branch_name() {
         return Err(nothing_to_resume(change));
     }
     let store = Store::new(&repo.common_dir, change);
@@ -217,13 +224,6 @@ async fn rebuild_files(
 fn completed_story(commit: &Described) -> Option<(&str, Option<u32>)> {
     let (id, attempt) = commit.trailer.as_deref()?.rsplit_once('@')?;
     Some((id, attempt.parse().ok()))
-}
-
-/// Returns the short name of the branch of HEAD.
-fn branch_of(head: &Head) -> Option<&str> {
-    head.branch
-        .as_deref()
-        .and_then(|branch| branch.strip_prefix("refs/heads/"))
 }
 
 /// Returns the stash entries that refs of the loop keep.

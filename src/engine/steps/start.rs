@@ -168,8 +168,6 @@ async fn compute(
     let roles = ["finished", "start", "anchor"];
     let kept = kept_from_before(context, change, old, &found.earlier, &roles, &checkpoint).await?;
     let strategy = options.settings.strategy;
-    let original_branch = context.head.branch.as_deref();
-    let original_branch = original_branch.and_then(|branch| branch.strip_prefix("refs/heads/"));
     let plan = StartPlan {
         tip: found.leftover.clone(),
         kept,
@@ -177,7 +175,7 @@ async fn compute(
     let common = Common {
         branch: strategy.branch(change, &context.head),
         strategy,
-        original_branch: original_branch.map(ToOwned::to_owned),
+        original_branch: context.head.branch_name().map(str::to_owned),
         original_head: context.head.oid.clone(),
         initial: checkpoint.clone(),
         checkpoint,

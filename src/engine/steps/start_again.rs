@@ -3,7 +3,7 @@
 use super::abort::abort;
 use super::preflight::StartOptions;
 use super::start::begin;
-use crate::engine::own_work_tree::{make_again, prepare};
+use crate::engine::own_work_tree::{OwnTree, make_again};
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::story_source::wanted;
@@ -94,7 +94,13 @@ async fn begin_in_own<'o>(
     let store = Store::new(&context.repo.common_dir, change);
     let _alone = store.lock_making()?;
     let repo = context.repo.clone();
-    let prepared = prepare(&context, change, place, &options.settings).await?;
+    let own = OwnTree {
+        context: &context,
+        change,
+        place,
+        settings: &options.settings,
+    };
+    let prepared = own.prepare().await?;
     let top = prepared.top;
     let options = StartOptions {
         linked: Some(prepared.linked),
