@@ -193,7 +193,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Returns the savepoint of the last checkpoint.
-    pub(crate) fn checkpoint(&self) -> Savepoint {
+    pub(crate) fn checkpoint(&self) -> Savepoint<'_> {
         let state = &self.state;
         let running = state.running();
         let gate_files = state.here.gate_files.borrow();
@@ -209,7 +209,7 @@ impl<'o> Loop<'o> {
                 .map(|file| (file.path.clone(), file.clone()))
                 .collect(),
             has_own_inventory: running.is_some_and(|running| !running.by_hand),
-            ..Savepoint::of_checkpoint(tree, commit, since)
+            ..Savepoint::of_checkpoint(self.site(), tree, commit, since)
         }
     }
 
@@ -245,12 +245,12 @@ impl<'o> Loop<'o> {
 
     /// Reads the work tree as it is now, compared with the checkpoint. One scan.
     pub(crate) async fn read_work_tree(&self) -> Result<Reading, Error> {
-        Ok(self.checkpoint().read(self.site(), Count::Nothing).await?)
+        Ok(self.checkpoint().read(Count::Nothing).await?)
     }
 
     /// Reads the work tree as it is now, and counts its differences from the checkpoint. One scan.
     pub(crate) async fn read_and_count(&self) -> Result<Reading, Error> {
-        Ok(self.checkpoint().read(self.site(), Count::Lines).await?)
+        Ok(self.checkpoint().read(Count::Lines).await?)
     }
 
     /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.
@@ -267,7 +267,7 @@ impl<'o> Loop<'o> {
     /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.
     pub(super) async fn is_at_checkpoint(&self) -> Result<bool, Error> {
         let reading = self.read_work_tree().await?;
-        let same = self.checkpoint().is_state_of(self.site(), &reading)?;
+        let same = self.checkpoint().is_state_of(&reading)?;
         Ok(same && operations_in_progress(&self.context.repo).await?.is_empty())
     }
 

@@ -20,7 +20,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     if !state.is_live() || !is_on_branch || is_sessions {
         return Ok(());
     }
-    let was = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
+    let was = repo.read_index_or_none(&open.checkpoint().index())?;
     let now = repo.read_index_or_none(&repo.index())?;
     // Without the one of the checkpoint it is unknown what was staged.
     let (Some(was), Some(now)) = (was.index(), now.index()) else {

@@ -94,9 +94,7 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
         files,
         refs,
         links: gitlinks(open)?,
-        rules: open
-            .site()
-            .unlisted_rules(&open.checkpoint().index(open.site()))?,
+        rules: open.site().unlisted_rules(&open.checkpoint().index())?,
         who,
     }))
 }
@@ -141,7 +139,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     changed?;
     remove_new_links(open, &links, who).await?;
     if matches!(who, Who::Gates | Who::Reviewer) {
-        let index = open.checkpoint().index(open.site());
+        let index = open.checkpoint().index();
         open.site().take_new_rules_away(&index, &rules, who.time())?;
     }
     open.switch_off_foreign_filters().await?;

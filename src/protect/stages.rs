@@ -73,7 +73,7 @@ pub(crate) struct AttemptRecord<'a> {
     /// The full name of the ref on which the checkpoints hang.
     pub tip: String,
     /// The checkpoint at the beginning of the attempt.
-    pub checkpoint: Savepoint,
+    pub checkpoint: Savepoint<'a>,
     /// The source of the stories.
     pub source: &'a Source,
     /// Name of the attempt's trash: story and number.
@@ -127,7 +127,7 @@ impl AttemptRecord<'_> {
         if changed {
             self.repair_index().await?;
         } else {
-            damaged_index::replace(self.site, &self.checkpoint).await?;
+            damaged_index::replace(&self.checkpoint).await?;
         }
         self.site.put_users_index_back().await?;
         if removed > 0 {
@@ -161,7 +161,7 @@ impl AttemptRecord<'_> {
             submodules::forget_links(site)?;
         }
         self.repository().remove_stale_locks().await?;
-        damaged_index::replace(site, &self.checkpoint).await?;
+        damaged_index::replace(&self.checkpoint).await?;
         if by_agent {
             inner_git_files::tell_unproven(site).await?;
         }
@@ -187,7 +187,7 @@ impl AttemptRecord<'_> {
         &self,
         who: &str,
         before: &GitFiles,
-        known: &Savepoint,
+        known: &Savepoint<'_>,
     ) -> Result<bool, ProtectError> {
         let (site, trash) = (self.site, self.control_trash());
         before.link.restore(site)?;
@@ -204,7 +204,7 @@ impl AttemptRecord<'_> {
     async fn put_files_back(
         &self,
         before: &ControlFiles,
-        known: &Savepoint,
+        known: &Savepoint<'_>,
         who: &str,
     ) -> Result<bool, ProtectError> {
         let differed = before.put_back(self.site, who, &self.control_trash()).await?;
@@ -215,7 +215,7 @@ impl AttemptRecord<'_> {
         if self.is_alone
             && let Some(rules) = rules
         {
-            hidden_files::leave_out(self.site, known, &rules).await?;
+            hidden_files::leave_out(known, &rules).await?;
         }
         before.show_whole_history(self.site, who).await?;
         Ok(changed)
@@ -252,8 +252,8 @@ impl AttemptRecord<'_> {
     /// Replaces the index if it is damaged, and brings back files that the attempt excluded by a sparse checkout of its
     /// own.
     pub async fn repair_index(&self) -> Result<(), ProtectError> {
-        damaged_index::replace(self.site, &self.checkpoint).await?;
-        index_flags::widen_sparse(self.site, &self.checkpoint).await
+        damaged_index::replace(&self.checkpoint).await?;
+        index_flags::widen_sparse(&self.checkpoint).await
     }
 
     /// Returns the directory for files found in place of git's own files.
@@ -286,18 +286,18 @@ impl Site<'_> {
     }
 }
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Installs the working index, and records the work tree, at the first checkpoint of a loop.
-    pub async fn at_first_checkpoint(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        Self::install_working_index(site).await?;
-        self.record_start(site).await
+    pub async fn at_first_checkpoint(&self) -> Result<(), ProtectError> {
+        Self::install_working_index(self.site).await?;
+        self.record_start().await
     }
 
     /// Installs the working index, and records the work tree, at a later checkpoint; `since` is the beginning of the loop.
-    pub async fn at_checkpoint(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
-        site.put_users_index_back().await?;
-        Self::install_working_index(site).await?;
-        self.record(site, since).await
+    pub async fn at_checkpoint(&self, since: Timestamp) -> Result<(), ProtectError> {
+        self.site.put_users_index_back().await?;
+        Self::install_working_index(self.site).await?;
+        self.record(since).await
     }
 
     /// Goes back to this checkpoint after an attempt, as [`Savepoint::go_to`] does, and puts back what the attempt changed
@@ -305,29 +305,23 @@ impl Savepoint {
     /// before the attempt.
     pub async fn on_return(
         &self,
-        site: Site<'_>,
         now: Option<Reading>,
         (trash, kept): (&Path, &str),
         (source, is_known): (&Source, bool),
     ) -> Result<Return, ProtectError> {
-        let went = self.go_to(site, now, trash, kept).await?;
-        gate_files::restore(site, self, trash).await?;
-        story_backup::put_back(site, self, (source, is_known))?;
-        UserRefs::forget(site.slot);
-        site.put_users_index_back().await?;
-        site.forget_users_index()?;
+        let went = self.go_to(now, trash, kept).await?;
+        gate_files::restore(self, trash).await?;
+        story_backup::put_back(self, (source, is_known))?;
+        UserRefs::forget(self.site.slot);
+        self.site.put_users_index_back().await?;
+        self.site.forget_users_index()?;
         Ok(went)
     }
 
     /// Moves what no commit keeps out of a work tree that is removed: files that git would write differently to the
     /// directory `bytes`, and those that only gates made to `trash`.
-    pub async fn before_removal(
-        &self,
-        site: Site<'_>,
-        bytes: &Path,
-        trash: &Path,
-    ) -> Result<(), ProtectError> {
-        site.keep_before_removal(bytes).await?;
-        gate_files::put_away(site, self, trash)
+    pub async fn before_removal(&self, bytes: &Path, trash: &Path) -> Result<(), ProtectError> {
+        self.site.keep_before_removal(bytes).await?;
+        gate_files::put_away(self, trash)
     }
 }

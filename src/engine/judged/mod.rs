@@ -36,7 +36,7 @@ pub(super) fn record(open: &Loop<'_>) -> Option<HeldTests> {
 }
 
 /// Returns the savepoint of the judged tree.
-pub(super) fn savepoint(open: &Loop<'_>, record: &HeldTests) -> Savepoint {
+pub(super) fn savepoint<'a>(open: &'a Loop<'_>, record: &HeldTests) -> Savepoint<'a> {
     let (tree, commit) = (record.tree.clone(), record.commit.clone());
     open.checkpoint().of_judged(tree, commit, record.since)
 }
@@ -93,7 +93,7 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
         let judged = savepoint(open, record);
         let site = open.site();
         let trash = site.trash().join(TRASH);
-        now.tree = judged.bring_back(site, &now.tree, &missing, &trash).await?;
+        now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;
         now.changes = None;
         changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     }
@@ -119,7 +119,7 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
 fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let (site, judged) = (open.site(), savepoint(open, record));
     let trash = site.trash().join(TRASH);
-    let found = judged.take_out_repositories(site, &trash)?;
+    let found = judged.take_out_repositories(&trash)?;
     let what = "repositories were made among the files while gates or a reviewer ran; they are moved to";
     open.tell_names(&format!("{what} {}", trash.display()), &first_few(&found));
     Ok(())
@@ -323,7 +323,7 @@ pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Resul
     let scratch = open.site().file("held.index");
     let wanted = repo.tree_with(&scratch, &now, &there, &paths(&gone)).await?;
     let judged = savepoint(open, record);
-    let back = judged.hold(open.site(), [&now, &wanted], &paths(&there)).await?;
+    let back = judged.hold([&now, &wanted], &paths(&there)).await?;
     open.view.drop_all();
     if let Some(words) = back {
         open.tell(format!(

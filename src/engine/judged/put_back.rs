@@ -26,7 +26,7 @@ pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Res
     keep_present(open, &held).await?;
     let judged = savepoint(open, &held);
     let site = open.site();
-    judged.put_back_judged(site, &site.trash().join(TRASH)).await?;
+    judged.put_back_judged(&site.trash().join(TRASH)).await?;
     open.view.drop_all();
     note(open, |noted| (noted.goes_back, noted.in_place) = (false, None));
     // If a power cut brings the record back, the tree is put back once more.

@@ -55,7 +55,7 @@ pub(super) async fn run_gates(
 /// Returns whether there was anything.
 async fn undo_changes(open: &Loop<'_>) -> Result<bool, Error> {
     let known = open.state.here.gate_files.clone();
-    let is_same = open.checkpoint().is_as_left(open.site()).await? || open.is_at_checkpoint().await?;
+    let is_same = open.checkpoint().is_as_left().await? || open.is_at_checkpoint().await?;
     let is_at_tip = open.position().await?.tip.as_ref() == Some(open.state.checkpoint());
     let record = judged::record(open);
     if let Some(record) = record.filter(|_| !is_same || !is_at_tip) {

@@ -153,7 +153,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
         let site = open.site();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
         if target_of(&top)?.is_some() {
-            open.checkpoint().before_removal(site, &bytes, &trash).await?;
+            open.checkpoint().before_removal(&bytes, &trash).await?;
         }
         remove_final(&outside, &top, (&site.own_door(), &trash)).await
     };

@@ -42,7 +42,7 @@ pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd
 async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
     let (repo, state) = (open.repo(), &open.state);
-    let held = repo.held_tree(&open.checkpoint().index(open.site()));
+    let held = repo.held_tree(&open.checkpoint().index());
     // In the ordinary case no process is asked.
     if position.tip.as_ref() == Some(state.checkpoint()) && held.as_ref() == Some(state.checkpoint_tree()) {
         return Ok(());
@@ -93,7 +93,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     if at_tip
         && position.is_on_branch(&open.state)
         && open.is_at_checkpoint().await?
-        && open.checkpoint().dirty_submodule(open.site()).await?.is_none()
+        && open.checkpoint().dirty_submodule().await?.is_none()
     {
         return Ok(false);
     }

@@ -36,7 +36,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     }
     open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();
-    if let Some(dirty) = checkpoint.dirty_submodule(open.site()).await? {
+    if let Some(dirty) = checkpoint.dirty_submodule().await? {
         return Err(RepositoryRefusal::DirtySubmodule(dirty).into());
     }
     let tip = match &position.tip {
@@ -44,7 +44,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         _ => return Err(checkpoint_gone(&open.state)),
     };
     // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.
-    let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(open.site()), open.read_user_refs());
+    let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(), open.read_user_refs());
     open.view.note_refs(refs?);
     if tip == checkpoint.commit && is_as_left? {
         return Ok(());
@@ -52,7 +52,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     let reading = open.read_work_tree().await?;
     if tip == checkpoint.commit && reading.tree == checkpoint.tree {
         let started = open.state.common.started;
-        return Ok(checkpoint.record_unseen_edits(open.site(), started).await?);
+        return Ok(checkpoint.record_unseen_edits(started).await?);
     }
     reading.require_converted()?;
     let session = open.state.here.session.as_ref();

@@ -39,7 +39,7 @@ pub(crate) struct Undoing {
 /// Reads the work tree that is to be undone. Scans it once.
 pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error> {
     // Files that the user's git ignores are no work of the attempt, wherever they were moved.
-    open.checkpoint().rename_back(open.site())?;
+    open.checkpoint().rename_back()?;
     open.read_and_count().await
 }
 

@@ -61,9 +61,7 @@ pub(super) async fn reach(
         Files::Checkpoint { trash, kept } => {
             let site = open.site();
             let trash = site.trash().join(trash);
-            open.checkpoint()
-                .go_to(site, known.reading, &trash, &kept)
-                .await?;
+            open.checkpoint().go_to(known.reading, &trash, &kept).await?;
         }
         Files::BeforeAttempt { trash, kept, from } => {
             if let Some(from) = from.filter(|_| !known.is_fresh) {
@@ -95,7 +93,7 @@ async fn put_hidden_away(open: &Loop<'_>, from: &Oid, trash: &str) -> Result<(),
     let site = open.site();
     Ok(open
         .checkpoint()
-        .put_new_away(site, &hidden, &site.trash().join(trash))?)
+        .put_new_away(&hidden, &site.trash().join(trash))?)
 }
 
 fn added(changes: Vec<(u8, Vec<u8>)>) -> impl Iterator<Item = Vec<u8>> {
@@ -118,7 +116,7 @@ async fn before_attempt(
     let (site, state) = (open.site(), &open.state);
     let trash = site.trash().join(trash);
     let source = (state.source(), !open.is_recovering);
-    let went = checkpoint.on_return(site, known.reading, (&trash, &kept), source);
+    let went = checkpoint.on_return(known.reading, (&trash, &kept), source);
     let went = went.await?;
     let moved = at.tip.as_ref() != Some(&checkpoint.commit) || at.head.oid != state.loop_head().oid;
     left.changed =
@@ -135,7 +133,7 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let kept = open.change().ralph_ref("finished");
     let site = open.site();
     let trash = site.trash().join("abort");
-    start.go_to(site, known.reading, &trash, &kept).await?;
+    start.go_to(known.reading, &trash, &kept).await?;
     let what = format!("files that only gates made are in {}", trash.display());
     open.tell_names(&what, &first_few(start.gate_files.keys()));
     Ok(())

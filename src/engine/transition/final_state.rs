@@ -15,12 +15,11 @@ pub(crate) const FINAL: &str = "final state";
 /// Reads the present work tree into a tree; the working index then describes it. One scan.
 pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
-    let site = open.site();
-    if checkpoint.is_as_left(site).await? {
-        checkpoint.working_index(site).await?;
+    if checkpoint.is_as_left().await? {
+        checkpoint.working_index().await?;
         return Ok(checkpoint.tree);
     }
-    Ok(checkpoint.read(site, Count::Nothing).await?.tree)
+    Ok(checkpoint.read(Count::Nothing).await?.tree)
 }
 
 /// Makes the commit that keeps the final state of the loop: its tip, or a commit on top of it with later work.

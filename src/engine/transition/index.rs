@@ -27,9 +27,9 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
     let Some(index) = index else { return Ok(()) };
     let (site, checkpoint, since) = (open.site(), open.checkpoint(), open.state.common.started);
     match index {
-        Index::First => checkpoint.at_first_checkpoint(site).await?,
-        Index::Next => checkpoint.at_checkpoint(site, since).await?,
-        Index::Brought { is_known: true } => checkpoint.record(site, since).await?,
+        Index::First => checkpoint.at_first_checkpoint().await?,
+        Index::Next => checkpoint.at_checkpoint(since).await?,
+        Index::Brought { is_known: true } => checkpoint.record(since).await?,
         Index::Brought { is_known: false } => {
             // The user's index here has nothing to do with the loop.
             site.repo.discard_index(&site.loop_file(ORIGINAL_INDEX))?;
@@ -37,7 +37,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
             let made = site.repo.private_index(&work, Some(&checkpoint.commit)).await?;
             site.begin_loop(&work, &made.entries).await?;
             site.repo.discard_index(&work)?;
-            checkpoint.record_start(site).await?;
+            checkpoint.record_start().await?;
         }
         Index::Start => install_original_index(open).await?,
         Index::Original(plan) => install_content(open, &plan).await?,

@@ -5,19 +5,18 @@ use super::savepoint::Savepoint;
 use crate::fs::{Links, path_below, read_regular, seen_itself};
 use crate::git::index_file::{Entry, Index, touched};
 use crate::git::is_blob;
-use crate::protect::Site;
 
 /// The longest file that is read, in bytes.
 const MOST: u64 = 1 << 20;
 /// The most files that are read.
 const FILES: usize = 8;
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Returns whether a tracked file other than `list` certainly has another content than at the savepoint; `false` means only
     /// that none may have. One `lstat` for each file, up to the first of them.
-    pub async fn certainly_differs(&self, site: Site<'_>, list: &[u8]) -> bool {
-        let index = self.index(site);
-        let Ok(file) = site.repo.read_index_or_none(&index) else {
+    pub async fn certainly_differs(&self, list: &[u8]) -> bool {
+        let index = self.index();
+        let Ok(file) = self.site.repo.read_index_or_none(&index) else {
             return false;
         };
         if file.index().and_then(Index::tree) != Some(&self.tree) {
@@ -28,7 +27,7 @@ impl Savepoint {
             is_regular && entry.stage == 0 && !entry.skipped
         };
         let is_touched = |entry: &Entry<'_>| {
-            let file = seen_itself(&path_below(&site.repo.top, entry.path));
+            let file = seen_itself(&path_below(&self.site.repo.top, entry.path));
             file.is_some_and(|file| touched(&file) != entry.touched)
         };
         let candidates = file
@@ -37,12 +36,13 @@ impl Savepoint {
             .filter(is_plain)
             .filter(is_touched);
         for entry in candidates.take(FILES) {
-            let Ok(content) = read_regular(&path_below(&site.repo.top, entry.path), Links::Refused, MOST)
+            let Ok(content) =
+                read_regular(&path_below(&self.site.repo.top, entry.path), Links::Refused, MOST)
             else {
                 continue;
             };
             // A filter or the ends of lines can make the same content of other bytes.
-            let converts = may_convert(site, &index, &file, [entry.path].into_iter()).await;
+            let converts = may_convert(self.site, &index, &file, [entry.path].into_iter()).await;
             if converts.unwrap_or(true) {
                 return false;
             }

@@ -2,12 +2,13 @@
 
 use super::savepoint::Savepoint;
 use crate::fs::{is_there, leads_to_file};
+use crate::protect::ProtectError;
 use crate::protect::trash::set_aside;
-use crate::protect::{ProtectError, Site};
 
 /// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
-pub(in crate::protect) async fn replace(site: Site<'_>, checkpoint: &Savepoint) -> Result<(), ProtectError> {
-    let (real, saved) = (site.repo.index(), checkpoint.index(site));
+pub(in crate::protect) async fn replace(checkpoint: &Savepoint<'_>) -> Result<(), ProtectError> {
+    let site = checkpoint.site;
+    let (real, saved) = (site.repo.index(), checkpoint.index());
     let is_file = leads_to_file(&real)?;
     if !is_there(&real)? || (is_file && site.repo.is_intact(&real)?) {
         return Ok(());

@@ -6,13 +6,12 @@ use std::path::Path;
 use super::savepoint::Savepoint;
 use crate::git::StagedEntry;
 use crate::git::worktree::Reading;
-use crate::protect::{ProtectError, Site, trash};
+use crate::protect::{ProtectError, trash};
 
 /// Removes such files from a reading and from the index `work` that it was read into: those that the base lacks, that the
 /// user has not added to the index, and, of gates, that still have the content that the gate gave them.
 pub(super) async fn leave_out(
-    site: Site<'_>,
-    savepoint: &Savepoint,
+    savepoint: &Savepoint<'_>,
     work: &Path,
     mut reading: Reading,
 ) -> Result<Reading, ProtectError> {
@@ -20,7 +19,7 @@ pub(super) async fn leave_out(
     if made.is_empty() && aside.is_empty() || reading.tree == reading.base {
         return Ok(reading);
     }
-    let repo = site.repo;
+    let repo = savepoint.site.repo;
     let changes = match reading.changes.take() {
         Some(changes) => changes,
         None => repo.git.diff_trees(&reading.base, &reading.tree).await?,
@@ -50,19 +49,15 @@ pub(super) async fn leave_out(
 
 /// Gives the files that only gates made the content that they had before an attempt, if it changed or removed them. What is
 /// there instead goes to the directory `trash`.
-pub(in crate::protect) async fn restore(
-    site: Site<'_>,
-    savepoint: &Savepoint,
-    trash: &Path,
-) -> Result<(), ProtectError> {
-    let repo = site.repo;
+pub(in crate::protect) async fn restore(savepoint: &Savepoint<'_>, trash: &Path) -> Result<(), ProtectError> {
+    let repo = savepoint.site.repo;
     let real = repo.read_index_or_none(&repo.index())?;
     let files = savepoint.gate_files.values();
     let entries: Vec<StagedEntry> = files.filter(|file| !real.has(&file.path)).cloned().collect();
     if entries.is_empty() {
         return Ok(());
     }
-    let scratch = site.file("gate-files.index");
+    let scratch = savepoint.site.file("gate-files.index");
     let empty = repo.empty_tree().await?;
     let tree = repo.tree_with(&scratch, &empty, &entries, &[]).await?;
     let read = ["--reset", tree.as_str()];
@@ -80,26 +75,25 @@ pub(in crate::protect) async fn restore(
             .map(|path| (status, path.clone()))
             .collect::<Vec<_>>()
     };
-    savepoint.clear_the_way(site, &of_status(b'D'), trash)?;
+    savepoint.clear_the_way(&of_status(b'D'), trash)?;
     Ok(repo.restore_files(&scratch, &tree, &of_status(b'M')).await?)
 }
 
 /// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; those that its
 /// index has are work.
-pub(in crate::protect) fn put_away(
-    site: Site<'_>,
-    savepoint: &Savepoint,
-    trash: &Path,
-) -> Result<(), ProtectError> {
+pub(in crate::protect) fn put_away(savepoint: &Savepoint<'_>, trash: &Path) -> Result<(), ProtectError> {
     if savepoint.gate_files.is_empty() {
         return Ok(());
     }
-    let index = site.repo.read_index_or_none(&site.repo.index())?;
+    let index = savepoint
+        .site
+        .repo
+        .read_index_or_none(&savepoint.site.repo.index())?;
     for path in savepoint.gate_files.keys() {
         let is_work = index.index().is_none_or(|index| index.find(path).is_some());
-        if !is_work && site.repo.exists(path)? {
-            trash::put_away(site, &[], path, trash)?;
-            site.repo.remove_file(path)?;
+        if !is_work && savepoint.site.repo.exists(path)? {
+            trash::put_away(savepoint.site, &[], path, trash)?;
+            savepoint.site.repo.remove_file(path)?;
         }
     }
     Ok(())

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::savepoint::Savepoint;
 use crate::fs::FileError;
 use crate::paths::first_few;
+use crate::protect::ProtectError;
 use crate::protect::records::{Paths, Records};
-use crate::protect::{ProtectError, Site};
 
 /// Name of the record of such files from before the present or last attempt.
 const HIDDEN: &str = "covered";
@@ -53,11 +53,11 @@ impl Records {
 
 /// Leaves files out of every reading that these rules match and the checkpoint lacks.
 pub(in crate::protect) async fn leave_out(
-    site: Site<'_>,
-    checkpoint: &Savepoint,
+    checkpoint: &Savepoint<'_>,
     rules: &Path,
 ) -> Result<(), ProtectError> {
-    let covered = site.repo.covered_by(&checkpoint.index(site), rules).await?;
+    let site = checkpoint.site;
+    let covered = site.repo.covered_by(&checkpoint.index(), rules).await?;
     let records = Records::of(site);
     let before = records.hidden()?;
     let covered: Vec<Vec<u8>> = covered

@@ -69,12 +69,9 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
 
 /// Brings back files that an attempt excluded by a sparse checkout of its own: they are not deleted, but git does not
 /// check them out.
-pub(in crate::protect) async fn widen_sparse(
-    site: Site<'_>,
-    checkpoint: &Savepoint,
-) -> Result<(), ProtectError> {
-    let work = site.work_index();
-    let repo = site.repo;
+pub(in crate::protect) async fn widen_sparse(checkpoint: &Savepoint<'_>) -> Result<(), ProtectError> {
+    let site = checkpoint.site;
+    let (repo, work) = (site.repo, site.work_index());
     let made = repo.private_index(&work, Some(&checkpoint.commit)).await?;
     let sparse = Records::of(site).newly_sparse(made.entries.sparse)?;
     if sparse.is_empty() {

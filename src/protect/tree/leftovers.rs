@@ -13,16 +13,16 @@ use crate::git::worktree::Reading;
 use crate::git::{GitError, Repo};
 use crate::paths::directories;
 use crate::paths::{first_few, shown};
+use crate::protect::ProtectError;
 use crate::protect::records::Records;
 use crate::protect::trash::put_away;
-use crate::protect::{ProtectError, Site};
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Returns the untracked paths of the beginning of the loop, and those from before the attempt that is being
     /// undone.
-    pub(super) fn known_before(&self, site: Site<'_>) -> Result<Inventory, ProtectError> {
-        let records = Records::of(site);
-        let top = &site.repo.top;
+    pub(super) fn known_before(&self) -> Result<Inventory, ProtectError> {
+        let records = Records::of(self.site);
+        let top = &self.site.repo.top;
         let mut known = records.inventory_of_start()?.unwrap_or_default();
         for path in &self.nested {
             known.insert(top, path, Kind::NestedRepository);
@@ -42,36 +42,35 @@ impl Savepoint {
     }
 
     /// Moves these files, which came with an attempt, to the trash.
-    pub fn put_new_away(&self, site: Site<'_>, paths: &[Vec<u8>], trash: &Path) -> Result<(), ProtectError> {
+    pub fn put_new_away(&self, paths: &[Vec<u8>], trash: &Path) -> Result<(), ProtectError> {
         for path in paths {
-            put_away(site, &self.nested, path, trash)?;
+            put_away(self.site, &self.nested, path, trash)?;
         }
         Ok(())
     }
 
     /// Returns whether a work tree that was read is in this state. What git cannot store, and was there before, stays.
-    pub fn is_state_of(&self, site: Site<'_>, reading: &Reading) -> Result<bool, ProtectError> {
+    pub fn is_state_of(&self, reading: &Reading) -> Result<bool, ProtectError> {
         if reading.tree != self.tree || reading.unstorable.is_empty() {
             return Ok(reading.tree == self.tree);
         }
-        let mut known = self.known_before(site)?;
-        known.extend(Records::of(site).inventory_before_attempt()?.unwrap_or_default());
-        let left = known.sort_out(&site.repo.top, &reading.unstorable)?;
+        let mut known = self.known_before()?;
+        known.extend(
+            Records::of(self.site)
+                .inventory_before_attempt()?
+                .unwrap_or_default(),
+        );
+        let left = known.sort_out(&self.site.repo.top, &reading.unstorable)?;
         Ok(left.new.is_empty() && left.beside.is_empty())
     }
 
     /// Moves files that an agent left for its own use in the top directory to the trash, found by their prefix; known
     /// files stay, and so do ignored ones: they harm nothing, and may be the user's. Returns whether anything was
     /// moved.
-    pub async fn clear_agent_files(
-        &self,
-        site: Site<'_>,
-        prefix: &str,
-        trash: &Path,
-    ) -> Result<bool, ProtectError> {
-        let (repo, top) = (site.repo, &site.repo.top);
-        let tracked = tracked_paths(repo, &self.index(site))?;
-        let known = self.known_before(site)?;
+    pub async fn clear_agent_files(&self, prefix: &str, trash: &Path) -> Result<bool, ProtectError> {
+        let (repo, top) = (self.site.repo, &self.site.repo.top);
+        let tracked = tracked_paths(repo, &self.index())?;
+        let known = self.known_before()?;
         let is_new = |name: &[u8]| {
             let inside = [name, b"/"].concat();
             name.starts_with(prefix.as_bytes())
@@ -87,7 +86,7 @@ impl Savepoint {
         let ignored = repo.ignored_among(&repo.index(), &names).await?;
         names.retain(|name| !ignored.contains(name));
         for name in &names {
-            put_away(site, &self.nested, name, trash)?;
+            put_away(self.site, &self.nested, name, trash)?;
         }
         Ok(!names.is_empty())
     }
@@ -96,7 +95,6 @@ impl Savepoint {
     /// `undone` are the paths that came with the undone work.
     pub(super) async fn clear_leftovers(
         &self,
-        site: Site<'_>,
         untracked: &[Vec<u8>],
         index: &Path,
         undone: &[Vec<u8>],
@@ -105,37 +103,37 @@ impl Savepoint {
         if untracked.is_empty() {
             return Ok(());
         }
-        let records = Records::of(site);
-        let mut known = self.known_before(site)?;
+        let records = Records::of(self.site);
+        let mut known = self.known_before()?;
         let mut going = Inventory::default();
         if !self.has_own_inventory || records.inventory_before_attempt()?.is_none() {
             // Ignored files may be anybody's, except in a directory that goes.
             let made = if self.has_own_inventory {
                 BTreeSet::new()
             } else {
-                made_with(site.repo, index, undone)?
+                made_with(self.site.repo, index, undone)?
             };
-            let mut now = Inventory::take(site.repo, index).await?;
+            let mut now = Inventory::take(self.site.repo, index).await?;
             going = now.clone();
             let goes = |path: &[u8]| made.iter().any(|dir| path.starts_with(dir));
             now.retain(|path, kind| kind.is_ignored() && !goes(path));
             going.retain(|path, kind| kind.is_ignored() && goes(path) && known.kind_of(path).is_none());
             known.extend(now);
         }
-        let mut away = new_among(site.repo, index, &known, untracked).await?;
+        let mut away = new_among(self.site.repo, index, &known, untracked).await?;
         if records.inventory_of_start()?.is_none() {
             // It is no longer known which empty directories are the user's.
-            away.retain(|path| !holds_no_file(&path_below(&site.repo.top, path)));
+            away.retain(|path| !holds_no_file(&path_below(&self.site.repo.top, path)));
         }
         let mut went = BTreeSet::new();
         for path in &away {
-            put_away(site, &self.nested, path, trash)?;
+            put_away(self.site, &self.nested, path, trash)?;
             if going.touches(path) {
                 went.insert(path.clone());
             }
         }
         if !went.is_empty() {
-            site.notices.tell(format!(
+            self.site.notices.tell(format!(
                 "what git ignores in {} went with it to {}",
                 first_few(&went).join(" and "),
                 trash.display()
@@ -147,22 +145,17 @@ impl Savepoint {
     /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
     /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
     /// work tree and the savepoint.
-    pub(super) fn clear_the_way(
-        &self,
-        site: Site<'_>,
-        changes: &[(u8, Vec<u8>)],
-        trash: &Path,
-    ) -> Result<(), ProtectError> {
+    pub(super) fn clear_the_way(&self, changes: &[(u8, Vec<u8>)], trash: &Path) -> Result<(), ProtectError> {
         let goes = |path: &[u8]| {
             changes
                 .iter()
                 .any(|(status, gone)| *status == b'A' && gone == path)
         };
         for (_, path) in changes.iter().filter(|(status, _)| *status == b'D') {
-            if let Some(in_the_way) = site.repo.first_in_the_way(path)?
+            if let Some(in_the_way) = self.site.repo.first_in_the_way(path)?
                 && !goes(&in_the_way)
             {
-                self.clear_out_of_the_way(site, &in_the_way, trash)?;
+                self.clear_out_of_the_way(&in_the_way, trash)?;
             }
         }
         Ok(())
@@ -170,11 +163,11 @@ impl Savepoint {
 
     /// Moves paths that are in the way of restored ones to the trash, and reports those that the attempt did not
     /// create.
-    fn clear_out_of_the_way(&self, site: Site<'_>, path: &[u8], trash: &Path) -> Result<(), ProtectError> {
-        let is_known = !self.has_own_inventory || self.known_before(site)?.touches(path);
-        put_away(site, &self.nested, path, trash)?;
+    fn clear_out_of_the_way(&self, path: &[u8], trash: &Path) -> Result<(), ProtectError> {
+        let is_known = !self.has_own_inventory || self.known_before()?.touches(path);
+        put_away(self.site, &self.nested, path, trash)?;
         if is_known {
-            site.notices.tell(format!(
+            self.site.notices.tell(format!(
                 "{} was in the way, and is in {}",
                 shown(path),
                 trash.display()

@@ -9,14 +9,14 @@ use super::moment::Moment;
 use super::savepoint::Savepoint;
 use crate::fs::{Below, FileError, path_below, seen_in};
 use crate::paths::{first_few, named_in};
+use crate::protect::ProtectError;
 use crate::protect::records::Records;
-use crate::protect::{ProtectError, Site};
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Renames ignored paths and nested repositories back to their old places in the work tree; returns whether any had
     /// moved. One `lstat` for each ignored path, and a walk of the work tree if one is gone.
-    pub fn rename_back(&self, site: Site<'_>) -> Result<bool, ProtectError> {
-        let records = Records::of(site);
+    pub fn rename_back(&self) -> Result<bool, ProtectError> {
+        let records = Records::of(self.site);
         let known = match self.moment {
             Moment::Start => records.inventory_of_start()?,
             // The user may have renamed a directory since.
@@ -25,7 +25,7 @@ impl Savepoint {
             Moment::Checkpoint => records.inventory_before_attempt()?,
         };
         let Some(known) = known else { return Ok(false) };
-        let top = &site.repo.top;
+        let top = &self.site.repo.top;
         let wanted = gone(&known, &records)?;
         if wanted.is_empty() {
             return Ok(false);
@@ -39,7 +39,7 @@ impl Savepoint {
         }
         back.sort();
         let what = "what was ignored was renamed along; it is back in its place";
-        site.notices.tell_names(what, &first_few(&back));
+        self.site.notices.tell_names(what, &first_few(&back));
         Ok(!back.is_empty())
     }
 }

@@ -62,15 +62,15 @@ pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 /// Restores the list from before an attempt, if the revert has not done so. Unless it `is_known` since before the attempt
 /// what the source is, the attempt could have written that, and nothing is written outside the work tree.
 pub(in crate::protect) fn put_back(
-    site: Site<'_>,
-    checkpoint: &Savepoint,
+    checkpoint: &Savepoint<'_>,
     (source, is_known): (&Source, bool),
 ) -> Result<(), ProtectError> {
+    let site = checkpoint.site;
     if !is_known && !is_of_work_tree(source.path.as_bytes()) {
         return leave(site, source);
     }
     let list = source.path.as_bytes();
-    let tracked = || tracked_paths(site.repo, &checkpoint.index(site));
+    let tracked = || tracked_paths(site.repo, &checkpoint.index());
     if !may_exist(&site.file(BEFORE)) && !tracked()?.contains(list) {
         site.put_judged_list_back(source)?;
     }

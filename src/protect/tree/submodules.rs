@@ -93,19 +93,14 @@ pub(super) fn is_any(site: Site<'_>) -> Result<bool, FileError> {
     Ok(!load(site, Moment::Checkpoint)?.submodule.is_empty())
 }
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Restores the submodules; returns whether any was different. Their content is kept in their own repositories
     /// under the ref `kept`.
-    pub(super) async fn put_back_submodules(
-        &self,
-        site: Site<'_>,
-        kept: &str,
-        trash: &Path,
-    ) -> Result<bool, ProtectError> {
+    pub(super) async fn put_back_submodules(&self, kept: &str, trash: &Path) -> Result<bool, ProtectError> {
         let mut changed = false;
-        for was in load(site, self.moment)?.submodule {
-            if let Some(notice) = self.put_back(site, &was, kept, trash).await? {
-                site.notices.tell(notice);
+        for was in load(self.site, self.moment)?.submodule {
+            if let Some(notice) = self.put_back(&was, kept, trash).await? {
+                self.site.notices.tell(notice);
                 changed = true;
             }
         }
@@ -115,14 +110,13 @@ impl Savepoint {
     /// Restores a submodule; returns a report if it had changed.
     async fn put_back(
         &self,
-        site: Site<'_>,
         was: &Submodule,
         kept: &str,
         trash: &Path,
     ) -> Result<Option<String>, ProtectError> {
         let path = percent_decode(&was.path);
         let shown = shown(&path);
-        let Some((repo, head)) = self.open(site, was, &path, trash).await? else {
+        let Some((repo, head)) = self.open(was, &path, trash).await? else {
             return Ok(Some(format!(
                 "the submodule {shown} is gone, and git-ralph cannot say for certain where its repository is: look for it in \
                  {}, or check it out again: git submodule update --init {shown}",
@@ -137,7 +131,7 @@ impl Savepoint {
         );
         locks::remove_stale(&repo, &stale).await?;
         let git = &repo.git;
-        let work = site.file("submodule.index");
+        let work = self.site.file("submodule.index");
         let base = head.oid.clone().unwrap_or_else(|| was.oid.clone());
         let made = repo.private_index(&work, Some(&base)).await?;
         let known = repo.read_index(&work)?;
@@ -179,9 +173,9 @@ impl Savepoint {
         repo.install_index(&work).await?;
         repo.set_head(&stands, &why).await?;
         for left in untracked_beside_ignored(&repo, &work).await? {
-            put_away(site, &self.nested, &[&path[..], b"/", &left].concat(), trash)?;
+            put_away(self.site, &self.nested, &[&path[..], b"/", &left].concat(), trash)?;
         }
-        site.repo.discard_index(&work)?;
+        self.site.repo.discard_index(&work)?;
         let at = was.branch.as_deref().map_or(was.oid.short(), short_branch);
         Ok(Some(format!(
             "the submodule {shown} was changed; it is back at {at}, and what was there is in its {kept}"
@@ -192,32 +186,31 @@ impl Savepoint {
     /// if that is gone too.
     async fn open(
         &self,
-        site: Site<'_>,
         was: &Submodule,
         path: &[u8],
         trash: &Path,
     ) -> Result<Option<(Repo, Head)>, ProtectError> {
-        let dir = path_below(&site.repo.top, path);
-        if !look_with_permissions(&site.repo.top, &dir.join(".git"), is_there)? {
+        let dir = path_below(&self.site.repo.top, path);
+        if !look_with_permissions(&self.site.repo.top, &dir.join(".git"), is_there)? {
             let Some(text) = &was.git_file else {
                 return Ok(None);
             };
             if is_there(&dir)? {
-                put_away(site, &self.nested, path, trash)?;
+                put_away(self.site, &self.nested, path, trash)?;
             }
-            let door = Below::new(&site.repo.top);
+            let door = Below::new(&self.site.repo.top);
             door.make_dir(&dir, 0o777)?;
             let mode = 0o666 & !umask_now();
             door.write(&dir.join(".git"), text.as_bytes(), mode, Durability::Atomic)?;
         }
-        lead_back(site, &dir).await?;
+        lead_back(self.site, &dir).await?;
         let Ok((mut repo, head)) = discover(&dir).await else {
             return Ok(None);
         };
         if repo.top.canonicalize().ok() != dir.canonicalize().ok() {
             return Ok(None);
         }
-        let settings = site.repo.git.settings();
+        let settings = self.site.repo.git.settings();
         repo.git = repo.git.with_own_identity(true).with_settings(settings);
         Ok(Some((repo, head)))
     }

@@ -72,7 +72,7 @@ impl Place {
     }
 
     /// Records the work tree as it is now.
-    async fn savepoint(&self) -> Savepoint {
+    async fn savepoint(&self) -> Savepoint<'_> {
         let (repo, site) = (&self.repo, self.site());
         let work = site.work_index();
         let head = repo.head().await.unwrap().oid.unwrap();
@@ -85,6 +85,7 @@ impl Place {
         let args = ["HEAD", commit.as_str()];
         repo.git.cmd("update-ref", args).done().await.unwrap();
         let savepoint = Savepoint {
+            site,
             tree: reading.tree,
             commit,
             moment: Moment::Checkpoint,
@@ -94,7 +95,7 @@ impl Place {
             has_own_inventory: false,
         };
         Savepoint::install_working_index(site).await.unwrap();
-        savepoint.record_start(site).await.unwrap();
+        savepoint.record_start().await.unwrap();
         savepoint
     }
 
@@ -136,15 +137,12 @@ fn comes_back(spoil: impl FnOnce(&Place)) {
         spoil(&place);
         assert_ne!(place.print(), before);
         let trash = place.site().trash().join("attempt");
-        let now = savepoint.read(place.site(), Count::Nothing).await.unwrap();
+        let now = savepoint.read(Count::Nothing).await.unwrap();
         let kept = "refs/ralph/change/attempts/1/1";
-        let back = savepoint
-            .go_to(place.site(), Some(now), &trash, kept)
-            .await
-            .unwrap();
+        let back = savepoint.go_to(Some(now), &trash, kept).await.unwrap();
         assert_eq!(place.print(), before, "{:?}", place.notices);
         assert!(back.lost.is_empty(), "{:?}", back.lost);
-        let again = savepoint.read(place.site(), Count::Nothing).await.unwrap();
+        let again = savepoint.read(Count::Nothing).await.unwrap();
         assert_eq!(again.tree, savepoint.tree);
     });
 }

@@ -310,7 +310,7 @@ async fn hold_and_run(
     put_back: &[Vec<u8>],
 ) -> Result<Held, Error> {
     let checkpoint = open.checkpoint();
-    if let Some(words) = checkpoint.hold(open.site(), [judged, held], put_back).await? {
+    if let Some(words) = checkpoint.hold([judged, held], put_back).await? {
         return Ok(Held::Blocked(words));
     }
     let round = Round {

@@ -37,7 +37,7 @@ impl Aside {
             return Ok(None);
         };
         let checkpoint = open.checkpoint();
-        let held = checkpoint.hold(open.site(), [judged, shown], exactly);
+        let held = checkpoint.hold([judged, shown], exactly);
         if let Some(words) = held.await? {
             let why = format!("files that instruct it cannot be as they were: {words}");
             return Ok(Some(why));

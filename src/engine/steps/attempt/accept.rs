@@ -162,7 +162,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     }
     let changes = revert::ref_changes(open, &begun.facts).await?;
     changes.report_others(&begun.facts.made, ATTEMPT, open);
-    if let Some(path) = open.checkpoint().dirty_submodule(open.site()).await? {
+    if let Some(path) = open.checkpoint().dirty_submodule().await? {
         let advice = match outcome.confined.walls {
             None => "commit them in it",
             Some(_) => "in a box nothing can be committed in it (docs/sandbox.md)",
@@ -285,7 +285,7 @@ async fn recheck_position(
 /// Moves the files that an agent left for its own use in the top directory to the trash.
 async fn clear_agent_files(open: &Loop<'_>, prefix: &str) -> Result<(), Error> {
     let (checkpoint, trash) = (open.checkpoint(), open.site().trash().join(open.trash_name()));
-    if checkpoint.clear_agent_files(open.site(), prefix, &trash).await? {
+    if checkpoint.clear_agent_files(prefix, &trash).await? {
         open.tell(format!(
             "the agent's own files ({prefix}*) are no part of the story; they are in {}",
             trash.display()

@@ -179,7 +179,7 @@ async fn save(
 /// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not blamed
 /// for it.
 async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
-    if let Some(path) = open.checkpoint().dirty_submodule(open.site()).await? {
+    if let Some(path) = open.checkpoint().dirty_submodule().await? {
         open.view.note_at_checkpoint(false);
         open.tell(format!(
             "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"

@@ -92,7 +92,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
 /// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
 fn tell_own_output(open: &Loop<'_>) -> Result<(), Error> {
     let repo = open.repo();
-    let index = repo.read_index_or_none(&open.checkpoint().index(open.site()))?;
+    let index = repo.read_index_or_none(&open.checkpoint().index())?;
     let is_tracked = |path: &&Vec<u8>| index.has(path);
     let (tracked, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) = open.own_output.iter().partition(is_tracked);
     let (tracked, left) = (first_few(tracked).join(", "), first_few(left).join(", "));

@@ -167,10 +167,10 @@ async fn what_follows(
     if !rounds.need_work_tree(&judgement, said) {
         return Next::Judge(judgement);
     }
-    let (list, site) = (open.state.source().path.as_bytes(), open.site());
+    let list = open.state.source().path.as_bytes();
     if judgement.verdict == Verdict::Complete
         && !rounds.doubts(said)
-        && open.checkpoint().certainly_differs(site, list).await
+        && open.checkpoint().certainly_differs(list).await
     {
         return Next::Judge(judgement);
     }

@@ -35,59 +35,56 @@ pub(crate) struct Return {
     pub lost: Vec<Vec<u8>>,
 }
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Goes back to this state: submodules, files, index, and what git does not store. `now` is the work tree if the
     /// working index was just read from it. Removed files go to the directory `trash`; the content of submodules is
     /// kept under the ref `kept`. Paths that could not be restored are reported.
     pub async fn go_to(
         &self,
-        site: Site<'_>,
         now: Option<Reading>,
         trash: &Path,
         kept: &str,
     ) -> Result<Return, ProtectError> {
         // A failed attempt is kept, and so read, before it is undone.
         let is_unread = self.moment == Moment::Start || now.is_none();
-        let is_other = is_unread && self.rename_back(site)?;
-        let now = if self.put_back_submodules(site, kept, trash).await? || is_other {
+        let is_other = is_unread && self.rename_back()?;
+        let now = if self.put_back_submodules(kept, trash).await? || is_other {
             None
         } else {
             now
         };
         let unstorable = now.as_ref().map(|now| now.unstorable.clone());
         let mut times = Times::default();
-        let mut touched = self.converge(site, now, trash, &mut times).await?;
-        Self::install_working_index(site).await?;
-        let gone = self.put_back_unversioned(site, &touched, times).await?;
-        let lost = gone.tell(site, trash);
-        tell_unstorable(site, &unstorable.unwrap_or_default(), trash);
+        let mut touched = self.converge(now, trash, &mut times).await?;
+        Self::install_working_index(self.site).await?;
+        let gone = self.put_back_unversioned(&touched, times).await?;
+        let lost = gone.tell(self.site, trash);
+        tell_unstorable(self.site, &unstorable.unwrap_or_default(), trash);
         touched.extend(gone.all);
-        touched.extend(inner_repositories::clear(site, self.moment, trash)?);
-        Records::of(site).forget_just_hidden()?;
+        touched.extend(inner_repositories::clear(self.site, self.moment, trash)?);
+        Records::of(self.site).forget_just_hidden()?;
         Ok(Return { touched, lost })
     }
 
     /// Restores what git does not store. Called with the savepoint's index in place.
-    async fn put_back_unversioned(
-        &self,
-        site: Site<'_>,
-        touched: &[Vec<u8>],
-        times: Times,
-    ) -> Result<Gone, ProtectError> {
-        let repo = site.repo;
-        let records = Records::of(site);
+    async fn put_back_unversioned(&self, touched: &[Vec<u8>], times: Times) -> Result<Gone, ProtectError> {
+        let repo = self.site.repo;
+        let records = Records::of(self.site);
         let gone = records.put_back_ignored(self.moment)?;
         let empty = records.empty_directories()?;
         records.make_directories(&empty)?;
-        let exact = ExactBytes::of(site, self.moment);
+        let exact = ExactBytes::of(self.site, self.moment);
         let mut written = exact.restore(&repo.top, touched)?;
         let index = repo.read_index_if_there(&repo.index())?;
         written.extend(records.restore_links(self.moment, &index, touched, true)?);
         written.extend(exact.restore_blobs(repo, &index, touched).await?);
         // Without the record it is unknown which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
-            match exact.restore_as_git_writes(site, &repo.index(), touched).await {
-                Err(ProtectError::Git(error)) => site.notices.tell(format!(
+            match exact
+                .restore_as_git_writes(self.site, &repo.index(), touched)
+                .await
+            {
+                Err(ProtectError::Git(error)) => self.site.notices.tell(format!(
                     "a filter of git failed, so changes that only the filter would undo are kept: {error}"
                 )),
                 others => written.extend(others?),
@@ -95,21 +92,21 @@ impl Savepoint {
         }
         let distinct = times.make_distinct(&repo.top);
         if !written.is_empty() || !distinct.is_empty() {
-            let work = site.work_index();
+            let work = self.site.work_index();
             repo.copy_index(&repo.index(), &work)?;
             if !written.is_empty() || !repo.note_times(&work, &distinct)? {
                 // Git takes a file of another size for changed until it has read it again.
                 written.extend(distinct);
                 repo.update_index(&work, &["--add"], &written).await?;
             }
-            Self::install_working_index(site).await?;
+            Self::install_working_index(self.site).await?;
         }
         let tracked = tracked_directories(repo, &repo.index())?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
         // On the way back to the beginning of the loop, the user's own index is installed later.
         if self.moment == Moment::Checkpoint {
-            self.remember_index(site)?;
+            self.remember_index()?;
         }
         Ok(gone)
     }
@@ -117,24 +114,23 @@ impl Savepoint {
     /// Restores the files to this state, touching only what differs, until nothing changes any more.
     pub(super) async fn converge(
         &self,
-        site: Site<'_>,
         mut now: Option<Reading>,
         trash: &Path,
         times: &mut Times,
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let (repo, work, known) = (site.repo, site.work_index(), self.index(site));
+        let (repo, work, known) = (self.site.repo, self.site.work_index(), self.index());
         let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
         let mut refused = None;
         for turn in 0..TURNS {
             let mut now = match now.take() {
                 Some(now) => now,
-                None => self.read(site, Count::Nothing).await?,
+                None => self.read(Count::Nothing).await?,
             };
-            let was = self.read_index(site)?;
+            let was = self.read_index()?;
             touched.extend(touched_between(&was, &*repo.read_index_or_none(&work)?));
             touched.extend(touched_in_same_second(repo, &was, self.since));
             if turn == 0 {
-                exact_bytes::keep_in_trash(site, &work, &touched, trash).await?;
+                exact_bytes::keep_in_trash(self.site, &work, &touched, trash).await?;
             }
             let changes = match now.changes.take() {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
@@ -148,17 +144,17 @@ impl Savepoint {
             added.extend(came.map(|(_, path)| path.clone()));
             let seen = changes.clone();
             // If a file changed meanwhile, none is changed; the next turn sees it.
-            let done = match self.restore_rules(site, &changes).await? {
+            let done = match self.restore_rules(&changes).await? {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
-                    self.clear_the_way(site, &changes, trash)?;
+                    self.clear_the_way(&changes, trash)?;
                     repo.switch_work_tree(&work, &tree, &self.tree)
                         .await
                         .map(|()| true)
                 }
                 None => {
-                    let (tree, changes) = self.leave_ignored(site, now, changes).await?;
-                    self.clear_the_way(site, &changes, trash)?;
+                    let (tree, changes) = self.leave_ignored(now, changes).await?;
+                    self.clear_the_way(&changes, trash)?;
                     if turn == 0 && repo.held_tree(&known).as_ref() == Some(&self.tree) {
                         let restored = repo.restore_changes(&work, &known, &changes);
                         restored.await
@@ -178,17 +174,17 @@ impl Savepoint {
                 } else {
                     Vec::new()
                 };
-                open_directories(site, &known);
+                open_directories(self.site, &known);
                 Below::new(&repo.top).make_accessible(&repo.top);
                 continue;
             }
             changed = if self.moment == Moment::Judged {
-                self.clear_new(site, trash).await?
+                self.clear_new(trash).await?
             } else {
-                self.clear_unlisted(site, &added, trash).await?
+                self.clear_unlisted(&added, trash).await?
             };
             if changed.is_empty() {
-                index_flags::narrow_sparse(site, self.moment, &work).await?;
+                index_flags::narrow_sparse(self.site, self.moment, &work).await?;
                 return Ok(touched);
             }
         }
@@ -201,37 +197,31 @@ impl Savepoint {
 
     /// Moves what came with the undone work and is in no tree to the trash: `added` are the paths that came. Returns the
     /// tracked paths that still differ.
-    async fn clear_unlisted(
-        &self,
-        site: Site<'_>,
-        added: &[Vec<u8>],
-        trash: &Path,
-    ) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let work = site.work_index();
-        let before = self.known_before(site)?;
+    async fn clear_unlisted(&self, added: &[Vec<u8>], trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let work = self.site.work_index();
+        let before = self.known_before()?;
         let since = SystemTime::from(self.since);
-        for path in unlisted_files::made_since(site, &work, &before, since)? {
-            put_away(site, &self.nested, &path, trash)?;
+        for path in unlisted_files::made_since(self.site, &work, &before, since)? {
+            put_away(self.site, &self.nested, &path, trash)?;
         }
-        let left = site.repo.differences(&work).await?;
-        self.clear_leftovers(site, &left.untracked, &work, added, trash)
-            .await?;
+        let left = self.site.repo.differences(&work).await?;
+        self.clear_leftovers(&left.untracked, &work, added, trash).await?;
         Ok(left.changed)
     }
 
     /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files belong to whom,
     /// and a file's content. The working index is then the savepoint's, and paths that it lacks are left for the trash.
     /// Returns the tree of the tracked files.
-    async fn restore_rules(&self, site: Site<'_>, changes: &Changes) -> Result<Option<Oid>, ProtectError> {
-        let (repo, work) = (site.repo, site.work_index());
+    async fn restore_rules(&self, changes: &Changes) -> Result<Option<Oid>, ProtectError> {
+        let (repo, work) = (self.site.repo, self.site.work_index());
         let mut rules = changes.clone();
         rules.retain(|(_, path)| is_rules(path));
         if rules.is_empty() {
             return Ok(None);
         }
-        repo.restore_files(&site.file("rules.index"), &self.tree, &rules)
+        repo.restore_files(&self.site.file("rules.index"), &self.tree, &rules)
             .await?;
-        repo.private_copy(&self.index(site), &work, Some(&self.commit))
+        repo.private_copy(&self.index(), &work, Some(&self.commit))
             .await?;
         Ok(Some(repo.read_tracked(&work).await?))
     }
@@ -240,14 +230,13 @@ impl Savepoint {
     /// that the savepoint lacks: an agent may have force-added the user's files.
     async fn leave_ignored(
         &self,
-        site: Site<'_>,
         now: Reading,
         mut changes: Changes,
     ) -> Result<(Oid, Changes), ProtectError> {
-        let (repo, work) = (site.repo, site.work_index());
+        let (repo, work) = (self.site.repo, self.site.work_index());
         let added = changes.iter().filter(|(status, _)| *status == b'A');
         let added: Vec<Vec<u8>> = added.map(|(_, path)| path.clone()).collect();
-        let known = self.known_before(site)?;
+        let known = self.known_before()?;
         // The attempt removed the rule that hid the path.
         let (was_there, mut added): (Vec<_>, Vec<_>) =
             added.into_iter().partition(|path| known.holds_back(path));

@@ -33,7 +33,7 @@ fn real_index(site: Site<'_>) -> PathBuf {
     site.file("judged.real.index")
 }
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Records what git does not store of the work tree that the working index was just read from: the index itself,
     /// permissions, and bytes that a filter changes. One `lstat` for each file.
     pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
@@ -56,11 +56,10 @@ impl Savepoint {
     /// does not know is in the way: then nothing has changed.
     pub async fn hold(
         &self,
-        site: Site<'_>,
         [judged, held]: [&Oid; 2],
         put_back: &[Vec<u8>],
     ) -> Result<Option<String>, ProtectError> {
-        let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+        let (repo, work, top) = (self.site.repo, self.site.work_index(), &self.site.repo.top);
         let mut times = Times::default();
         times.note(top, put_back.iter());
         match repo.switch_work_tree(&work, judged, held).await {
@@ -70,18 +69,18 @@ impl Savepoint {
             }
             switched => switched?,
         }
-        self.restore_unstored(site, put_back).await?;
+        self.restore_unstored(put_back).await?;
         times.make_distinct(top);
         repo.discard_index(&work)?;
         Ok(None)
     }
 
     /// Restores what git does not store of these files, which it has just written.
-    async fn restore_unstored(&self, site: Site<'_>, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
-        let (repo, records) = (site.repo, Records::of(site));
-        let exact = ExactBytes::of(site, self.moment);
+    async fn restore_unstored(&self, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
+        let (repo, records) = (self.site.repo, Records::of(self.site));
+        let exact = ExactBytes::of(self.site, self.moment);
         exact.restore(&repo.top, paths)?;
-        let index = repo.read_index_if_there(&site.work_index())?;
+        let index = repo.read_index_if_there(&self.site.work_index())?;
         exact.restore_blobs(repo, &index, paths).await?;
         records.restore_links(self.moment, &index, paths, false)?;
         Ok(records.restore_modes_of(self.moment, paths)?)
@@ -93,12 +92,11 @@ impl Savepoint {
     /// Returns the tree with these files.
     pub async fn bring_back(
         &self,
-        site: Site<'_>,
         now: &Oid,
         missing: &[(u8, Vec<u8>)],
         trash: &Path,
     ) -> Result<Oid, ProtectError> {
-        let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
+        let (repo, work, records) = (self.site.repo, self.site.work_index(), Records::of(self.site));
         let (mut hidden, mut gone) = (Vec::new(), Vec::new());
         for (status, path) in missing {
             let is_there = is_file_or_link(&path_below(&repo.top, path))?;
@@ -117,56 +115,59 @@ impl Savepoint {
         if gone.is_empty() {
             return Ok(tree);
         }
-        self.clear_the_way(site, &gone, trash)?;
+        self.clear_the_way(&gone, trash)?;
         let paths: Vec<Vec<u8>> = gone.into_iter().map(|(_, path)| path).collect();
         let mut entries = repo.git.staged_between(&tree, &self.tree).await?;
         entries.retain(|entry| paths.contains(&entry.path));
         let wanted = repo
-            .tree_with(&site.file("back.index"), &tree, &entries, &[])
+            .tree_with(&self.site.file("back.index"), &tree, &entries, &[])
             .await?;
         repo.switch_work_tree(&work, &tree, &wanted).await?;
-        self.restore_unstored(site, &paths).await?;
+        self.restore_unstored(&paths).await?;
         Ok(wanted)
     }
 
     /// Moves repositories that were made since in directories of this state's files to the directory `trash`: git would take
     /// such a directory for a submodule, and run what the configuration in it names. Returns their paths.
-    pub fn take_out_repositories(&self, site: Site<'_>, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let (records, name) = (Records::of(site), self.moment.name(REPOSITORIES));
+    pub fn take_out_repositories(&self, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (records, name) = (Records::of(self.site), self.moment.name(REPOSITORIES));
         if !records.knows(&name) {
             return Ok(Vec::new());
         }
-        let mut new = repositories_in(site, &site.file("judged.index"))?;
+        let mut new = repositories_in(self.site, &self.site.file("judged.index"))?;
         let known = records.paths(&name)?;
         new.retain(|path| !known.contains(path));
         for path in &new {
-            put_away(site, &self.nested, path, trash)?;
+            put_away(self.site, &self.nested, path, trash)?;
         }
         Ok(new.into_iter().collect())
     }
 
     /// Puts this state back exactly. What is in the way goes into the directory `trash`.
-    pub async fn put_back_judged(&self, site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
-        let (repo, work, top) = (site.repo, site.work_index(), &site.repo.top);
+    pub async fn put_back_judged(&self, trash: &Path) -> Result<(), ProtectError> {
+        let (repo, work, top) = (self.site.repo, self.site.work_index(), &self.site.repo.top);
         // Before the files: it decides which of them are tracked.
-        let real = real_index(site);
+        let real = real_index(self.site);
         if leads_to_file(&real)? {
             repo.install_index(&real).await?;
         }
-        let chmodded = Records::of(site).changed_modes(self.moment, &*self.read_index(site)?)?;
-        tell(site, "permissions were changed, which are put back", &chmodded);
+        let chmodded = Records::of(self.site).changed_modes(self.moment, &*self.read_index()?)?;
+        tell(self.site, "permissions were changed, which are put back", &chmodded);
         let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
         let notices = &untold;
-        let told = Site { notices, ..site };
-        let mut touched = self.converge(told, None, trash, &mut times).await?;
-        let (records, exact) = (Records::of(site), ExactBytes::of(site, self.moment));
+        let told = Savepoint {
+            site: Site { notices, ..self.site },
+            ..self.clone()
+        };
+        let mut touched = told.converge(None, trash, &mut times).await?;
+        let (records, exact) = (Records::of(self.site), ExactBytes::of(self.site, self.moment));
         touched.extend(exact.restore(top, &exact.paths()?)?);
         let index = repo.read_index_if_there(&work)?;
         let links = records.restore_links(self.moment, &index, &touched, true)?;
         touched.extend(links);
         touched.extend(exact.restore_blobs(repo, &index, &touched).await?);
         if records.knows_modes(self.moment) {
-            match exact.restore_as_git_writes(site, &work, &touched).await {
+            match exact.restore_as_git_writes(self.site, &work, &touched).await {
                 // A filter that fails gives no answer; what it should have written is what the attempt had, if it was kept.
                 Ok(_) | Err(ProtectError::Git(_)) => {}
                 Err(error) => return Err(error),
@@ -174,7 +175,7 @@ impl Savepoint {
         }
         times.make_distinct(top);
         let gone = records.make_directories(&records.paths(&self.moment.name(EMPTY))?)?;
-        tell(site, "empty directories were removed, which are made again", &gone);
+        tell(self.site, "empty directories were removed, which are made again", &gone);
         let dirs = tracked_directories(repo, &work)?;
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
@@ -183,15 +184,15 @@ impl Savepoint {
 
     /// Moves files that came since to the trash: rules may have hidden them. Returns the tracked paths that still differ;
     /// submodules stay as they are.
-    pub(super) async fn clear_new(&self, site: Site<'_>, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
-        let (repo, work, records) = (site.repo, site.work_index(), Records::of(site));
+    pub(super) async fn clear_new(&self, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
+        let (repo, work, records) = (self.site.repo, self.site.work_index(), Records::of(self.site));
         let name = self.moment.name(UNTRACKED);
         if records.knows(&name) {
             let known = records.paths(&name)?;
             let mut new = repo.outside(&work).await?.untracked;
             new.retain(|path| !known.contains(path) && !self.gate_files.contains_key(path));
             for path in &new {
-                put_away(site, &self.nested, path, trash)?;
+                put_away(self.site, &self.nested, path, trash)?;
                 if !path.ends_with(b"/") {
                     // Directories that are empty now came with it.
                     repo.remove_file(path)?;

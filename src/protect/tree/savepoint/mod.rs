@@ -23,8 +23,10 @@ use crate::protect::{ProtectError, Site};
 pub(crate) use go_to::Return;
 
 /// A state that the work tree can be restored to.
-#[derive(Clone, Debug)]
-pub(crate) struct Savepoint {
+#[derive(Clone)]
+pub(crate) struct Savepoint<'a> {
+    /// Its repository and slot.
+    pub site: Site<'a>,
     /// Its tree.
     pub tree: Oid,
     /// The commit with that tree.
@@ -41,10 +43,11 @@ pub(crate) struct Savepoint {
     pub has_own_inventory: bool,
 }
 
-impl Savepoint {
+impl<'a> Savepoint<'a> {
     /// Returns the savepoint of a checkpoint; `since` is when the attempt began, else the loop.
-    pub fn of_checkpoint(tree: Oid, commit: Oid, since: Timestamp) -> Self {
+    pub fn of_checkpoint(site: Site<'a>, tree: Oid, commit: Oid, since: Timestamp) -> Self {
         Self {
+            site,
             tree,
             commit,
             moment: Moment::Checkpoint,
@@ -77,8 +80,8 @@ impl Savepoint {
     }
 
     /// Returns the index that describes it.
-    pub fn index(&self, site: Site<'_>) -> PathBuf {
-        site.file(match self.moment {
+    pub fn index(&self) -> PathBuf {
+        self.site.file(match self.moment {
             Moment::Start => "start.index",
             Moment::Checkpoint => "checkpoint.index",
             Moment::Judged => "judged.index",
@@ -86,13 +89,15 @@ impl Savepoint {
     }
 
     /// Reads the copy of the index; it is empty if there is none.
-    fn read_index(&self, site: Site<'_>) -> Result<Arc<IndexFile>, GitError> {
-        site.repo.read_index_or_none(&self.index(site))
+    fn read_index(&self) -> Result<Arc<IndexFile>, GitError> {
+        self.site.repo.read_index_or_none(&self.index())
     }
 
     /// Keeps a copy of the present index, to find later changes.
-    fn remember_index(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        site.repo.copy_index(&site.repo.index(), &self.index(site))?;
+    fn remember_index(&self) -> Result<(), ProtectError> {
+        self.site
+            .repo
+            .copy_index(&self.site.repo.index(), &self.index())?;
         Ok(())
     }
 }

@@ -12,30 +12,30 @@ use crate::protect::tree::stat_changes::{is_untouched_since, touched_in_same_sec
 use crate::protect::tree::{damaged_index, gate_files, ignored_files, submodules};
 use crate::protect::{ProtectError, Site};
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Returns whether index and work tree are certainly as they were when the savepoint was recorded; `false` means
     /// only that they may differ. One `lstat` for each file and one scan.
-    pub async fn is_as_left(&self, site: Site<'_>) -> Result<bool, ProtectError> {
-        let (repo, saved, tree) = (site.repo.clone(), self.index(site), self.tree.clone());
+    pub async fn is_as_left(&self) -> Result<bool, ProtectError> {
+        let (repo, saved, tree) = (self.site.repo.clone(), self.index(), self.tree.clone());
         let looked = tokio::task::spawn_blocking(move || is_untouched_since(&repo, &saved, &tree));
         // Each takes as long as there are files.
-        let (is_untouched, is_as_indexed) = tokio::join!(looked, site.repo.is_as_indexed(&self.nested));
+        let (is_untouched, is_as_indexed) = tokio::join!(looked, self.site.repo.is_as_indexed(&self.nested));
         Ok(is_untouched.unwrap_or(false) && is_as_indexed?)
     }
 
     /// Makes the private index that a step works with: a copy of the real one without flags that hide files, and without
     /// the times of files that git may take for unchanged although they were written. One `lstat` for each file that was
     /// touched in the second of the savepoint or later.
-    pub async fn working_index(&self, site: Site<'_>) -> Result<PathBuf, ProtectError> {
-        let (work, repo) = (site.work_index(), site.repo);
-        damaged_index::replace(site, self).await?;
+    pub async fn working_index(&self) -> Result<PathBuf, ProtectError> {
+        let (work, repo) = (self.site.work_index(), self.site.repo);
+        damaged_index::replace(self).await?;
         let made = repo.private_index(&work, Some(&self.commit)).await?;
         if made.sound {
             let real = repo.read_index_or_none(&repo.index())?;
             let unseen = touched_in_same_second(repo, &real, self.since);
             repo.forget_times(&work, &unseen)?;
         }
-        let records = Records::of(site);
+        let records = Records::of(self.site);
         let mut hidden = made.entries.hidden();
         hidden.extend(records.newly_sparse(made.entries.sparse)?);
         repo.show_paths(&work, &hidden).await?;
@@ -44,33 +44,35 @@ impl Savepoint {
             repo.hide_paths(&work, &[], &sparse).await?;
             // Other git commands read the real one too.
             repo.install_index(&work).await?;
-            site.notices
+            self.site
+                .notices
                 .tell("the index was missing or damaged: recreated from the checkpoint".to_owned());
         }
         Ok(work)
     }
 
     /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
-    pub async fn dirty_submodule(&self, site: Site<'_>) -> Result<Option<String>, ProtectError> {
-        if !submodules::is_any(site)? {
+    pub async fn dirty_submodule(&self) -> Result<Option<String>, ProtectError> {
+        if !submodules::is_any(self.site)? {
             return Ok(None);
         }
-        self.working_index(site).await?;
-        let dirty = site.repo.dirty_submodule().await?;
+        self.working_index().await?;
+        let dirty = self.site.repo.dirty_submodule().await?;
         Ok(dirty.map(|path| shown(&path)))
     }
 
     /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
-    pub async fn read(&self, site: Site<'_>, count: Count) -> Result<Reading, ProtectError> {
-        let work = self.working_index(site).await?;
+    pub async fn read(&self, count: Count) -> Result<Reading, ProtectError> {
+        let work = self.working_index().await?;
         let whose = Whose::Loops { nested: &self.nested };
-        let known = self.index(site);
-        let reading = site
+        let known = self.index();
+        let reading = self
+            .site
             .repo
             .read_work_tree(&work, &self.tree, Some(&known), whose, count)
             .await?;
-        let reading = ignored_files::leave_out(site, &work, reading).await?;
-        gate_files::leave_out(site, self, &work, reading).await
+        let reading = ignored_files::leave_out(self.site, &work, reading).await?;
+        gate_files::leave_out(self, &work, reading).await
     }
 
     /// Puts the working index in place of the real one.

@@ -28,55 +28,55 @@ impl Site<'_> {
     }
 }
 
-impl Savepoint {
+impl Savepoint<'_> {
     /// Records indexes and submodules when the first checkpoint is made, with its index in place.
-    pub async fn record_start(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        self.remember_index(site)?;
-        site.repo
-            .copy_index(&site.repo.index(), &site.file("start.index"))?;
-        submodules::record_start(site).await
+    pub async fn record_start(&self) -> Result<(), ProtectError> {
+        self.remember_index()?;
+        self.site
+            .repo
+            .copy_index(&self.site.repo.index(), &self.site.file("start.index"))?;
+        submodules::record_start(self.site).await
     }
 
     /// Records the paths that a story touched, with the index of its checkpoint in place; `since` is the beginning of
     /// the loop.
-    pub async fn record(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
-        let repo = site.repo;
+    pub async fn record(&self, since: Timestamp) -> Result<(), ProtectError> {
+        let repo = self.site.repo;
         let index = repo.index();
-        let (was, now) = (self.read_index(site)?, repo.read_index_or_none(&index)?);
+        let (was, now) = (self.read_index()?, repo.read_index_or_none(&index)?);
         let mut touched = touched_between(&was, &now);
         touched.extend(touched_in_same_second(repo, &now, since));
         if !touched.is_empty() {
-            self.record_touched(site, &index, &now, &touched).await?;
-            let records = Records::of(site);
+            self.record_touched(&index, &now, &touched).await?;
+            let records = Records::of(self.site);
             if !records.sparse(Moment::Checkpoint)?.is_empty() {
                 let sparse = repo.index_entries(&index).await?.sparse;
                 records.record_sparse(sparse)?;
             }
         }
-        self.remember_index(site)?;
-        submodules::record(site).await
+        self.remember_index()?;
+        submodules::record(self.site).await
     }
 
     /// Records permissions and exact bytes of paths that the user touched since the checkpoint in a way that git does not
     /// see: an attempt must not take that along. The working index describes the work tree.
-    pub async fn record_unseen_edits(&self, site: Site<'_>, since: Timestamp) -> Result<(), ProtectError> {
-        let work = site.work_index();
-        let (known, now) = (self.read_index(site)?, site.repo.read_index_or_none(&work)?);
+    pub async fn record_unseen_edits(&self, since: Timestamp) -> Result<(), ProtectError> {
+        let work = self.site.work_index();
+        let (known, now) = (self.read_index()?, self.site.repo.read_index_or_none(&work)?);
         let mut touched = touched_between(&known, &now);
-        touched.extend(touched_in_same_second(site.repo, &known, since));
-        self.record_touched(site, &work, &now, &touched).await
+        touched.extend(touched_in_same_second(self.site.repo, &known, since));
+        self.record_touched(&work, &now, &touched).await
     }
 
     async fn record_touched(
         &self,
-        site: Site<'_>,
         index: &Path,
         file: &IndexFile,
         touched: &[Vec<u8>],
     ) -> Result<(), ProtectError> {
-        Records::of(site).record_modes(touched)?;
-        ExactBytes::of(site, self.moment)
-            .record(site, index, file, touched)
+        Records::of(self.site).record_modes(touched)?;
+        ExactBytes::of(self.site, self.moment)
+            .record(self.site, index, file, touched)
             .await
     }
 }
