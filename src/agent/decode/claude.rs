@@ -76,7 +76,8 @@ impl Claude {
         report.message(text.as_deref().unwrap_or_default());
         report.ended = true;
         report.session = result.get("session_id").or(report.session.take());
-        report.cost_usd = result.get("total_cost_usd");
+        report.cost_usd = None;
+        report.spend(None, None, result.get("total_cost_usd"));
         report.turns = result.get("num_turns");
         self.tokens(result, report);
         let denials: Vec<Object> = result.get("permission_denials").unwrap_or_default();
@@ -182,6 +183,14 @@ mod tests {
         assert!(report.ended);
         assert_eq!((report.cost_usd, report.session), (Some(0.5), Some("s1".into())));
         assert_eq!((report.input_tokens, report.output_tokens), (Some(20), Some(3)));
+    }
+
+    #[test]
+    fn what_cannot_be_a_cost_is_none() {
+        for (told, cost) in [("0.5", Some(0.5)), ("-5", None), ("1e308", None), ("\"x\"", None)] {
+            let report = decode(&[INIT, &result("").replace("0.5", told)]);
+            assert_eq!(report.cost_usd, cost, "{told}");
+        }
     }
 
     #[test]

@@ -31,9 +31,14 @@ pub fn sum(known: Option<u64>, more: Option<u64>) -> Option<u64> {
     [known, more].into_iter().flatten().reduce(u64::saturating_add)
 }
 
-/// Adds two costs, each of which may be unknown.
+/// The highest cost that counts, in dollars: a loop with a higher one could not travel.
+const MOST_COST: f64 = 1e9;
+
+/// Adds two costs, each of which may be unknown. What cannot be a cost, such as a negative one, is none.
 pub fn sum_of_costs(known: Option<f64>, more: Option<f64>) -> Option<f64> {
-    [known, more].into_iter().flatten().reduce(|sum, more| sum + more)
+    let costs = [known, more].into_iter().flatten();
+    let costs = costs.filter(|cost| (0.0..=MOST_COST).contains(cost));
+    costs.reduce(|sum, more| (sum + more).min(MOST_COST))
 }
 
 /// The outcome of an agent's run, as far as its output shows it.

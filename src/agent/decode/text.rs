@@ -37,7 +37,7 @@ impl Ending {
 
     pub(super) fn report(&self, mut report: ReportBuilder, format: Format, stderr: &[u8]) -> Report {
         report.ended = true;
-        report.cost_usd = self.cost();
+        report.spend(None, None, self.cost());
         let mut report = report.report(format);
         if !matches!(report.heard, Heard::Promise(_)) {
             report.fault = self.fault();
@@ -53,8 +53,7 @@ impl Ending {
         let text = String::from_utf8_lossy(&self.kept);
         let line = text.lines().rfind(|line| line.starts_with(TOKENS))?;
         let (_, cost) = line.rsplit_once(COST)?;
-        let cost: f64 = cost.trim_end().strip_suffix(SESSION)?.parse().ok()?;
-        (cost.is_finite() && cost >= 0.0).then_some(cost)
+        cost.trim_end().strip_suffix(SESSION)?.parse().ok()
     }
 
     fn fault(&self) -> Option<Fault> {

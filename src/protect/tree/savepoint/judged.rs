@@ -152,7 +152,11 @@ impl Savepoint<'_> {
             repo.install_index(&real).await?;
         }
         let chmodded = Records::of(self.site).changed_modes(self.moment, &*self.read_index()?)?;
-        tell(self.site, "permissions were changed, which are put back", &chmodded);
+        tell(
+            self.site,
+            "permissions were changed, which are put back",
+            &chmodded,
+        );
         let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
         let notices = &untold;
         let told = Savepoint {
@@ -175,7 +179,11 @@ impl Savepoint<'_> {
         }
         times.make_distinct(top);
         let gone = records.make_directories(&records.paths(&self.moment.name(EMPTY))?)?;
-        tell(self.site, "empty directories were removed, which are made again", &gone);
+        tell(
+            self.site,
+            "empty directories were removed, which are made again",
+            &gone,
+        );
         let dirs = tracked_directories(repo, &work)?;
         let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
         records.restore_modes(self.moment, &touched, &dirs)?;
