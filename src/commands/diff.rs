@@ -7,7 +7,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{look, range_of};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::git::Git;
+use crate::git::{Git, GitError};
 use crate::inspect::changed_files::{DIFF, WithNewFiles, not_shown};
 use crate::names::{Change, Oid, typed};
 use crate::state::{Current, State, Store};
@@ -57,7 +57,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     };
     if args.json {
         let git = &context.repo.git;
-        let (from, to) = (git.commit_of_name(&from).await?, git.commit_of_name(&to).await?);
+        let here = |found: Result<Oid, GitError>| found.map_err(|error| gone(&change, error));
+        let from = here(git.commit_of_name(&from).await)?;
+        let to = here(git.commit_of_name(&to).await)?;
         let files = git
             .diff_trees(&git.tree_of(&from).await?, &git.tree_of(&to).await?)
             .await?;
@@ -114,9 +116,18 @@ fn of_json(files: &[(u8, Vec<u8>)]) -> Vec<serde_json::Value> {
 /// Says that there is nothing to see, where git would print nothing.
 async fn tell_empty(screen: Screen, git: &Git, change: &Change, sides: [&str; 2]) -> Result<(), Error> {
     let [from, to] = sides;
-    if git.tree_of_name(from).await? == git.tree_of_name(to).await? {
+    let here = |found: Result<Oid, GitError>| found.map_err(|error| gone(change, error));
+    if here(git.tree_of_name(from).await)? == here(git.tree_of_name(to).await)? {
         let log = format!("git ralph log {}", typed(change.as_str()));
         screen.say(&format!("git sees no change; what the attempts did: {log}\n"));
     }
     Ok(())
+}
+
+/// Returns the error about commits that git cannot find any more.
+fn gone(change: &Change, error: GitError) -> Error {
+    match error {
+        GitError::Failed { .. } => OpenRefusal::Pruned(change.to_string()).into(),
+        other => other.into(),
+    }
 }

@@ -98,6 +98,10 @@ pub enum OpenRefusal {
     #[error("there is no saved attempt {attempt}")]
     UnknownAttempt { change: String, attempt: String }
         => "git ralph log {change}", change;
+    /// Events name commits for ever.
+    #[error("git does not have these commits of '{0}' any more: git ralph prune, or git gc, has removed them")]
+    Pruned(String)
+        => "git ralph log {change}", (change);
     #[error("'{0}' is not an attempt: use <story>@<number>")]
     NoAttempt(String)
         => "git ralph log";

@@ -87,6 +87,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             change: change(),
             attempt: "2@9".to_owned(),
         },
+        OpenRefusal::Pruned(change()),
         OpenRefusal::NoAttempt("2@x".to_owned()),
         OpenRefusal::SeveralStories {
             change: change(),

@@ -195,3 +195,21 @@ fn running_attempt_is_compared_with_its_checkpoint() {
         running.end().exits(3);
     }
 }
+
+#[test]
+fn diff_says_that_the_commits_of_a_pruned_loop_are_gone() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    sandbox.ralph(&["abort"]).exits(0);
+    let prune = "git for-each-ref --format='delete %(refname)' refs/ralph | git update-ref --stdin";
+    sandbox.cmd("sh").args(["-c", prune]).run().exits(0);
+    sandbox.git(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.git(&["gc", "-q", "--prune=now"]);
+    for args in [&["diff", CHANGE, "1@1"][..], &["diff", CHANGE, "1@1", "--json"]] {
+        sandbox
+            .ralph(args)
+            .exits(1)
+            .says("git does not have these commits of 'add-login' any more")
+            .says("hint: git ralph log add-login");
+    }
+}
