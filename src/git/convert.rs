@@ -10,8 +10,8 @@ use super::command::{Git, joined_z, split_z};
 use super::discover::Repo;
 use super::error::GitError;
 
-/// Attributes that make git convert a file.
-const ATTRIBUTES: [&str; 5] = ["filter", "ident", "working-tree-encoding", "text", "eol"];
+/// Attributes that make git convert a file; `crlf` is the former name of `text`.
+const ATTRIBUTES: [&str; 6] = ["filter", "ident", "working-tree-encoding", "text", "eol", "crlf"];
 
 /// Files that git may convert.
 #[derive(Debug, Default)]

@@ -24,10 +24,11 @@ fn converting(setting: &str, attributes: &str, text: &str) -> Sandbox {
 }
 
 /// Each with the bytes at the start and the command that changes what git does not see.
-const UNSEEN: [(&str, &str, &str, &str); 5] = [
+const UNSEEN: [(&str, &str, &str, &str); 6] = [
     ("core.autocrlf=input", "", "a\nb\n", "sed -i 's/$/\\r/' b.txt"),
     ("core.autocrlf=true", "", "a\r\nb\r\n", "sed -i 's/\\r//' b.txt"),
     ("", "* text=auto\n", "a\nb\n", "sed -i 's/$/\\r/' b.txt"),
+    ("", "*.txt crlf\n", "a\nb\n", "sed -i 's/$/\\r/' b.txt"),
     ("", "*.txt eol=crlf\n", "a\r\nb\r\n", "sed -i 's/\\r//' b.txt"),
     (
         STRIP,
@@ -112,6 +113,53 @@ fn rules_that_change_while_a_loop_lives_change_no_bytes() {
         assert_eq!(sandbox.files(), done, "{rules}");
         sandbox.ralph(&["abort"]).exits(0);
         assert_eq!(sandbox.files(), files, "{rules}");
+    }
+}
+
+#[test]
+fn rules_that_do_not_allow_the_bytes_of_a_file_stop_nothing() {
+    for (rules, text) in [
+        ("*.txt text", "a\r\nb\r\n"),
+        ("*.txt text eol=crlf", "a\r\nb\r\n"),
+        ("*.txt text eol=crlf", "a\r\nb\n"),
+    ] {
+        let sandbox = converting("", "", text);
+        let print = sandbox.files();
+        sandbox.start();
+        type_in(
+            &sandbox,
+            &format!("mkdir -p .git/info; echo '{rules}' >.git/info/attributes"),
+        );
+        for step in ["next", "retry"] {
+            let agent = sandbox.failing("echo q >b.txt; chmod 755 other.txt");
+            sandbox.step(step, &agent).exits(3);
+            assert_eq!(sandbox.files(), print, "{rules}");
+        }
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), print, "{rules}");
+    }
+}
+
+#[test]
+fn kept_bytes_come_back_where_git_alone_takes_them_for_changed() {
+    let sandbox = converting("core.autocrlf=input", "", "a\nb\n");
+    sandbox.write("b.txt", "a\r\nb\r\n");
+    type_in(
+        &sandbox,
+        "git add b.txt; touch -d '1 hour ago' b.txt; git update-index --refresh",
+    );
+    sandbox.start();
+    sandbox.git(&["config", "core.autocrlf", "false"]);
+    let agent = sandbox.failing("echo x >b.txt");
+    for args in [
+        &["next", "--", &agent][..],
+        &["revert"],
+        &["retry", "--", &agent],
+        &["revert"],
+        &["abort"],
+    ] {
+        sandbox.ralph(args);
+        assert_eq!(sandbox.read("b.txt"), "a\r\nb\r\n", "{args:?}");
     }
 }
 

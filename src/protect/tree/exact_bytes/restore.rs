@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use super::{ExactBytes, is_blob_of, object_of, regular};
-use crate::fs::{Below, FileError, file_error, has_same_bytes, is_regular, may_exist, read, target_of};
+use crate::fs::{
+    Below, FileError, file_error, has_same_bytes, is_regular, kind_of, may_exist, read, target_of,
+};
 use crate::git::Repo;
-use crate::git::index_file::IndexFile;
+use crate::git::index_file::{Entry, IndexFile};
 use crate::names::Oid;
 use crate::paths::{first_few, path_of};
 use crate::protect::tree::attribute_sources::may_convert;
@@ -34,6 +36,44 @@ impl ExactBytes {
             }
         }
         Ok(written)
+    }
+
+    /// Leaves out those of `paths`, which git takes for changed, that have the bytes of their blob, or those that git writes,
+    /// or get kept bytes: by rules that came since, or a filter that loses bytes, git takes a file for changed that it has
+    /// just written. `index` describes the savepoint.
+    pub async fn without_exact(
+        &self,
+        repo: &Repo,
+        index: &Path,
+        mut paths: Vec<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, ProtectError> {
+        if paths.is_empty() {
+            return Ok(paths);
+        }
+        let (file, below) = (repo.read_index_or_none(index)?, Below::new(&repo.top));
+        // A filter that fails writes nothing.
+        let _ = self.smudge(repo, index, &file, &paths).await;
+        let mut exact = BTreeSet::new();
+        for path in &paths {
+            let is = repo.top.join(path_of(path));
+            let entry = file.index().and_then(|index| index.find(path));
+            let entry = entry.filter(Entry::is_plain_file);
+            let found = kind_of(&is)?.filter(std::fs::Metadata::is_file);
+            if let (Some(entry), Some(found)) = (entry, found)
+                && below.exists(&is)?
+                && (found.mode() ^ entry.mode) & 0o100 == 0
+            {
+                let smudged = self.scratch.join(path_of(path));
+                let is_written = is_regular(&smudged)? && has_same_bytes(&is, &smudged)?;
+                let is_kept = is_regular(&self.kept.join(path_of(path)))?;
+                if is_written || is_kept || is_blob_of(&file, path, &read(&is)?) {
+                    exact.insert(path.clone());
+                }
+            }
+        }
+        self.door.remove(&self.scratch)?;
+        paths.retain(|path| !exact.contains(path));
+        Ok(paths)
     }
 
     /// Writes the blobs of those of `paths` that were these bytes, and are not: git converts them now, or has taken them for

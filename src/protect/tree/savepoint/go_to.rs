@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use super::Savepoint;
 use crate::fs::{Below, is_there, path_below};
-use crate::git::GitError;
 use crate::git::worktree::{Count, Reading};
+use crate::git::{GitError, StagedEntry};
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::protect::records::Records;
@@ -98,6 +98,15 @@ impl Savepoint<'_> {
                 // Git takes a file of another size for changed until it has read it again.
                 written.extend(distinct);
                 repo.update_index(&work, &["--add"], &written).await?;
+                // By rules that came since, git stores other bytes for them.
+                let now = repo.read_index_or_none(&work)?;
+                let others = written.iter().filter_map(|path| {
+                    let (was, is) = (index.index()?.find(path)?, now.index()?.find(path)?);
+                    let oid = was.object().filter(|_| was.oid != is.oid)?;
+                    let (path, mode) = (path.clone(), format!("{:o}", was.mode));
+                    Some(StagedEntry { path, mode, oid })
+                });
+                repo.set_entries(&work, &others.collect::<Vec<_>>()).await?;
             }
             Self::install_working_index(self.site).await?;
         }
@@ -136,10 +145,9 @@ impl Savepoint<'_> {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
                 _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
             };
-            times.note(
-                &repo.top,
-                touched.iter().chain(changes.iter().map(|(_, path)| path)),
-            );
+            // By rules that came since, git also writes a file that nobody has touched.
+            touched.extend(changes.iter().map(|(_, path)| path.clone()));
+            times.note(&repo.top, touched.iter());
             let came = changes.iter().filter(|(status, _)| *status == b'A');
             added.extend(came.map(|(_, path)| path.clone()));
             let seen = changes.clone();
@@ -183,6 +191,8 @@ impl Savepoint<'_> {
             } else {
                 self.clear_unlisted(&added, trash).await?
             };
+            let exact = ExactBytes::of(self.site, self.moment);
+            changed = exact.without_exact(repo, &work, changed).await?;
             if changed.is_empty() {
                 index_flags::narrow_sparse(self.site, self.moment, &work).await?;
                 return Ok(touched);
