@@ -78,7 +78,7 @@ pub enum RemoteRefusal {
     #[error("{remote} has newer work on '{change}'")]
     Behind { change: String, remote: String }
         => Person, "git ralph pull {change} --remote {remote}", change, remote;
-    /// The remote was put back, as by a backup, or somebody put another state there.
+    /// The remote was put back, as by a backup, or has another state.
     #[error("{remote} went back: it has state {there} of '{change}', which does not follow the last one seen here, state {here}")]
     WentBack {
         change: String,

@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_cost_is_none() {
-        for (told, cost) in [("0.5", Some(0.5)), ("-5", None), ("1e308", None), ("\"x\"", None)] {
-            let report = decode(&[INIT, &result("").replace("0.5", told)]);
-            assert_eq!(report.cost_usd, cost, "{told}");
+        for (said, cost) in [("0.5", Some(0.5)), ("-5", None), ("1e308", None), ("\"x\"", None)] {
+            let report = decode(&[INIT, &result("").replace("0.5", said)]);
+            assert_eq!(report.cost_usd, cost, "{said}");
         }
     }
 

@@ -145,7 +145,7 @@ impl Savepoint<'_> {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
                 _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
             };
-            // By rules that came since, git also writes a file that nobody has touched.
+            // By rules that came since, git also writes an untouched file.
             touched.extend(changes.iter().map(|(_, path)| path.clone()));
             times.note(&repo.top, touched.iter());
             let came = changes.iter().filter(|(status, _)| *status == b'A');
