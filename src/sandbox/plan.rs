@@ -35,7 +35,7 @@ pub struct Site<'a> {
     pub git_dirs: [&'a Path; 2],
     /// Files in the git directory that may be written.
     pub written: Vec<PathBuf>,
-    /// What the user adds.
+    /// Opens more, as the user wants.
     pub allowed: &'a Allowed,
     /// One more thing that can be read: the program, where it was named by a path, or the work tree that another one is made from.
     pub read: Option<PathBuf>,
@@ -48,11 +48,11 @@ pub struct Site<'a> {
 pub struct Wish {
     /// True if nothing runs without a box.
     pub is_required: bool,
-    /// What the user adds.
+    /// Opens more, as the user wants.
     pub allowed: Allowed,
 }
 
-/// What a user adds to what is seen in the box: `ralph.boxAllow`.
+/// Lists what is opened in the box besides: `ralph.boxAllow`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Allowed {
     /// Paths that can be read.

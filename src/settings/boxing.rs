@@ -22,7 +22,7 @@ pub enum BoxMode {
 pub struct Boxing {
     /// Whether there is one.
     pub mode: BoxMode,
-    /// What is seen in it as well.
+    /// Lists what is seen in it as well.
     #[serde(flatten)]
     pub allowed: Allowed,
     /// True if lifecycle hooks and the commands of trackers run in it too.

@@ -237,7 +237,7 @@ settings! {
 pub struct Former {
     /// Time limit of a review.
     review_timeout: Option<Limit>,
-    /// How often a failing gate is run again.
+    /// Number of times that a failing gate is run again.
     pub verify_retries: u32,
     /// True if `run` shows the view.
     pub view: bool,

@@ -39,7 +39,7 @@ pub struct TestRules {
     /// What becomes of changes.
     #[serde(rename = "test_changes")]
     pub changes: TestChanges,
-    /// What becomes of new ones, if the former setting `ralph.newTests` says so.
+    /// Decides about new ones, if the former setting `ralph.newTests` is given.
     #[serde(rename = "new_tests", skip_serializing_if = "Option::is_none")]
     pub new: Option<NewTests>,
     /// The rule for the scripts of gates.
