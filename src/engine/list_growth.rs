@@ -1,27 +1,26 @@
 //! Notes what happens to the list besides attempts at its stories, and stops a list that attempts make longer and longer.
 
+use std::collections::HashSet;
+
 use crate::engine::Loop;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::state::{ListNotes, State};
-use crate::stories::{Listing, Story, find_again};
+use crate::stories::{Finder, Listing, Story};
 
 /// Notes the stories that were done or removed in the list since this process last read it, between two attempts.
 pub(crate) fn note_between(state: &mut State, open_stories: &mut Option<Vec<String>>, now: &Listing) {
-    let is_open = |story: &&Story| !story.done && !story.optional;
     let open_now: Vec<String> = now
         .stories
         .iter()
-        .filter(is_open)
+        .filter(|story| !story.done && !story.optional)
         .map(|story| story.id.clone())
         .collect();
-    let before = open_stories.replace(open_now.clone()).unwrap_or_default();
-    let completed = &state.progress().completed;
-    let by_list = before
-        .into_iter()
-        .filter(|id| !open_now.contains(id) && !completed.iter().any(|done| done.id == *id));
-    let by_list: Vec<String> = by_list.collect();
-    state.common.list.note_by_list(by_list);
+    let mut before = open_stories.replace(open_now.clone()).unwrap_or_default();
+    let completed = state.progress().completed.iter().map(|done| &done.id);
+    let known: HashSet<&String> = open_now.iter().chain(completed).collect();
+    before.retain(|id| !known.contains(id));
+    state.common.list.note_by_list(before);
 }
 
 /// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are
@@ -34,17 +33,19 @@ pub(crate) fn note_attempt(
 ) -> [Vec<String>; 2] {
     let others = before.stories.iter();
     let others = others.filter(|other| !other.done && !other.optional && other.id != story.id);
+    let finder = Finder::new(&now.stories);
     let (mut gone, mut done) = (Vec::new(), Vec::new());
     for other in others {
-        match find_again(&now.stories, other).and_then(|index| now.stories.get(index)) {
+        match finder.find(other) {
             None => gone.push(other.id.clone()),
             Some(found) if found.done => done.push(other.id.clone()),
             Some(_) => {}
         }
     }
     notes.note_by_list(gone.iter().chain(&done).cloned());
+    let finder = Finder::new(&before.stories);
     for other in &now.stories {
-        if find_again(&before.stories, other).is_none() && !notes.added.contains(&other.id) {
+        if finder.find(other).is_none() && !notes.added.contains(&other.id) {
             notes.added.push(other.id.clone());
         }
     }

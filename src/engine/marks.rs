@@ -5,7 +5,7 @@ use super::list_growth;
 use super::stories::{follow_source, listed, listing_of};
 use crate::events::Notices;
 use crate::settings::{Mark, Settings};
-use crate::stories::{Listing, Marked, News, Story, find_again};
+use crate::stories::{Finder, Listing, Marked, News, Story};
 
 /// Reads the list again and marks the story as done in it; `before` is the list at the beginning of the attempt. Other
 /// boxes that the agent ticked are accepted and reported; boxes that it unticked without adding work are ticked again.
@@ -74,7 +74,7 @@ pub(super) async fn mark_in_source(
         }
         return Ok(());
     };
-    match find_again(&now.stories, story).and_then(|index| now.stories.get(index)) {
+    match Finder::new(&now.stories).find(story) {
         None => tell_vanished(open, story),
         Some(found) if found.done => {}
         // A command that fails is not the agent's fault: the work gets its checkpoint, and a story that is still open
@@ -125,7 +125,7 @@ fn command_environment(open: &Loop<'_>, story: &Story, attempt: u32) -> Vec<(&'s
 /// Refuses a story that its list does not show as done: under `ralph.mark=agent`, a story with open tasks is not
 /// complete.
 fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), String> {
-    let found = find_again(&listing.stories, story).and_then(|index| listing.stories.get(index));
+    let found = Finder::new(&listing.stories).find(story);
     let Some(found) = found.filter(|found| !found.done) else {
         return Ok(());
     };
@@ -151,13 +151,15 @@ fn unticked<'a>(before: &'a Listing, now: &Listing, current: &Story) -> Vec<&'a 
             .map(|task| task.text.clone())
             .collect::<Vec<_>>()
     };
+    let finder = Finder::new(&now.stories);
     before
         .stories
         .iter()
         .filter(|story| story.done && story.id != current.id)
         .filter(|story| {
-            let found = find_again(&now.stories, story).and_then(|index| now.stories.get(index));
-            found.is_some_and(|found| !found.done && texts(found) == texts(story))
+            finder
+                .find(story)
+                .is_some_and(|found| !found.done && texts(found) == texts(story))
         })
         .collect()
 }

@@ -15,6 +15,7 @@ mod contains;
 mod dated;
 mod error;
 pub(crate) mod file;
+mod finder;
 mod ids;
 mod json_view;
 mod layout;
@@ -32,9 +33,10 @@ use serde::{Deserialize, Serialize};
 pub use self::command::{Commands, News};
 pub use self::contains::Additions;
 pub use self::error::SourceError;
+pub use self::finder::Finder;
 pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve, resolve_typed};
 pub use self::lint::not_listed;
-pub use self::source::{Marked, Source, find_again};
+pub use self::source::{Marked, Source};
 
 /// One unit of work of a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

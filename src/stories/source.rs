@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::contains::{self, Additions, Kept, View};
+use super::finder::Finder;
 use super::markdown::{self, Plan};
 use super::records::Records;
 use super::{
@@ -198,7 +199,7 @@ impl Source {
     /// Marks `story` as done in the file as it is now: ticks its open boxes, the optional ones too, or sets
     /// its mark.
     ///
-    /// The story is found again as [`find_again`] does. The file is replaced in one step, with its mode
+    /// The story is found again as [`Finder::index`] does. The file is replaced in one step, with its mode
     /// and all its other bytes; a symlink stays one and its target is edited.
     ///
     /// # Errors
@@ -212,7 +213,7 @@ impl Source {
         let bytes = file::read(&target, &self.path)?;
         let (new, count) = match self.parse(&bytes)? {
             Content::Plan(plan) => {
-                let Some(index) = find_again(&plan.stories, story) else {
+                let Some(index) = Finder::new(&plan.stories).index(story) else {
                     return Ok(Marked::Vanished);
                 };
                 let ticked =
@@ -224,7 +225,7 @@ impl Source {
             }
             Content::Records(records) => {
                 let stories = records.stories();
-                let Some(index) = find_again(&stories, story) else {
+                let Some(index) = Finder::new(&stories).index(story) else {
                     return Ok(Marked::Vanished);
                 };
                 if stories.get(index).is_some_and(|story| story.done) {
@@ -253,38 +254,6 @@ fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
         stories,
         warnings,
         ..Listing::default()
-    }
-}
-
-/// Finds the index of `story` in a newer list, by the first rule that matches exactly one story: id and
-/// title, id, title, the texts of its tasks. The texts come before the id when the story that has the id now
-/// shares none of them.
-pub fn find_again(stories: &[Story], story: &Story) -> Option<usize> {
-    let same_id = |other: &Story| other.id == story.id;
-    let same_title = |other: &Story| other.title == story.title;
-    let same_tasks = |other: &Story| !story.tasks.is_empty() && texts(other).eq(texts(story));
-    // A story that was inserted before this one may have taken its number.
-    let moved = || {
-        let numbered = only(stories, same_id).and_then(|index| stories.get(index))?;
-        let shared = texts(numbered).any(|text| texts(story).any(|own| own == text));
-        only(stories, same_tasks).filter(|_| !shared)
-    };
-    only(stories, |other| same_id(other) && same_title(other))
-        .or_else(moved)
-        .or_else(|| only(stories, same_id))
-        .or_else(|| only(stories, same_title))
-        .or_else(|| only(stories, same_tasks))
-}
-
-fn texts(story: &Story) -> impl Iterator<Item = &str> {
-    story.tasks.iter().map(|task| task.text.as_str())
-}
-
-fn only(stories: &[Story], wanted: impl Fn(&Story) -> bool) -> Option<usize> {
-    let mut hits = (0..).zip(stories).filter(|(_, story)| wanted(story));
-    match (hits.next(), hits.next()) {
-        (Some((index, _)), None) => Some(index),
-        _ => None,
     }
 }
 
