@@ -79,9 +79,13 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
 }
 
 /// Reads the work tree after gates ran on the judged tree. Files of that tree that are gone, hidden or no files any more
-/// are put back; new content of its files stays; new files stay in the work tree and out of the reading. Reports each.
+/// are put back, and so are permissions and empty directories; new content of its files stays; new files stay in the work
+/// tree and out of the reading. Reports each.
 pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
     take_out_repositories(open, record)?;
+    let judged = savepoint(open, record);
+    judged.put_back_modes()?;
+    judged.put_back_directories()?;
     let mut now = open.read_work_tree().await?;
     let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
@@ -90,7 +94,6 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
         open.tell(format!(
             "the gates removed, reverted, replaced or hid files, which are put back: {names}"
         ));
-        let judged = savepoint(open, record);
         let site = open.site();
         let trash = site.trash().join(TRASH);
         now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;

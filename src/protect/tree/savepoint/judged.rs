@@ -151,12 +151,7 @@ impl Savepoint<'_> {
         if leads_to_file(&real)? {
             repo.install_index(&real).await?;
         }
-        let chmodded = Records::of(self.site).changed_modes(self.moment, &*self.read_index()?)?;
-        tell(
-            self.site,
-            "permissions were changed, which are put back",
-            &chmodded,
-        );
+        self.put_back_modes()?;
         let (mut times, untold) = (Times::default(), RefCell::<Vec<String>>::default());
         let notices = &untold;
         let told = Savepoint {
@@ -178,16 +173,37 @@ impl Savepoint<'_> {
             }
         }
         times.make_distinct(top);
+        self.put_back_directories()?;
+        let dirs = tracked_directories(repo, &work)?;
+        let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
+        records.restore_modes(self.moment, &touched, &dirs)?;
+        Ok(repo.discard_index(&work)?)
+    }
+
+    /// Puts back the permissions of files and directories that have others now and were not written again, and reports them.
+    pub fn put_back_modes(&self) -> Result<(), ProtectError> {
+        let records = Records::of(self.site);
+        let changed = records.changed_modes(self.moment, &*self.read_index()?)?;
+        let paths: Vec<Vec<u8>> = changed.iter().cloned().collect();
+        records.restore_modes_of(self.moment, &paths)?;
+        tell(
+            self.site,
+            "permissions were changed, which are put back",
+            &changed,
+        );
+        Ok(())
+    }
+
+    /// Makes the empty directories again that were removed since, and reports them.
+    pub fn put_back_directories(&self) -> Result<(), ProtectError> {
+        let records = Records::of(self.site);
         let gone = records.make_directories(&records.paths(&self.moment.name(EMPTY))?)?;
         tell(
             self.site,
             "empty directories were removed, which are made again",
             &gone,
         );
-        let dirs = tracked_directories(repo, &work)?;
-        let dirs: Vec<&[u8]> = dirs.iter().map(Vec::as_slice).collect();
-        records.restore_modes(self.moment, &touched, &dirs)?;
-        Ok(repo.discard_index(&work)?)
+        Ok(())
     }
 
     /// Moves files that came since to the trash: rules may have hidden them. Returns the tracked paths that still differ;
