@@ -67,7 +67,7 @@ pub enum FinishRefusal {
     /// `abort`, but the original branch has moved.
     #[error("{branch} has moved since the loop began")]
     OriginalMoved { change: String, branch: String }
-        => Person, "to keep what the loop did on its branch: git ralph finish --keep {change} && git checkout {branch}", change, branch;
+        => Person, "to keep what the loop did: git ralph finish --keep {change} && git checkout {branch}", change, branch;
     #[error("{branch} is checked out in {path}")]
     OriginalElsewhere { branch: String, path: String }
         => Person, "git -C {path} checkout --detach", path;

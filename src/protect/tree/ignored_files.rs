@@ -314,7 +314,12 @@ impl Gone {
 pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     inner_repositories::record(site, Moment::Checkpoint, &site.repo.index())?;
     let records = Records::of(site);
-    let now = Inventory::take(site.repo, &site.repo.index()).await?;
+    let mut now = Inventory::take(site.repo, &site.repo.index()).await?;
+    for path in records.empty_directories(Moment::Start)? {
+        if is_directory(&path_below(&site.repo.top, &path))? {
+            now.insert(&site.repo.top, &path, Kind::EmptyDirectory);
+        }
+    }
     Ok(records.copy_ignored(&now)?)
 }
 

@@ -44,9 +44,13 @@ impl Records {
         Ok(made)
     }
 
-    /// Returns the directories that were empty when the loop began, without a final `/`.
-    pub(super) fn empty_directories(&self) -> Result<Vec<Vec<u8>>, FileError> {
-        let inventory = self.inventory_of_start()?.unwrap_or_default();
+    /// Returns the directories that were empty when the loop began, without a final `/`; of a checkpoint, those that were
+    /// still there before the last attempt.
+    pub(super) fn empty_directories(&self, moment: Moment) -> Result<Vec<Vec<u8>>, FileError> {
+        let inventory = match moment {
+            Moment::Checkpoint => self.last_inventory()?,
+            _ => self.inventory_of_start()?.unwrap_or_default(),
+        };
         let empty = inventory
             .iter()
             .filter(|(_, item)| item.kind == Kind::EmptyDirectory);

@@ -2,13 +2,18 @@
 //! trash, and paths that were there before stay.
 
 use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use jiff::Timestamp;
 
 use super::inventory::{Inventory, Kind, holds_no_file};
 use super::moment::Moment;
+use super::pipes::CLOCK_LAG;
 use super::savepoint::Savepoint;
 use super::stat_changes::{tracked_directories, tracked_paths};
-use crate::fs::{entries_of, path_below};
+use crate::fs::{entries_of, path_below, seen_itself};
 use crate::git::worktree::Reading;
 use crate::git::{GitError, Repo};
 use crate::paths::directories;
@@ -121,10 +126,21 @@ impl Savepoint<'_> {
             known.extend(now);
         }
         let mut away = new_among(self.site.repo, index, &known, untracked).await?;
-        if records.inventory_of_start()?.is_none() {
-            // It is no longer known which empty directories are the user's.
-            away.retain(|path| !holds_no_file(&path_below(&self.site.repo.top, path)));
-        }
+        // Without the record it is not known which empty directories are the user's.
+        let all_stay = records.inventory_of_start()?.is_none();
+        // Of its entries, or by a move of it.
+        let changed =
+            |found: Metadata| Timestamp::new(found.ctime(), i32::try_from(found.ctime_nsec()).ok()?).ok();
+        let since = self.since.checked_sub(CLOCK_LAG).ok();
+        away.retain(|path| {
+            let dir = path_below(&self.site.repo.top, path);
+            // No inventory has the empty directories that an accepted attempt made.
+            let stays = all_stay
+                || seen_itself(&dir)
+                    .and_then(changed)
+                    .is_some_and(|changed| Some(changed) < since);
+            !(stays && holds_no_file(&dir))
+        });
         let mut went = BTreeSet::new();
         for path in &away {
             put_away(self.site, &self.nested, path, trash)?;

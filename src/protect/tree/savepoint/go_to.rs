@@ -71,7 +71,7 @@ impl Savepoint<'_> {
         let repo = self.site.repo;
         let records = Records::of(self.site);
         let gone = records.put_back_ignored(self.moment)?;
-        let empty = records.empty_directories()?;
+        let empty = records.empty_directories(self.moment)?;
         records.make_directories(&empty)?;
         let exact = ExactBytes::of(self.site, self.moment);
         let mut written = exact.restore(&repo.top, touched)?;
