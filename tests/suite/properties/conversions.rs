@@ -176,6 +176,23 @@ fn bytes_of_rules_that_are_gone_are_told() {
     assert_eq!(sandbox.read("other.txt"), "a\r\nb\r\n");
 }
 
+#[test]
+fn bytes_of_rules_that_a_story_removed_come_back() {
+    let sandbox = converting("", "*.txt text eol=crlf\n", "a\r\nb\r\n");
+    type_in(
+        &sandbox,
+        "touch -d '1 hour ago' b.txt; git update-index --refresh",
+    );
+    sandbox.start();
+    let files = sandbox.files();
+    let agent = sandbox.completing("rm .gitattributes");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &sandbox.failing("echo z >b.txt")).exits(3);
+    assert_eq!(sandbox.read("b.txt"), "a\r\nb\r\n");
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.files(), files);
+}
+
 /// A filter as that of git-lfs, whose content is not brought back on checkout.
 const POINTER: &str = r#"f=$(mktemp); cat >"$f"; if grep -q ^version "$f"; then cat "$f"; rm "$f"; exit; fi; n=$(sha256sum <"$f" | cut -c1-64); s=$(wc -c <"$f")
 d=.git/lfs/objects/$(printf %s "$n" | cut -c1-2)/$(printf %s "$n" | cut -c3-4); mkdir -p "$d"

@@ -121,17 +121,29 @@ impl ExactBytes {
         if !converts && !may_exist(&self.kept) && converted.as_ref().is_none_or(Paths::is_empty) {
             return Ok(());
         }
+        let was_converted = converted.clone().unwrap_or_default();
+        let mut paths = paths.to_vec();
+        if paths.iter().any(|path| path.ends_with(b".gitattributes")) {
+            // Git takes files that no one has touched for unchanged, although other rules hold for them now.
+            paths.extend(was_converted.iter().cloned());
+        }
         let stored = if converts {
-            self.smudge(repo, index, file, paths).await?
+            self.smudge(repo, index, file, &paths).await?
         } else {
             Paths::new()
         };
-        for path in paths {
+        for path in &paths {
             let name = path_of(path);
             let (is, kept) = (repo.top.join(name), self.kept.join(name));
             let smudged = self.scratch.join(name);
-            let has_two = is_regular(&is)? && is_regular(&smudged)?;
-            let is_kept = has_two && !has_same_bytes(&is, &smudged)?;
+            let (is_there, has_two) = (is_regular(&is)?, is_regular(&smudged)?);
+            let is_blob = || Ok::<_, FileError>(is_blob_of(file, path, &read(&is)?));
+            let is_other = if has_two {
+                !has_same_bytes(&is, &smudged)?
+            } else {
+                is_there && was_converted.contains(path) && !stored.contains(path) && !is_blob()?
+            };
+            let is_kept = is_there && is_other;
             if is_kept {
                 make_room(&self.door, &self.kept, path)?;
                 self.door.copy(&is, &kept)?;
@@ -139,7 +151,7 @@ impl ExactBytes {
                 self.door.remove_file(&kept)?;
             }
             if let Some(converted) = &mut converted {
-                let is_other = has_two && !is_kept && !is_blob_of(file, path, &read(&is)?);
+                let is_other = is_there && has_two && !is_kept && !is_blob()?;
                 if is_other || stored.contains(path) {
                     converted.insert(path.clone());
                 } else {
