@@ -124,10 +124,13 @@ pub struct History {
 impl History {
     /// Reads the history of a loop from its events.
     pub fn read(events: &Path) -> Result<Self, FileError> {
-        Ok(Self::of(&read_events(events)?))
+        let mut history = Self::default();
+        each_event(events, |event| history.take(&event))?;
+        Ok(history)
     }
 
     /// Returns what these events tell.
+    #[cfg(test)]
     pub fn of(events: &[Event]) -> Self {
         let mut history = Self::default();
         for event in events {
@@ -316,21 +319,29 @@ pub fn range_of(
     Ok(attempts.filter(is_it).find_map(range))
 }
 
-/// Reads the events of a loop, oldest first. A line that a crash cut off is skipped.
+/// Reads the events of a loop, oldest first.
 pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
+    let mut found = Vec::new();
+    each_event(events, |event| found.push(event))?;
+    Ok(found)
+}
+
+/// Gives each event of a loop to `take`, oldest first. A line that a crash cut off is skipped.
+fn each_event(events: &Path, mut take: impl FnMut(Event)) -> Result<(), FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused) {
         Ok(file) => file,
-        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(error(source)),
     };
-    let mut found = Vec::new();
-    for line in BufReader::new(file).split(b'\n') {
-        if let Ok(event) = serde_json::from_slice(&line.map_err(error)?) {
-            found.push(event);
+    let (mut file, mut line) = (BufReader::new(file), Vec::new());
+    while file.read_until(b'\n', &mut line).map_err(error)? > 0 {
+        if let Ok(event) = serde_json::from_slice(&line) {
+            take(event);
         }
+        line.clear();
     }
-    Ok(found)
+    Ok(())
 }
 
 #[cfg(test)]
