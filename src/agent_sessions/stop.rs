@@ -23,7 +23,7 @@ use crate::engine::stories::{list_before_attempt, note_open, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
 use crate::error::Error;
-use crate::events::{What, log};
+use crate::events::What;
 use crate::names::{heading, typed};
 use crate::settings::Settings;
 use crate::state::{AgentSession, Given, Phase, Verdict};
@@ -112,7 +112,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     match end {
         StepEnd::Checkpointed => give_next(open, call, &settings, None).await,
         StepEnd::Failed { retries_left: true } => {
-            let kept = log::attempts(&open.file("events.jsonl"))?.pop();
+            let kept = open.attempts()?.pop();
             let kept = kept.and_then(|attempt| attempt.kept).unwrap_or_default();
             let undone = undone(&story, &kept);
             give_next(open, call, &settings, Some(undone)).await

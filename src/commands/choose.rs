@@ -5,7 +5,7 @@ use crate::engine::question::{self, Answered, Over};
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
-use crate::events::log::{Log, attempts, range_of};
+use crate::events::log::{Log, range_of};
 use crate::exit::Exit;
 use crate::git::Git;
 use crate::names::counted;
@@ -125,7 +125,7 @@ impl Question {
 
 /// Names the failed attempts whose work is kept, in one line; empty if there are none.
 fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
-    let attempts = attempts(&open.file("events.jsonl"))?;
+    let attempts = open.attempts()?;
     let kept = attempts.iter().filter(|entry| entry.kept.is_some());
     let names: Vec<String> = kept.map(|entry| entry.attempt.name()).collect();
     Ok(match names.as_slice() {

@@ -10,7 +10,6 @@ use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
 use crate::events::What;
-use crate::events::log::attempts;
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::inspect::status::Status;
@@ -149,7 +148,7 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
 pub(super) fn tell_unseen(console: &Console, open: &Loop<'_>) -> Result<(), Error> {
     if open.state.phase() == Phase::Complete {
         let mut status = Status::remembered(&open.state);
-        status.add_attempts(&open.state, &attempts(&open.file("events.jsonl"))?);
+        status.add_attempts(&open.state, &open.attempts()?);
         console.say(&ui::summary::unseen(&status));
     }
     Ok(())

@@ -16,8 +16,9 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::{Error, refuse};
+use crate::events::log::{self, LogEntry};
 use crate::events::{Event, News, Notices, What};
-use crate::fs::{Below, Durability};
+use crate::fs::{Below, Durability, FileError};
 use crate::git::worktree::{Count, Reading};
 use crate::git::{DiffSize, Git, Head, Repo, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
@@ -52,6 +53,7 @@ pub struct Loop<'o> {
     pub(super) is_looking: bool,
     /// True in a run that puts stories off (`ralph.onFailure=later`).
     pub(super) puts_off: bool,
+    history: RefCell<log::Reader>,
     /// The story that a run lets change tests, once it has begun.
     pub(super) released: Option<String>,
     /// The files of the work tree that this process's own output goes to: they are no work.
@@ -73,6 +75,7 @@ impl<'o> Loop<'o> {
         Self {
             own_output: own_output::files_below(&context.repo.top),
             slot: store.slot(),
+            history: RefCell::default(),
             context,
             state,
             store,
@@ -131,6 +134,11 @@ impl<'o> Loop<'o> {
     /// Returns a file in the loop's own directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.slot.loop_dir().join(name)
+    }
+
+    /// Returns the attempts since the loop was last started.
+    pub fn attempts(&self) -> Result<Vec<LogEntry>, FileError> {
+        self.history.borrow_mut().attempts(&self.file("events.jsonl"))
     }
 
     /// Returns the repository and the loop's slot.

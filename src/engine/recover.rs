@@ -15,7 +15,7 @@ use super::{Context, Loop, damaged, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::log::{self, History, LogEntry};
+use crate::events::log::{History, LogEntry};
 use crate::events::{Attempt, What, seconds_between};
 use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
@@ -366,7 +366,7 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
 
 /// Returns whether the events have the verdict of an attempt that never got its checkpoint.
 fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> {
-    let attempts = log::attempts(&open.file("events.jsonl"))?;
+    let attempts = open.attempts()?;
     let mut attempts = attempts.iter();
     let entry = attempts.rfind(|entry| entry.attempt.is(&story.id, story.attempt));
     Ok(entry.is_some_and(LogEntry::lacks_checkpoint))

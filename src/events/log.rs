@@ -1,13 +1,13 @@
 //! The attempts of a loop, read from its events.
 
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
-use crate::fs::{FileError, Links, file_error, open_regular};
+use crate::fs::{FileError, Links, file_error, open_regular, target_of};
 use crate::names::{Change, Oid};
 use crate::state::Verdict;
 
@@ -124,9 +124,9 @@ pub struct History {
 impl History {
     /// Reads the history of a loop from its events.
     pub fn read(events: &Path) -> Result<Self, FileError> {
-        let mut history = Self::default();
-        each_event(events, |event| history.take(&event))?;
-        Ok(history)
+        let mut reader = Reader::default();
+        reader.read_on(events)?;
+        Ok(reader.history)
     }
 
     /// Returns what these events tell.
@@ -319,29 +319,58 @@ pub fn range_of(
     Ok(attempts.filter(is_it).find_map(range))
 }
 
+/// Reads the history of a loop, and what has come since when it is asked again.
+#[derive(Debug, Default)]
+pub struct Reader {
+    history: History,
+    /// The bytes that were read.
+    read: u64,
+}
+
+impl Reader {
+    /// Returns the attempts since the loop was last started.
+    pub fn attempts(&mut self, events: &Path) -> Result<Vec<LogEntry>, FileError> {
+        self.read_on(events)?;
+        Ok(self.history.clone().ended())
+    }
+
+    fn read_on(&mut self, events: &Path) -> Result<(), FileError> {
+        if target_of(events)?.is_none_or(|found| found.len() < self.read) {
+            *self = Self::default();
+        }
+        self.read = each_event(events, self.read, |event| self.history.take(&event))?;
+        Ok(())
+    }
+}
+
 /// Reads the events of a loop, oldest first.
 pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let mut found = Vec::new();
-    each_event(events, |event| found.push(event))?;
+    each_event(events, 0, |event| found.push(event))?;
     Ok(found)
 }
 
-/// Gives each event of a loop to `take`, oldest first. A line that a crash cut off is skipped.
-fn each_event(events: &Path, mut take: impl FnMut(Event)) -> Result<(), FileError> {
+/// Gives each event of a loop from the byte `from` on to `take`, oldest first; returns the end of the last whole line. A line
+/// that a crash cut off is skipped.
+fn each_event(events: &Path, from: u64, mut take: impl FnMut(Event)) -> Result<u64, FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused) {
         Ok(file) => file,
-        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(source) => return Err(error(source)),
     };
-    let (mut file, mut line) = (BufReader::new(file), Vec::new());
+    let (mut file, mut line, mut end) = (BufReader::new(file), Vec::new(), from);
+    file.seek(SeekFrom::Start(from)).map_err(error)?;
     while file.read_until(b'\n', &mut line).map_err(error)? > 0 {
         if let Ok(event) = serde_json::from_slice(&line) {
             take(event);
         }
+        if line.ends_with(b"\n") {
+            end += line.len() as u64;
+        }
         line.clear();
     }
-    Ok(())
+    Ok(end)
 }
 
 #[cfg(test)]
@@ -378,5 +407,26 @@ mod tests {
             })
             .collect();
         assert_eq!(attempts, [(Verdict::Interrupted, Some("cut off"), Some(0.5))]);
+    }
+
+    #[test]
+    fn a_reader_takes_each_event_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("events.jsonl");
+        let line = |number| {
+            let attempt = Attempt::ended("1", number, Verdict::Failed, None, Timestamp::UNIX_EPOCH);
+            serde_json::to_string(&Event::now("x", What::AttemptEnded(Box::new(attempt)))).unwrap() + "\n"
+        };
+        let (mut reader, [first, second]) = (Reader::default(), [1, 2].map(line));
+        let (half, rest) = second.split_at(20);
+        for (text, ended) in [
+            (String::new(), 0),
+            (first.clone() + half, 1),
+            (first.clone() + half + rest, 2),
+            (first.clone(), 1),
+        ] {
+            std::fs::write(&file, &text).unwrap();
+            assert_eq!(reader.attempts(&file).unwrap().len(), ended, "{text}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::status::Status;
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::events::log::{LogEntry, attempts};
+use crate::events::log::LogEntry;
 use crate::git::DiffSize;
 
 /// The summary of a loop at the end of a command.
@@ -23,7 +23,7 @@ impl Summary {
     /// Returns the summary of an open loop. One git process.
     pub async fn of(open: &Loop<'_>) -> Result<Self, Error> {
         let mut status = Status::remembered(&open.state);
-        let attempts = attempts(&open.file("events.jsonl"))?;
+        let attempts = open.attempts()?;
         status.add_attempts(&open.state, &attempts);
         let state = &open.state;
         let failed = state.progress().skipped.iter().filter_map(|id| {

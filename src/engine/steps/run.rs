@@ -7,7 +7,6 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip, transition};
 use crate::error::Error;
 use crate::events::What;
-use crate::events::log::attempts;
 use crate::exit::Exit;
 use crate::settings::OnFailure;
 use crate::state::{Phase, Progress};
@@ -57,7 +56,7 @@ fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     if skipped.is_empty() {
         return Ok(Stopped::Complete);
     }
-    let attempts = attempts(&open.file("events.jsonl"))?;
+    let attempts = open.attempts()?;
     let has_failed = |id: &&&String| {
         let last = attempts.iter().rfind(|entry| entry.attempt.story == ***id);
         last.is_some_and(|entry| entry.attempt.verdict.counts())

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::events::{Attempt, log};
+use crate::events::Attempt;
 use crate::names::{counted, dollars};
 use crate::settings::Settings;
 use crate::state::Verdict;
@@ -26,7 +26,7 @@ const AT_ONCE: f64 = 10.0;
 /// Returns whether the last two attempts at this story ended at once with an error and the same words, without a promise
 /// and without any change: another would end so too.
 pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error> {
-    let attempts = log::attempts(&open.file("events.jsonl"))?;
+    let attempts = open.attempts()?;
     let [.., before, last] = attempts.as_slice() else {
         return Ok(false);
     };
@@ -74,7 +74,7 @@ pub(super) fn limit_of_loop(
         }
     }
     if let Some(most) = settings.max_cost {
-        let attempts = log::attempts(&open.file("events.jsonl"))?;
+        let attempts = open.attempts()?;
         let earlier = attempts.iter().filter_map(|entry| entry.attempt.whole_cost());
         let spent = earlier.sum::<f64>() + spent;
         if spent >= most {
