@@ -70,13 +70,14 @@ fn shell_driver_completes_a_change() {
 }
 
 #[test]
-fn shell_driver_brings_back_finished_stories_when_one_fails() {
+fn shell_driver_stops_with_4_and_leaves_the_loop_open_when_a_story_fails() {
     let sandbox = prepared();
     let agent =
         sandbox.agent("echo $RALPH_STORY >>done.txt; test $RALPH_STORY = 1 && complete || failed never");
     let script = format!("change=$1; shift\n{DRIVER}");
     let args = ["-c", &script, "driver", NAME, &agent];
-    sandbox.cmd("sh").args(args).run().exits(0);
+    sandbox.cmd("sh").args(args).run().exits(4);
+    sandbox.ralph(&["finish", "--cleanup", NAME]).exits(0);
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
     assert_eq!(sandbox.read("done.txt"), "1\n");
     let list = sandbox.read("openspec/changes/export-data/tasks.md");
