@@ -73,11 +73,20 @@ pub(super) async fn change_to_run(
 async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<Change>, Option<Error>) {
     let top = &context.repo.top;
     let (mut open, mut failed) = (Vec::new(), None);
+    let unnamed = Settings {
+        stories: None,
+        ..settings.clone()
+    };
     for name in stories::changes(top) {
         let Ok(change) = Change::new(&name) else { continue };
         let Ok(source) = stories::resolve(top, &name, &wanted(settings, &change, &context.below_top)) else {
             continue;
         };
+        // A list that is named is that of a change only if it is found for it.
+        let own = stories::resolve(top, &name, &wanted(&unnamed, &change, &context.below_top));
+        if settings.stories.is_some() && own.is_ok_and(|own| own.path != source.path) {
+            continue;
+        }
         match source.list(top).await {
             Ok(listing) if matches!(upcoming(&listing, &[]), Upcoming::Story(_)) => open.push(change),
             Ok(listing) if listing.stories.is_empty() => {

@@ -116,9 +116,16 @@ async fn begin_in_own<'o>(
     }
 }
 
-/// Refuses a change without an open story before a work tree is made for it.
+/// Refuses a change without an open story, or whose list the new work tree would lack, before that is made.
 async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
-    let (_, listing) = list_of_new_loop(context, change, &options.settings, options.restart).await?;
+    let (source, listing) = list_of_new_loop(context, change, &options.settings, options.restart).await?;
+    if !source.is_by_command() {
+        let in_head = format!("HEAD:{}", source.path);
+        let found = context.repo.git.cmd("cat-file", ["-e", &in_head]);
+        if found.any_exit().await?.code != Some(0) {
+            return Err(StartRefusal::ListNotCommitted(source.path).into());
+        }
+    }
     if listing.stories.is_empty() || upcoming(&listing, &[]) != Upcoming::Nothing {
         return Ok(());
     }

@@ -43,7 +43,11 @@ pub enum StartRefusal {
         => "git -C {path} checkout --detach", path;
     #[error("loop '{0}' is already active in this work tree")]
     OtherLoop(String)
-        => "git ralph finish {change}, or use another work tree: git worktree add ../<dir>", (change);
+        => "git ralph finish {change}, or the same command with --worktree", (change);
+    /// A work tree of its own has what is committed.
+    #[error("the list {0} is not committed, so that a new work tree would not have it")]
+    ListNotCommitted(String)
+        => "git add {path} && git commit -m stories; then run the same command again", (path);
     /// A branch whose name conflicts with `ralph/<change>`.
     #[error("cannot create branch {wanted}: there is a branch {branch}")]
     BranchInTheWay { branch: String, wanted: String }

@@ -180,6 +180,7 @@ pub(super) fn start() -> Vec<StartRefusal> {
             path: "/other".to_owned(),
         },
         StartRefusal::OtherLoop("tidy-up".to_owned()),
+        StartRefusal::ListNotCommitted("TODO.md".to_owned()),
         StartRefusal::BranchInTheWay {
             branch: "ralph".to_owned(),
             wanted: branch(),

@@ -362,6 +362,27 @@ fn run_without_a_name_takes_the_only_open_change() {
 }
 
 #[test]
+fn run_names_a_loop_after_the_list_that_was_typed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] one\n");
+    let args = ["run", "--stories", "TODO.md", "--worktree", "--keep", "--"];
+    let agent = sandbox.completing("echo x >x");
+    let args = [&args[..], &[&agent]].concat();
+    sandbox
+        .ralph(&args)
+        .exits(1)
+        .says("the list TODO.md is not committed, so that a new work tree would not have it");
+    sandbox.git(&["add", "TODO.md"]);
+    sandbox.git(&["commit", "-qm", "list"]);
+    // The repository has stories of another change as well.
+    sandbox.ralph(&args).exits(0);
+    assert_eq!(
+        sandbox.git(&["branch", "--list", "--format=%(refname:short)", "ralph/*"]),
+        "ralph/todo"
+    );
+}
+
+#[test]
 fn an_agent_that_ends_at_once_with_the_same_words_is_not_asked_again() {
     let sandbox = Sandbox::new();
     let agent = sandbox
