@@ -19,15 +19,13 @@ pub(super) const CLAUDE: Belongings = Belongings {
                 "paste-cache",
                 "plans",
                 "projects",
-                "session-env",
-                "shell-snapshots",
                 "statsig",
                 "tasks",
                 "telemetry",
                 "todos",
             ],
-            // The keys by which it reaches the user's other sessions are among them.
-            hidden: &["sessions"],
+            // The keys by which it reaches the user's other sessions, and what those source before a command.
+            hidden: &["session-env", "sessions", "shell-snapshots"],
             ..Directory::read(".claude")
         }),
         Place::Copied(".claude.json"),
@@ -42,18 +40,19 @@ pub(super) const CLAUDE: Belongings = Belongings {
 pub(super) const CODEX: Belongings = Belongings {
     places: &[Place::Directory(Directory {
         variable: Some("CODEX_HOME"),
-        written: &[
-            ".tmp",
-            "history.jsonl",
-            "log",
-            "sessions",
-            "shell_snapshots",
-            "tmp",
-            "version.json",
-        ],
+        written: &["history.jsonl", "log", "sessions", "version.json"],
         returned: &["auth.json"],
         copied: &["installation_id"],
-        hidden: &["*.sqlite", "*.sqlite-shm", "*.sqlite-wal", "thread-writer-locks"],
+        // The user's other sessions have programs in some of them.
+        hidden: &[
+            "*.sqlite",
+            "*.sqlite-shm",
+            "*.sqlite-wal",
+            ".tmp",
+            "shell_snapshots",
+            "thread-writer-locks",
+            "tmp",
+        ],
         ..Directory::read(".codex")
     })],
     variables: &["CODEX_", "OPENAI_"],
@@ -69,11 +68,11 @@ pub(super) const GEMINI: Belongings = Belongings {
         written: &[
             "gemini-credentials.json",
             "google_accounts.json",
-            "history",
             "oauth_creds.json",
-            "tmp",
         ],
         copied: &["installation_id", "projects.json", "state.json"],
+        // It runs a program of the one, and git in the repositories of the other.
+        hidden: &["history", "tmp"],
         ..Directory::read(".gemini")
     })],
     variables: &["GEMINI_", "GOOGLE_"],
@@ -82,7 +81,13 @@ pub(super) const GEMINI: Belongings = Belongings {
 
 pub(super) const OPENCODE: Belongings = Belongings {
     places: &[
-        Place::Written(".local/share/opencode"),
+        // A sign-in can name a server whose settings hold commands, and it runs git in its snapshots.
+        Place::Directory(Directory {
+            written: &["log", "storage"],
+            copied: &["auth.json"],
+            hidden: &["opencode*", "repos", "snapshot"],
+            ..Directory::read(".local/share/opencode")
+        }),
         Place::Written(".local/state/opencode"),
         // It installs what its plugins need there, and ends where it cannot.
         Place::Directory(Directory::read(".config/opencode")),
@@ -106,11 +111,11 @@ pub(super) const COPILOT: Belongings = Belongings {
 pub(super) const QWEN: Belongings = Belongings {
     places: &[Place::Directory(Directory {
         variable: Some("QWEN_HOME"),
-        written: &["debug", "projects", "tmp", "todos", "usage"],
+        written: &["debug", "projects", "todos", "usage"],
         returned: &["oauth_creds.json"],
         copied: &["installation_id", "output-language.md", "usage_record.jsonl"],
-        // It sets the mode of this directory, and ends where it cannot.
-        hidden: &["extension-store"],
+        // It sets the mode of the one, and ends where it cannot; the other can hold programs.
+        hidden: &["extension-store", "tmp"],
         ..Directory::read(".qwen")
     })],
     variables: &["DASHSCOPE_", "OPENAI_", "QWEN_"],
@@ -120,8 +125,9 @@ pub(super) const QWEN: Belongings = Belongings {
 pub(super) const PI: Belongings = Belongings {
     places: &[Place::Directory(Directory {
         variable: Some("PI_CODING_AGENT_DIR"),
-        written: &["auth.json", "sessions"],
-        copied: &["models-store.json"],
+        written: &["sessions"],
+        // A key in it can be a command.
+        copied: &["auth.json", "models-store.json"],
         ..Directory::read(".pi/agent")
     })],
     variables: &["PI_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "OPENROUTER_"],
@@ -153,7 +159,11 @@ pub(super) const AIDER: Belongings = Belongings {
 pub(super) const AMP: Belongings = Belongings {
     places: &[
         Place::Directory(Directory::read(".config/amp")),
-        Place::Written(".local/share/amp"),
+        Place::Directory(Directory {
+            written: &["history.jsonl", "threads"],
+            copied: &["device-id.json", "secrets.json", "session.json"],
+            ..Directory::read(".local/share/amp")
+        }),
     ],
     variables: &["AMP_"],
     ..Belongings::NONE
@@ -184,9 +194,12 @@ pub(super) const CLINE: Belongings = Belongings {
             hidden: &["db", "locks"],
             ..Directory::read(".cline/data")
         }),
-        // It replaces the file with its sign-in.
-        Place::Written(".cline/data/settings"),
-        Place::Read(".cline/data/settings/cline_mcp_settings.json"),
+        // It replaces the file with its sign-in; the commands of servers are in another one.
+        Place::Directory(Directory {
+            returned: &["*"],
+            hidden: &["cline_mcp_settings.json"],
+            ..Directory::read(".cline/data/settings")
+        }),
     ],
     variables: &["CLINE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_"],
     // Otherwise it asks its daemon outside the box to do the work, if one runs.
@@ -229,8 +242,10 @@ pub(super) const AUGGIE: Belongings = Belongings {
 pub(super) const CURSOR_AGENT: Belongings = Belongings {
     places: &[
         Place::Directory(Directory {
-            written: &["chats", "projects"],
+            written: &["chats"],
             copied: &["cli-config.json"],
+            // What the user trusts in each project.
+            hidden: &["projects"],
             ..Directory::read(".cursor")
         }),
         Place::Directory(Directory {
@@ -249,7 +264,11 @@ pub(super) const GOOSE: Belongings = Belongings {
             copied: &["config.yaml", "permission.yaml"],
             ..Directory::read(".config/goose")
         }),
-        Place::Written(".local/share/goose"),
+        Place::Directory(Directory {
+            copied: &["projects.json"],
+            hidden: &["sessions"],
+            ..Directory::read(".local/share/goose")
+        }),
         Place::Written(".local/state/goose"),
     ],
     variables: &["GOOSE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GOOGLE_"],
@@ -275,7 +294,11 @@ pub(super) const KIRO_CLI: Belongings = Belongings {
             written: &["sessions"],
             ..Directory::read(".kiro")
         }),
-        Place::Written(".local/share/kiro-cli"),
+        // A file in it can be sourced by the user's shell.
+        Place::Directory(Directory {
+            copied: &["data.sqlite3*"],
+            ..Directory::read(".local/share/kiro-cli")
+        }),
     ],
     variables: &["KIRO_"],
     ..Belongings::NONE
@@ -294,8 +317,50 @@ pub(super) const OPENHANDS: Belongings = Belongings {
 pub(super) const CRUSH: Belongings = Belongings {
     places: &[
         Place::Directory(Directory::read(".config/crush")),
-        Place::Written(".local/share/crush"),
+        // Settings of it can hold commands.
+        Place::Directory(Directory {
+            copied: &["*.json"],
+            ..Directory::read(".local/share/crush")
+        }),
     ],
     variables: &["CRUSH_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "GEMINI_"],
     ..Belongings::NONE
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::presets::ALL;
+
+    #[test]
+    fn no_agent_writes_all_of_its_data() {
+        for preset in ALL {
+            for place in preset.belongings.places {
+                if let Place::Written(path) = place {
+                    assert!(!path.starts_with(".local/share/"), "{}: {path}", preset.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_other_sessions_run_is_not_written() {
+        for (belongings, name) in [
+            (CLAUDE, "shell-snapshots"),
+            (CODEX, "tmp"),
+            (GEMINI, "tmp"),
+            (OPENCODE, "snapshot"),
+            (QWEN, "tmp"),
+            (CLINE, "cline_mcp_settings.json"),
+        ] {
+            let hides =
+                |place: &Place| matches!(place, Place::Directory(found) if found.hidden.contains(&name));
+            assert!(belongings.places.iter().any(hides), "{name}");
+        }
+        for (belongings, name) in [(PI, "auth.json"), (OPENCODE, "auth.json"), (CRUSH, "*.json")] {
+            let copies =
+                |place: &Place| matches!(place, Place::Directory(found) if found.copied.contains(&name));
+            assert!(belongings.places.iter().any(copies), "{name}");
+        }
+    }
+}
