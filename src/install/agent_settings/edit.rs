@@ -160,6 +160,10 @@ fn parsed<T>(text: &str, work: impl FnOnce(&Object) -> Result<T, String>) -> Res
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     };
+    let is_alone = |(at, _): (usize, &str)| !text[at..].starts_with("\r\n");
+    if text.contains("//") && text.match_indices('\r').any(is_alone) {
+        return Err("a line of it ends in a carriage return alone, and so perhaps a comment".to_owned());
+    }
     let result = parse_to_ast(text, &CollectOptions::default(), &options);
     match result.map_err(|error| format!("it is not JSON: {error}"))?.value {
         Some(Value::Object(root)) => work(&root),

@@ -269,6 +269,10 @@ fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, SettingsFileError> {
+    // A pipe would never be read to its end.
+    if target_of(path)?.is_some_and(|found| !found.is_file()) {
+        return Err(wrong(path, "it is no regular file".to_owned()));
+    }
     let text = read_if_there(path)?.map(String::from_utf8).transpose();
     text.map_err(|_| wrong(path, "it is not UTF-8 text".to_owned()))
 }

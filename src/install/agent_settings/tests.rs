@@ -71,6 +71,8 @@ fn added_hooks_follow_the_layout_of_the_text() {
     );
     let crlf = add("{\r\n  \"a\": 1\r\n}\r\n");
     assert_eq!(crlf.matches('\n').count(), crlf.matches("\r\n").count());
+    let alone = edit::add("{ // a\r }", wanted("codex"), &mut Empties::new());
+    assert!(alone.unwrap_err().contains("carriage return"));
 }
 
 #[test]

@@ -172,6 +172,13 @@ fn install_warns_of_project_settings_that_git_does_not_ignore() {
     }
     assert_eq!(sandbox.git(&["status", "--short"]), "");
     sandbox.ralph(&["hooks", "install", "--project"]).exits(2);
+    let pipe = sandbox.top.join(".claude/settings.local.json");
+    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    sandbox.cmd("mkfifo").args([&pipe]).run().exits(0);
+    sandbox
+        .ralph(&["hooks", "install", "--agent", "claude", "--project"])
+        .exits(1)
+        .says("settings.local.json: it is no regular file\n");
 }
 
 #[test]
