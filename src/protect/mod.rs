@@ -113,7 +113,11 @@ pub enum ProtectError {
     /// Git cannot write a file, whatever its permissions.
     #[error("the work tree cannot be put back: {0}")]
     Blocked(String)
-        => "make room, or make that writable (df, lsattr and ls -l show what is full, immutable or another user's), then run the same command again";
+        => |(words)| hint(if words.contains("unable to read") {
+            "git has lost that object: git hash-object -w <file> brings it back from a file with the same content, and git fetch --refetch <remote> from a remote that has it; then run the same command again"
+        } else {
+            "make room, or make that writable (df, lsattr and ls -l show what is full, immutable or another user's), then run the same command again"
+        });
     /// The work tree changes while it is being restored.
     #[error("the work tree keeps changing{}: is something still writing to it?", named(.0))]
     Restless(Vec<String>)

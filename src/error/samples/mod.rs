@@ -332,6 +332,9 @@ fn protect() -> Vec<ProtectError> {
         ProtectError::Blocked(
             "git checkout-index failed: unable to unlink old 'a': Operation not permitted".to_owned(),
         ),
+        ProtectError::Blocked(
+            "git read-tree failed (exit 128): unable to read sha1 file of w (e556b8)".to_owned(),
+        ),
         ProtectError::Restless(words(&["a.txt"])),
     ]
 }
