@@ -83,8 +83,8 @@ async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<C
             continue;
         };
         // A list that is named is that of a change only if it is found for it.
-        let own = stories::resolve(top, &name, &wanted(&unnamed, &change, &context.below_top));
-        if settings.stories.is_some() && own.is_ok_and(|own| own.path != source.path) {
+        let own = || stories::resolve(top, &name, &wanted(&unnamed, &change, &context.below_top));
+        if settings.stories.is_some() && own().is_ok_and(|own| own.path != source.path) {
             continue;
         }
         match source.list(top).await {

@@ -53,13 +53,14 @@ pub struct Loop<'o> {
     pub(super) is_looking: bool,
     /// True in a run that puts stories off (`ralph.onFailure=later`).
     pub(super) puts_off: bool,
-    history: RefCell<log::Reader>,
     /// The story that a run lets change tests, once it has begun.
     pub(super) released: Option<String>,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
     /// True if this command has named to the user the line that an agent never printed.
     pub(super) has_told_missing_line: Cell<bool>,
+    /// What this process has read of the loop's events.
+    history: RefCell<log::Reader>,
     slot: Slot,
     lock: Option<Lock>,
 }
