@@ -102,8 +102,8 @@ impl Records {
         Ok(())
     }
 
-    /// Returns the files of an index, and the directories above them, that have other permissions than at that moment and
-    /// were not written again since. One `lstat` for each.
+    /// Returns the files of an index, and the directories above them, that have other permissions than at that moment, of
+    /// which git knows nothing, and were not written again since. One `lstat` for each.
     pub(super) fn changed_modes(&self, moment: Moment, index: &IndexFile) -> Result<Paths, FileError> {
         let mut changed = Paths::new();
         if !self.knows_modes(moment) {
@@ -111,11 +111,17 @@ impl Records {
         }
         let (odd, usual) = (self.modes(moment)?, self.usual());
         let files = index.entries().filter(Entry::is_plain_file);
-        let files = files.map(|entry| (entry.path, Some(entry.touched.2)));
+        let files = files.map(|entry| (entry.path, Some(entry)));
+        // A directory before what is in it, for which it may have to be opened.
         let dirs = directories(index.paths()).into_iter().map(|dir| (dir, None));
-        for (path, inode) in files.chain(dirs) {
-            let found = kind_of(&path_below(&self.top, path))?;
-            let is_same = |found: &fs::Metadata| inode.is_none_or(|inode| inode == touched(found).2);
+        for (path, entry) in dirs.chain(files) {
+            let found = look_with_permissions(&self.top, &path_below(&self.top, path), kind_of)?;
+            let is_same = |found: &fs::Metadata| {
+                entry.as_ref().is_none_or(|entry| {
+                    let is_executable = (entry.mode ^ mode_of(found)) & 0o100 == 0;
+                    entry.touched.2 == touched(found).2 && (is_executable || usual.ignores_modes)
+                })
+            };
             if let Some(found) = found.filter(is_same)
                 && usual.unusual(&found) != odd.get(path).copied()
             {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::fs::{is_there, path_below, seen_itself};
 use crate::paths::{directories, first_few, named_in};
+use crate::protect::permissions::look_with_permissions;
 use crate::protect::trash::put_away;
 use crate::protect::{ProtectError, Site};
 
@@ -21,7 +22,8 @@ impl Site<'_> {
         let mut found = BTreeSet::new();
         for dir in dirs {
             let name = named_in(dir, RULES);
-            if !file.has(&name) && is_there(&path_below(&self.repo.top, &name))? {
+            let path = path_below(&self.repo.top, &name);
+            if !file.has(&name) && look_with_permissions(&self.repo.top, &path, is_there)? {
                 found.insert(name);
             }
         }

@@ -204,25 +204,6 @@ fn a_formatting_gate_changes_the_checkpoint_and_the_work_before_it_is_kept() {
 }
 
 #[test]
-fn permissions_and_empty_directories_that_gates_change_are_put_back() {
-    let sandbox = Sandbox::new();
-    let gate = sandbox.agent("chmod 600 README.md; chmod 700 dir; rmdir empty 2>/dev/null; :");
-    sandbox.write("dir/file", "x\n");
-    fs::create_dir(sandbox.top.join("empty")).unwrap();
-    sandbox.start();
-    sandbox.configure("ralph.verify", &gate);
-    let mode = |path: &str| sandbox.top.join(path).metadata().unwrap().permissions().mode() & 0o777;
-    let modes = [mode("README.md"), mode("dir")];
-    sandbox
-        .step("next", &works(&sandbox))
-        .exits(0)
-        .says("while gates or a reviewer ran, permissions were changed, which are put back: README.md, dir")
-        .says("while gates or a reviewer ran, empty directories were removed, which are made again: empty");
-    assert!(sandbox.top.join("empty").is_dir());
-    assert_eq!([mode("README.md"), mode("dir")], modes);
-}
-
-#[test]
 fn a_change_after_the_gates_is_not_committed_with_the_story() {
     let sandbox = Sandbox::new();
     // Another process writes whenever git has read a file, from the second look after the gate on.

@@ -305,3 +305,22 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
         }
     }
 }
+
+#[test]
+fn permissions_and_empty_directories_that_gates_change_are_put_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("dir/file", "x\n");
+    fs::create_dir(sandbox.top.join("empty")).unwrap();
+    sandbox.start();
+    let gate = sandbox.agent("chmod 600 README.md; chmod 000 dir; rmdir empty; :");
+    sandbox.configure("ralph.verify", &gate);
+    let modes = || ["README.md", "dir"].map(|path| mode(&sandbox, path));
+    let before = modes();
+    sandbox
+        .step("next", &sandbox.completing("echo x >new"))
+        .exits(0)
+        .says("while gates or a reviewer ran, permissions were changed, which are put back: README.md, dir")
+        .says("while gates or a reviewer ran, empty directories were removed, which are made again: empty");
+    assert!(sandbox.top.join("empty").is_dir());
+    assert_eq!(modes(), before);
+}
