@@ -2,7 +2,7 @@
 //!
 //! Only content that was read before is overwritten: a file that changed in the meantime stops the step.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -23,9 +23,34 @@ impl GitError {
         ];
         matches!(self, Self::Failed { words, .. } if of_files.iter().any(|of| words.contains(of)))
     }
+
+    /// Returns whether a filter failed that had to write a file.
+    pub fn is_of_filter(&self) -> bool {
+        matches!(self, Self::Failed { words, .. } if words.contains("smudge filter"))
+    }
 }
 
 impl Repo {
+    /// Returns this repository, for git to write files as it stores them: no filter is run that would convert them. One git
+    /// process.
+    pub async fn without_smudging(&self) -> Result<Self, GitError> {
+        let args = ["-z", "--name-only", "--get-regexp", r"^filter\.[^=]*$"];
+        let names = self.git.cmd("config", args).any_exit().await?;
+        let names = String::from_utf8_lossy(&names.stdout);
+        let drivers: BTreeSet<&str> = names
+            .split('\0')
+            .filter_map(|name| Some(name.rsplit_once('.')?.0))
+            .collect();
+        let off =
+            |driver: &str| ["smudge=", "process=", "required=false"].map(|off| format!("{driver}.{off}"));
+        let mut settings = self.git.settings();
+        settings.extend(drivers.into_iter().flat_map(off));
+        Ok(Self {
+            git: self.git.clone().with_settings(settings),
+            ..self.clone()
+        })
+    }
+
     /// Returns whether something is at this path of the work tree.
     pub fn exists(&self, path: &[u8]) -> Result<bool, FileError> {
         is_there(&path_below(&self.top, path))

@@ -193,6 +193,28 @@ fn bytes_of_rules_that_a_story_removed_come_back() {
     assert_eq!(sandbox.files(), files);
 }
 
+#[test]
+fn a_filter_that_fails_stops_no_step() {
+    for script in ["", "echo z >>b.txt"] {
+        let sandbox = converting("", "*.txt text eol=crlf\n", "a\r\nb\r\n");
+        sandbox.configure("filter.closed.clean", "cat");
+        sandbox.configure("filter.closed.smudge", "false");
+        sandbox.configure("filter.closed.required", "true");
+        sandbox.start();
+        let files = sandbox.files();
+        let rules = "echo '*.txt filter=closed' >.gitattributes";
+        let agent = sandbox.completing(&format!("{rules}; {script}"));
+        sandbox.step("next", &agent).exits(0);
+        let done = sandbox.files();
+        sandbox
+            .step("next", &sandbox.failing("echo z >b.txt; rm other.txt"))
+            .exits(3);
+        assert_eq!(sandbox.files(), done, "{script}");
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), files, "{script}");
+    }
+}
+
 /// A filter as that of git-lfs, whose content is not brought back on checkout.
 const POINTER: &str = r#"f=$(mktemp); cat >"$f"; if grep -q ^version "$f"; then cat "$f"; rm "$f"; exit; fi; n=$(sha256sum <"$f" | cut -c1-64); s=$(wc -c <"$f")
 d=.git/lfs/objects/$(printf %s "$n" | cut -c1-2)/$(printf %s "$n" | cut -c3-4); mkdir -p "$d"

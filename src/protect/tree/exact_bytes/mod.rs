@@ -13,7 +13,7 @@ use crate::fs::{
     target_of,
 };
 use crate::git::index_file::IndexFile;
-use crate::git::{Repo, is_blob};
+use crate::git::{GitError, Repo, is_blob};
 use crate::names::Oid;
 use crate::paths::path_of;
 use crate::protect::records::{Paths, Records, make_room};
@@ -24,6 +24,16 @@ const RAW: &str = "raw";
 
 /// Name of the record of the files whose bytes are those that git makes of their blobs, and not the blobs themselves.
 const CONVERTED: &str = "converted";
+
+/// What git writes for files that it converts.
+#[derive(Debug, Default)]
+struct Smudged {
+    /// Those of which git-lfs has the content.
+    stored: Paths,
+    /// Those for which git may have written nothing: a filter that fails gives no answer, and must not stop a step.
+    unknown: Paths,
+    failed: Option<GitError>,
+}
 
 /// The kept copies.
 #[derive(Clone, Debug)]
@@ -71,14 +81,14 @@ impl ExactBytes {
     }
 
     /// Writes git's version of those of `paths` that it converts to the scratch directory. `index` describes the work
-    /// tree, and has `file` in it. Returns those of which git-lfs has the content.
+    /// tree, and has `file` in it.
     async fn smudge(
         &self,
         repo: &Repo,
         index: &Path,
         file: &IndexFile,
         paths: &[Vec<u8>],
-    ) -> Result<Paths, ProtectError> {
+    ) -> Result<Smudged, ProtectError> {
         // Git has no content to write for a path that a story deleted or removed from the index.
         let is_known = |path: &&Vec<u8>| file.index().is_none_or(|index| index.find(path).is_some());
         // Without duplicates: git fails to create a file a second time.
@@ -102,8 +112,13 @@ impl ExactBytes {
             }
         }
         self.door.remove(&self.scratch)?;
-        repo.write_copies(index, &found.paths, &self.scratch).await?;
-        Ok(stored)
+        let failed = repo.write_copies(index, &found.paths, &self.scratch).await.err();
+        let unknown = failed.iter().flat_map(|_| found.paths.clone()).collect();
+        Ok(Smudged {
+            stored,
+            unknown,
+            failed,
+        })
     }
 
     /// Updates the copies of `paths`: keeps the bytes of those that git would write differently. `index` describes the
@@ -127,23 +142,25 @@ impl ExactBytes {
             // Git takes files that no one has touched for unchanged, although other rules hold for them now.
             paths.extend(was_converted.iter().cloned());
         }
-        let stored = if converts {
+        let Smudged { stored, unknown, .. } = if converts {
             self.smudge(repo, index, file, &paths).await?
         } else {
-            Paths::new()
+            Smudged::default()
         };
         for path in &paths {
             let name = path_of(path);
             let (is, kept) = (repo.top.join(name), self.kept.join(name));
             let smudged = self.scratch.join(name);
-            let (is_there, has_two) = (is_regular(&is)?, is_regular(&smudged)?);
+            let (is_file, has_two) = (is_regular(&is)?, is_regular(&smudged)?);
             let is_blob = || Ok::<_, FileError>(is_blob_of(file, path, &read(&is)?));
-            let is_other = if has_two {
-                !has_same_bytes(&is, &smudged)?
-            } else {
-                is_there && was_converted.contains(path) && !stored.contains(path) && !is_blob()?
-            };
-            let is_kept = is_there && is_other;
+            let is_kept = is_file
+                && if unknown.contains(path) {
+                    true
+                } else if has_two {
+                    !has_same_bytes(&is, &smudged)?
+                } else {
+                    was_converted.contains(path) && !stored.contains(path) && !is_blob()?
+                };
             if is_kept {
                 make_room(&self.door, &self.kept, path)?;
                 self.door.copy(&is, &kept)?;
@@ -151,7 +168,7 @@ impl ExactBytes {
                 self.door.remove_file(&kept)?;
             }
             if let Some(converted) = &mut converted {
-                let is_other = is_there && has_two && !is_kept && !is_blob()?;
+                let is_other = is_file && has_two && !is_kept && !is_blob()?;
                 if is_other || stored.contains(path) {
                     converted.insert(path.clone());
                 } else {
@@ -261,17 +278,7 @@ pub(super) async fn keep_in_trash(
     }
     let kept = ExactBytes::below(site, trash, RAW);
     let file = site.repo.read_index_if_there(work)?;
-    let recorded = kept.record(site, work, &file, &touched).await;
-    if let Err(ProtectError::Git(_)) = recorded {
-        // A filter that fails gives no answer, and must not prevent the step: all files are kept.
-        for path in &touched {
-            let name = path_of(path);
-            kept.door.copy(&top.join(name), &kept.kept.join(name))?;
-        }
-        kept.door.remove(&kept.scratch)?;
-    } else {
-        recorded?;
-    }
+    kept.record(site, work, &file, &touched).await?;
     if is_there(&kept.kept)? {
         site.notices.tell(format!(
             "bytes that git would not give back are kept in {}",

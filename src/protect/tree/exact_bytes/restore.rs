@@ -51,8 +51,7 @@ impl ExactBytes {
             return Ok(paths);
         }
         let (file, below) = (repo.read_index_or_none(index)?, Below::new(&repo.top));
-        // A filter that fails writes nothing.
-        let _ = self.smudge(repo, index, &file, &paths).await;
+        self.smudge(repo, index, &file, &paths).await?;
         let mut exact = BTreeSet::new();
         for path in &paths {
             let is = repo.top.join(path_of(path));
@@ -127,13 +126,19 @@ impl ExactBytes {
         let converted = self.converted()?;
         let is_converted = |path: &&Vec<u8>| converted.as_ref().is_none_or(|known| known.contains(*path));
         let unkept = paths.iter().filter(|path| !kept.contains(*path));
-        let unkept: Vec<Vec<u8>> = unkept.filter(is_converted).cloned().collect();
+        let unkept: BTreeSet<&Vec<u8>> = unkept.filter(is_converted).collect();
+        let unkept: Vec<Vec<u8>> = unkept.into_iter().cloned().collect();
         let mut written = Vec::new();
         if unkept.is_empty() {
             return Ok(written);
         }
         if may_convert(site, index, &file, unkept.iter().map(Vec::as_slice)).await? {
-            written = self.write_as_git(site.repo, index, &file, &unkept).await?;
+            match self.write_as_git(site.repo, index, &file, &unkept).await {
+                Err(ProtectError::Git(error)) => site.notices.tell(format!(
+                    "a filter of git failed, so what only it would restore is not: {error}"
+                )),
+                others => written = others?,
+            }
         }
         if converted.is_some() {
             written.extend(restore_large(site, &file, &unkept).await?);
@@ -149,7 +154,9 @@ impl ExactBytes {
         paths: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (below, mut written) = (Below::new(&repo.top), Vec::new());
-        self.smudge(repo, index, file, paths).await?;
+        if let Some(error) = self.smudge(repo, index, file, paths).await?.failed {
+            return Err(error.into());
+        }
         for path in paths {
             let (is, smudged) = (repo.top.join(path_of(path)), self.scratch.join(path_of(path)));
             let is_other =
@@ -195,8 +202,8 @@ async fn restore_large(
     }
     if !unconverted.is_empty() {
         site.notices.tell(format!(
-            "git's rules for line endings or filters have changed, so these have the bytes that git stores, and not those that \
-             they had: {}",
+            "git's rules for line endings or filters have changed, or a filter fails, so these have the bytes that git stores, \
+             and not those that they had: {}",
             first_few(unconverted).join(", ")
         ));
     }

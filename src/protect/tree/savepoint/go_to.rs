@@ -80,15 +80,9 @@ impl Savepoint<'_> {
         written.extend(exact.restore_blobs(repo, &index, touched).await?);
         // Without the record it is unknown which files had other bytes than git would write.
         if records.knows_modes(self.moment) {
-            match exact
-                .restore_as_git_writes(self.site, &repo.index(), touched)
-                .await
-            {
-                Err(ProtectError::Git(error)) => self.site.notices.tell(format!(
-                    "a filter of git failed, so changes that only the filter would undo are kept: {error}"
-                )),
-                others => written.extend(others?),
-            }
+            let index = repo.index();
+            let others = exact.restore_as_git_writes(self.site, &index, touched);
+            written.extend(others.await?);
         }
         let distinct = times.make_distinct(&repo.top);
         if !written.is_empty() || !distinct.is_empty() {
@@ -129,8 +123,9 @@ impl Savepoint<'_> {
     ) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, known) = (self.site.repo, self.site.work_index(), self.index());
         let (mut touched, mut changed, mut added) = (Vec::new(), Vec::new(), Vec::new());
-        let mut refused = None;
+        let (mut refused, mut plain) = (None, None);
         for turn in 0..TURNS {
+            let writer = plain.as_ref().unwrap_or(repo);
             let mut now = match now.take() {
                 Some(now) => now,
                 None => self.read(Count::Nothing).await?,
@@ -156,7 +151,8 @@ impl Savepoint<'_> {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
                     self.clear_the_way(&changes, trash)?;
-                    repo.switch_work_tree(&work, &tree, &self.tree)
+                    writer
+                        .switch_work_tree(&work, &tree, &self.tree)
                         .await
                         .map(|()| true)
                 }
@@ -164,16 +160,21 @@ impl Savepoint<'_> {
                     let (tree, changes) = self.leave_ignored(now, changes).await?;
                     self.clear_the_way(&changes, trash)?;
                     if turn == 0 && repo.held_tree(&known).as_ref() == Some(&self.tree) {
-                        let restored = repo.restore_changes(&work, &known, &changes);
+                        let restored = writer.restore_changes(&work, &known, &changes);
                         restored.await
                     } else {
-                        repo.switch_work_tree(&work, &tree, &self.tree)
+                        writer
+                            .switch_work_tree(&work, &tree, &self.tree)
                             .await
                             .map(|()| true)
                     }
                 }
             };
             if !matches!(done, Ok(true)) {
+                if done.as_ref().is_err_and(GitError::is_of_filter) {
+                    // What is kept of these files is written afterwards.
+                    plain = Some(repo.without_smudging().await?);
+                }
                 let is_of_changed_files = done.as_ref().err().is_none_or(GitError::is_of_changed_files);
                 refused = done.err().map(|error| error.to_string());
                 // A file that git had begun to write when it failed is no change of another process.

@@ -166,11 +166,7 @@ impl Savepoint<'_> {
         touched.extend(links);
         touched.extend(exact.restore_blobs(repo, &index, &touched).await?);
         if records.knows_modes(self.moment) {
-            match exact.restore_as_git_writes(self.site, &work, &touched).await {
-                // A filter that fails gives no answer; what it should have written is what the attempt had, if it was kept.
-                Ok(_) | Err(ProtectError::Git(_)) => {}
-                Err(error) => return Err(error),
-            }
+            exact.restore_as_git_writes(self.site, &work, &touched).await?;
         }
         times.make_distinct(top);
         self.put_back_directories()?;
