@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::Sandbox;
 
 /// Lets an agent do something and fail, and asserts that nothing of it is left.
 #[track_caller]
@@ -186,29 +186,6 @@ fn failed_attempt_restores_modes_empty_directories_and_ignored_files() {
     assert_eq!(sandbox.read(".env"), secret);
     assert_eq!(mode("README.md"), 0o600);
     assert!(sandbox.top.join("empty/dir").is_dir() && !sandbox.top.join("made").exists());
-}
-
-#[test]
-fn failed_attempt_leaves_empty_directories_as_the_accepted_one_before_it_did() {
-    let sandbox = Sandbox::new();
-    let is_dir = |path: &str| sandbox.top.join(path).is_dir();
-    fs::create_dir(sandbox.top.join("old")).unwrap();
-    sandbox.start();
-    sandbox
-        .step(
-            "next",
-            &sandbox.completing("rmdir old; mkdir -p made/dir; echo x >new"),
-        )
-        .exits(0);
-    sandbox
-        .step("next", &sandbox.failing("echo x >new; mkdir bad"))
-        .exits(3);
-    assert_eq!(
-        [is_dir("old"), is_dir("made/dir"), is_dir("bad")],
-        [false, true, false]
-    );
-    sandbox.ralph(&["abort", CHANGE]).exits(0);
-    assert_eq!([is_dir("old"), is_dir("made")], [true, false]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What git cannot store, or the system cannot name, is undone, kept and named.
 
+use std::fs;
+
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
@@ -108,4 +110,24 @@ fn a_file_whose_path_is_too_long_for_git_is_named() {
     assert_eq!(sandbox.git(&["show", "HEAD:x"]), "x");
     sandbox.ralph(&["abort"]).exits(0);
     assert!(!sandbox.top.join("0".repeat(200)).exists());
+}
+
+#[test]
+fn failed_attempt_leaves_empty_directories_as_the_accepted_ones_before_it_did() {
+    let sandbox = Sandbox::new();
+    let is_dir = |path: &str| sandbox.top.join(path).is_dir();
+    fs::create_dir(sandbox.top.join("old")).unwrap();
+    sandbox.start();
+    for script in ["rmdir old; mkdir -p made/dir; echo x >new", "echo y >new"] {
+        sandbox.step("next", &sandbox.completing(script)).exits(0);
+    }
+    sandbox
+        .step("next", &sandbox.failing("echo x >new; mkdir bad"))
+        .exits(3);
+    assert_eq!(
+        [is_dir("old"), is_dir("made/dir"), is_dir("bad")],
+        [false, true, false]
+    );
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!([is_dir("old"), is_dir("made")], [true, false]);
 }

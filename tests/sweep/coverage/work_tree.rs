@@ -93,7 +93,7 @@ pub const ROWS: &[Row] = &[
         &[
             State("modes"),
             Test("undone::failed_attempt_restores_modes_empty_directories_and_ignored_files"),
-            Test("undone::failed_attempt_leaves_empty_directories_as_the_accepted_one_before_it_did"),
+            Test("unstorable::failed_attempt_leaves_empty_directories_as_the_accepted_ones_before_it_did"),
         ],
     ),
     (
