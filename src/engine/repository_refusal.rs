@@ -69,6 +69,10 @@ pub enum RepositoryRefusal {
             let aside = if *can_stash { "put them aside: git stash -u; or " } else { "" };
             hint(format!("{aside}undo them, which keeps them in a ref: git ralph revert {}", typed(change))).exit(Exit::Person)
         };
+    /// The work of a loop that leaves HEAD in its place was stashed, or discarded.
+    #[error("the loop's work is not in the work tree; these files are as if '{change}' had not changed them:{}", lines(paths))]
+    WorkAway { change: String, paths: Vec<String> }
+        => Person, "git stash pop, if you have stashed it; to have the last checkpoint again: git ralph revert {change}", change;
     /// `redo` cannot put a commit of the user's on top of the checkpoint before the story.
     #[error("commit {commit} changed files that story {story} or a later one changed too:{}\nnothing was changed", lines(paths))]
     EditsBuiltOn {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::adopt::refuse_uncommitted;
 use super::leave;
 use super::prune::prune;
+use super::work_away::require_work_here;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, FINAL, Known, final_state, merged, original_now, work_tree_now};
@@ -92,6 +93,7 @@ async fn keep(open: &Loop<'_>, aside: bool) -> Result<EndPlan, Error> {
 /// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
 /// if `keep`.
 async fn close(open: &Loop<'_>, keep: bool) -> Result<EndPlan, Error> {
+    require_work_here(open).await?;
     let tip = open.position().await?.tip;
     let finished = tip.unwrap_or_else(|| open.state.checkpoint().clone());
     Ok(EndPlan {
@@ -107,6 +109,8 @@ pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
         Box::pin(leave::can_bring(open)).await?;
     } else if open.state.has_branch() {
         cleanup(open, false).await?;
+    } else {
+        require_work_here(open).await?;
     }
     Ok(())
 }

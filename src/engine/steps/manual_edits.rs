@@ -2,6 +2,7 @@
 //! attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
+use super::work_away;
 use crate::engine::checkpoint_message::CHECKPOINT;
 use crate::engine::position::{checkpoint_gone, refuse_operation};
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -54,6 +55,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         let started = open.state.common.started;
         return Ok(checkpoint.record_unseen_edits(started).await?);
     }
+    work_away::require_work_in(open, position.head.oid.as_ref(), &reading.tree).await?;
     reading.require_converted()?;
     let session = open.state.here.session.as_ref();
     let given = session.and_then(|session| session.given.as_ref());

@@ -25,3 +25,4 @@ pub(super) mod start;
 pub(super) mod start_again;
 pub(crate) mod start_refusal;
 pub(super) mod take_list;
+mod work_away;

@@ -141,6 +141,10 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             change: change(),
             can_stash: false,
         },
+        RepositoryRefusal::WorkAway {
+            change: change(),
+            paths: words(&["a.txt"]),
+        },
         RepositoryRefusal::SubmoduleMoved {
             story: story(),
             path: "lib".to_owned(),

@@ -75,3 +75,4 @@ mod unpromised;
 mod unreviewed;
 mod unstorable;
 mod waiting;
+mod work_away;
