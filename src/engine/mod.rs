@@ -52,6 +52,7 @@ pub mod travel;
 pub mod unmarked_stories;
 mod users_head;
 mod watch;
+mod work_tree_contents;
 mod work_tree_place;
 mod work_tree_removal;
 

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, run_name, variable};
+use super::work_tree_contents::tell_contents;
 use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use crate::agent::job::Job;
@@ -156,7 +157,8 @@ impl OwnTree<'_> {
             let index = made.read_index_if_there(&made.index())?;
             let paths = index.entries().map(|entry| entry.path);
             KeptModes::read(&context.repo, paths)?.give(&made)?;
-            self.set_up(&top).await
+            self.set_up(&top).await?;
+            tell_contents(context, change, &made, self.settings).await
         };
         if let Err(error) = Box::pin(prepared).await {
             remove_new(&context.repo, &top, self.settings).await?;

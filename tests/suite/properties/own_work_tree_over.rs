@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::own_work_tree::{begin, own, worked};
-use crate::support::{CHANGE, git};
+use crate::support::{CHANGE, Sandbox, git};
 
 #[test]
 fn a_loop_that_is_over_is_called_finished() {
@@ -111,4 +111,17 @@ fn hint_after_keep_leads_to_what_cleanup_leaves() {
     assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
     // What git ignores is nowhere else.
     assert!(own.join("target/out").exists());
+}
+
+#[test]
+fn start_names_what_a_new_work_tree_lacks_and_what_its_preparation_adds() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    sandbox.configure(
+        "ralph.worktreeSetup",
+        "mkdir target; echo 1 >target/out; ln -s /usr node_modules",
+    );
+    let output = sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    let output = output.says("submodules are empty in the loop's work tree: lib");
+    output.says("so the loop commits it: node_modules; to leave it out, add it to .gitignore");
 }
