@@ -10,6 +10,10 @@ use crate::fs::{FileError, MAKE_ROOM};
 /// The hint where git's own words have to be seen.
 const SEE_EACH: &str = "run the same command with -v to see each git command";
 
+/// The hint where a filter's program is missing, or failed.
+pub(super) const SEE_FILTERS: &str =
+    "install the program of the filter, or see which it is: git config --show-origin --get-regexp '^filter'";
+
 refusals! {
 /// The reason why a git command produced no result.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +26,12 @@ pub enum GitError {
         code: i32,
         words: String,
     }
-        => |words| hint(if is_of_full_disk(words) { MAKE_ROOM } else { SEE_EACH });
+        => |verb, words| hint(match verb.as_str() {
+            _ if is_of_full_disk(words) => MAKE_ROOM,
+            "fetch" | "ls-remote" | "push" => SEE_EACH,
+            _ if is_of_filter(words) => SEE_FILTERS,
+            _ => SEE_EACH,
+        });
     /// Git could not be run at all.
     Run(#[from] CommandError) = transparent;
     /// Git answered in an undocumented form.
@@ -50,6 +59,11 @@ impl GitError {
             answer: answer.chars().take(200).collect(),
         }
     }
+}
+
+/// Returns whether git says that a filter (gitattributes(5)) failed: one that runs for many files is a remote end to git.
+pub(super) fn is_of_filter(words: &str) -> bool {
+    words.contains("external filter") || words.contains("the remote end hung up")
 }
 
 /// Returns whether git says that the system has no room left.

@@ -10,10 +10,11 @@ use std::path::Path;
 
 use super::command::{failure, joined_z, split_z};
 use super::discover::Repo;
-use super::error::GitError;
+use super::error::{GitError, SEE_FILTERS, is_of_filter};
 use super::new_entries::{New, compared, has_no_links};
 use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
+use crate::error::advice::hint;
 use crate::error::refusals::refusals;
 use crate::fs::{Below, is_file_or_link, kind_of, may_be_there, path_below};
 use crate::names::Oid;
@@ -106,7 +107,7 @@ pub enum WorkTreeError {
     /// Something that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
     Unstorable(String)
-        => "move it away, or add it to .gitignore";
+        => |(words)| hint(if is_of_filter(words) { SEE_FILTERS } else { "move it away, or add it to .gitignore" });
     /// Files whose attributes do not fit their content.
     #[error("git cannot convert these files as their attributes say: {0}")]
     Unconverted(String)

@@ -423,3 +423,18 @@ fn no_two_gits_run_a_filter_at_once() {
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     assert!(!sandbox.notes.join("met").exists());
 }
+
+#[test]
+fn a_filter_without_a_program_has_a_hint_that_helps() {
+    for key in ["process", "clean"] {
+        let sandbox = Sandbox::new();
+        sandbox.write(".gitattributes", "*.bin filter=lost\n");
+        sandbox.write("a.bin", "x\n");
+        sandbox.configure(&format!("filter.lost.{key}"), "no-such-program %f");
+        sandbox.configure("filter.lost.required", "true");
+        sandbox
+            .ralph(&["start", CHANGE])
+            .exits(1)
+            .says("git config --show-origin --get-regexp '^filter'");
+    }
+}
