@@ -13,7 +13,7 @@ use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::fs::target_of;
 use crate::git::index::lock_of;
-use crate::git::{Head, RefInfo, Repo, discover, locks};
+use crate::git::{GitError, Head, RefInfo, Repo, discover, locks};
 use crate::install::repository_hooks;
 use crate::names::{Change, typed, typed_path};
 use crate::settings::{Settings, to_std};
@@ -63,7 +63,13 @@ pub struct FoundChange {
 
 /// Examines the repository around `dir`; returns `None` outside a work tree.
 pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) -> Option<Repository> {
-    let (repo, head) = discover(dir).await.ok()?;
+    let (repo, head) = match discover(dir).await {
+        Ok(found) => found,
+        Err(error) => {
+            note_unreadable(&error, notes);
+            return None;
+        }
+    };
     stale_locks(&repo, notes).await;
     let known = match state::changes(&repo.common_dir) {
         Ok(known) => known,
@@ -104,6 +110,18 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         loops,
         changes,
     })
+}
+
+/// Notes a repository that git refuses to read because another user owns it, with the command that git names.
+fn note_unreadable(error: &GitError, notes: &mut Notes) {
+    let GitError::Failed { words, .. } = error else {
+        return;
+    };
+    let mut lines = words.lines().map(str::trim);
+    let why = lines.next().unwrap_or_default();
+    if let Some(command) = lines.find(|line| line.contains("safe.directory")) {
+        notes.problem(why.trim_start_matches("fatal: "), command);
+    }
 }
 
 /// Adds an error, and how to repair it, to the notes.

@@ -403,3 +403,20 @@ fn doctor_tries_a_remote_and_leaves_nothing() {
     clone.ralph(&doctor).exits(0);
     assert_eq!(remote.git(&["for-each-ref"]), before);
 }
+
+#[test]
+fn doctor_names_a_repository_that_another_user_owns() {
+    let sandbox = Sandbox::new();
+    let doctor = sandbox
+        .ralph_cmd(&["doctor"])
+        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1");
+    let output = doctor.run().exits(1).stdout;
+    assert!(
+        output.contains("detected dubious ownership in repository at"),
+        "{output}"
+    );
+    assert!(
+        output.contains("hint: git config --global --add safe.directory "),
+        "{output}"
+    );
+}
