@@ -142,8 +142,11 @@ impl Dialect for Claude {
         match event.text("type").as_str() {
             "system" => self.system(&event, report),
             "assistant" => self.assistant(&event, report),
-            "rate_limit_event" if event.text("rate_limit_info/status") == "rejected" => {
-                self.resets_at = event.get("rate_limit_info/resetsAt");
+            "rate_limit_event" => {
+                if event.text("rate_limit_info/status") == "rejected" {
+                    self.resets_at = event.get("rate_limit_info/resetsAt");
+                }
+                report.on_extra_usage |= event.get("rate_limit_info/isUsingOverage") == Some(true);
             }
             "result" => self.result(&event, report),
             kind => droid::line(kind, &event, report),

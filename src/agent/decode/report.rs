@@ -72,6 +72,8 @@ pub struct Report {
     pub session: Option<String>,
     /// The learnings of the final message, for later stories.
     pub learnings: Vec<String>,
+    /// True if the agent worked beyond its plan, on extra usage that is paid for.
+    pub on_extra_usage: bool,
     /// The names of the tools that the agent was not allowed to use, each once; only the first few.
     pub denied: Vec<String>,
     /// The format that was given or detected.
@@ -93,5 +95,6 @@ impl Report {
         self.cache_write_tokens = sum(self.cache_write_tokens, earlier.cache_write_tokens);
         self.output_tokens = sum(self.output_tokens, earlier.output_tokens);
         self.turns = sum(self.turns, earlier.turns);
+        self.on_extra_usage |= earlier.on_extra_usage;
     }
 }

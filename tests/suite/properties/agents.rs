@@ -164,6 +164,25 @@ fn cost_limit_sums_the_costs_that_agents_report() {
 }
 
 #[test]
+fn extra_usage_that_is_paid_for_is_told() {
+    let sandbox = Sandbox::started();
+    let agent = |overage: bool| {
+        let limit = format!(
+            r#"{{"type":"rate_limit_event","rate_limit_info":{{"status":"allowed","isUsingOverage":{overage}}}}}"#
+        );
+        let began = r#"{"type":"system","subtype":"init","session_id":"s1"}"#;
+        let done = r#"{"type":"result","subtype":"success","result":"<promise>COMPLETE</promise>"}"#;
+        sandbox.agent(&format!(
+            "echo x >>x; printf '%s\\n' '{began}' '{limit}' '{done}'"
+        ))
+    };
+    let next = |overage| sandbox.step("next", &agent(overage)).exits(0);
+    next(true).says("it worked on extra usage, which is paid for");
+    let output = next(false);
+    assert!(!output.stderr.contains("extra usage"), "{}", output.stderr);
+}
+
+#[test]
 fn a_time_limit_ends_everything_the_agent_started() {
     let sandbox = Sandbox::started();
     let before = sandbox.files();

@@ -237,5 +237,12 @@ async fn attempt_once(
     if !outcome.never_began() && tells_cost {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());
     }
+    if outcome
+        .report
+        .as_ref()
+        .is_some_and(|report| report.on_extra_usage)
+    {
+        open.tell("the agent's plan is used up: it worked on extra usage, which is paid for");
+    }
     conclude(open, outcome, begun).await
 }
