@@ -153,6 +153,9 @@ const LONGEST: usize = 64;
 /// The most bytes of such sequences that are kept.
 const COLOURS: usize = 256;
 
+/// What is shown in the place of bytes that are no text.
+const BROKEN: &[u8] = "\u{fffd}".as_bytes();
+
 /// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
 /// sequences are removed, and single control characters are made visible.
 #[derive(Debug, Default)]
@@ -183,10 +186,20 @@ impl AgentOutput {
             return Cow::Borrowed(bytes);
         }
         let mut safe = Vec::with_capacity(bytes.len() + 16);
-        for &byte in bytes {
+        let mut rest = bytes;
+        loop {
+            if self.escape.is_none() && self.begun.is_empty() {
+                let until = memchr::memchr2(Escape::ESC, b'\r', rest);
+                let (text, others) = rest.split_at(until.unwrap_or(rest.len()));
+                self.take_text(text, &mut safe);
+                rest = others;
+            }
+            let Some((&byte, others)) = rest.split_first() else {
+                return Cow::Owned(safe);
+            };
             while !self.takes(byte, &mut safe) {}
+            rest = others;
         }
-        Cow::Owned(safe)
     }
 
     /// Returns the sequence that ends the agent's colours, so that they do not hide what others print next.
@@ -247,12 +260,29 @@ impl AgentOutput {
         }
     }
 
+    /// Takes bytes outside of sequences, at the beginning of a character; the last one may break off.
+    fn take_text(&mut self, bytes: &[u8], safe: &mut Vec<u8>) {
+        let mut left = bytes.len();
+        for chunk in bytes.utf8_chunks() {
+            let (text, broken) = (chunk.valid(), chunk.invalid());
+            left -= text.len() + broken.len();
+            safe.extend_from_slice(plain(text).as_bytes());
+            match str::from_utf8(broken) {
+                Err(error) if error.error_len().is_none() && left == 0 => {
+                    self.begun.extend_from_slice(broken)
+                }
+                Err(_) => safe.extend_from_slice(BROKEN),
+                Ok(_) => {}
+            }
+        }
+    }
+
     /// Takes a byte of text; returns false if the character before is broken off and the byte begins another.
     fn takes_text(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
         let goes_on = matches!(byte, 0x80..=0xbf);
         if !self.begun.is_empty() && !goes_on {
             self.begun.clear();
-            safe.extend_from_slice("\u{fffd}".as_bytes());
+            safe.extend_from_slice(BROKEN);
             return false;
         }
         match byte {
@@ -262,14 +292,15 @@ impl AgentOutput {
                 self.begun.push(byte);
                 match str::from_utf8(&self.begun) {
                     Ok(text) => {
-                        let mut seen = String::new();
-                        text.chars().for_each(|one| push_visibly(&mut seen, one));
-                        safe.extend_from_slice(seen.as_bytes());
+                        safe.extend_from_slice(plain(text).as_bytes());
                         self.begun.clear();
                     }
                     Err(error) if error.error_len().is_some() => {
+                        // The byte may begin another character.
+                        let is_alone = self.begun.len() == 1;
                         self.begun.clear();
-                        safe.extend_from_slice("\u{fffd}".as_bytes());
+                        safe.extend_from_slice(BROKEN);
+                        return is_alone;
                     }
                     // More of the character is to come.
                     Err(_) => {}
@@ -375,6 +406,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn size_of_pieces_does_not_change_what_is_shown_of_any_bytes(
+            bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0xbc..=0xf5_u8], 0..24),
+            size in 1_usize..5,
+        ) {
+            let whole = printed(true, &[&bytes]);
+            prop_assert_eq!(&printed(true, &bytes.chunks(size).collect::<Vec<_>>()), &whole);
+        }
+
         #[test]
         fn size_of_pieces_does_not_change_the_output(
             text in r"(?s)(\PC|.|\x1b|\x1b\[|[0-9;]m|\x1b\]|\x07|\n){0,24}",
