@@ -135,6 +135,20 @@ fn first_acting(text: &str) -> Option<usize> {
     }
 }
 
+fn push_all_visibly(safe: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(first) = first_acting(rest) {
+        let (quiet, acting) = rest.split_at(first);
+        safe.push_str(quiet);
+        let mut characters = acting.chars();
+        if let Some(character) = characters.next() {
+            push_visibly(safe, character);
+        }
+        rest = characters.as_str();
+    }
+    safe.push_str(rest);
+}
+
 fn push_visibly(text: &mut String, character: char) {
     if !acts(character) {
         text.push(character);
@@ -154,7 +168,7 @@ const LONGEST: usize = 64;
 const COLOURS: usize = 256;
 
 /// What is shown in the place of bytes that are no text.
-const BROKEN: &[u8] = "\u{fffd}".as_bytes();
+const BROKEN: &str = "\u{fffd}";
 
 /// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
 /// sequences are removed, and single control characters are made visible.
@@ -185,7 +199,7 @@ impl AgentOutput {
         if self.escape.is_none() && self.begun.is_empty() && bytes.iter().all(is_quiet) {
             return Cow::Borrowed(bytes);
         }
-        let mut safe = Vec::with_capacity(bytes.len() + 16);
+        let mut safe = String::with_capacity(2 * bytes.len());
         let mut rest = bytes;
         loop {
             if self.escape.is_none() && self.begun.is_empty() {
@@ -195,7 +209,7 @@ impl AgentOutput {
                 rest = others;
             }
             let Some((&byte, others)) = rest.split_first() else {
-                return Cow::Owned(safe);
+                return Cow::Owned(safe.into_bytes());
             };
             while !self.takes(byte, &mut safe) {}
             rest = others;
@@ -217,7 +231,7 @@ impl AgentOutput {
     }
 
     /// Takes one byte; returns false if the sequence before ends without it.
-    fn takes(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
+    fn takes(&mut self, byte: u8, safe: &mut String) -> bool {
         let Some(escape) = self.escape else {
             return self.takes_text(byte, safe);
         };
@@ -237,16 +251,13 @@ impl AgentOutput {
     }
 
     /// Ends a sequence with its last byte; it passes if it sets colours and nothing else.
-    fn colour(&mut self, last: u8, safe: &mut Vec<u8>) {
+    fn colour(&mut self, last: u8, safe: &mut String) {
         let parameters = mem::take(&mut self.begun);
-        let is_colour = last == b'm'
-            && parameters.len() < LONGEST
-            && parameters
-                .iter()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b';' | b':'));
+        let is_parameter = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
+        let is_colour = last == b'm' && parameters.len() < LONGEST && parameters.iter().all(is_parameter);
         if is_colour && self.coloured {
-            let sequence = [b"\x1b[", parameters.as_slice(), &[last]].concat();
-            safe.extend_from_slice(&sequence);
+            let sequence = format!("\x1b[{}m", String::from_utf8_lossy(&parameters));
+            safe.push_str(&sequence);
             if parameters.iter().all(|byte| matches!(byte, b'0' | b';')) {
                 self.colours.clear();
             } else {
@@ -255,51 +266,51 @@ impl AgentOutput {
                 if old > 0 {
                     self.colours.clear();
                 }
-                self.colours.extend_from_slice(&sequence);
+                self.colours.extend_from_slice(sequence.as_bytes());
             }
         }
     }
 
     /// Takes bytes outside of sequences, at the beginning of a character; the last one may break off.
-    fn take_text(&mut self, bytes: &[u8], safe: &mut Vec<u8>) {
+    fn take_text(&mut self, bytes: &[u8], safe: &mut String) {
         let mut left = bytes.len();
         for chunk in bytes.utf8_chunks() {
             let (text, broken) = (chunk.valid(), chunk.invalid());
             left -= text.len() + broken.len();
-            safe.extend_from_slice(plain(text).as_bytes());
+            push_all_visibly(safe, text);
             match str::from_utf8(broken) {
                 Err(error) if error.error_len().is_none() && left == 0 => {
                     self.begun.extend_from_slice(broken)
                 }
-                Err(_) => safe.extend_from_slice(BROKEN),
+                Err(_) => safe.push_str(BROKEN),
                 Ok(_) => {}
             }
         }
     }
 
     /// Takes a byte of text; returns false if the character before is broken off and the byte begins another.
-    fn takes_text(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
+    fn takes_text(&mut self, byte: u8, safe: &mut String) -> bool {
         let goes_on = matches!(byte, 0x80..=0xbf);
         if !self.begun.is_empty() && !goes_on {
             self.begun.clear();
-            safe.extend_from_slice(BROKEN);
+            safe.push_str(BROKEN);
             return false;
         }
         match byte {
             Escape::ESC => self.escape = Some(Escape::Begun),
-            b'\r' => safe.push(byte),
+            b'\r' => safe.push('\r'),
             _ => {
                 self.begun.push(byte);
                 match str::from_utf8(&self.begun) {
                     Ok(text) => {
-                        safe.extend_from_slice(plain(text).as_bytes());
+                        push_all_visibly(safe, text);
                         self.begun.clear();
                     }
                     Err(error) if error.error_len().is_some() => {
                         // The byte may begin another character.
                         let is_alone = self.begun.len() == 1;
                         self.begun.clear();
-                        safe.extend_from_slice(BROKEN);
+                        safe.push_str(BROKEN);
                         return is_alone;
                     }
                     // More of the character is to come.
