@@ -8,6 +8,7 @@ use super::command::{Git, failure};
 use super::error::GitError;
 use super::identity::Signers;
 use super::known_indexes::KnownIndexes;
+use super::known_refs::KnownRefs;
 use super::layout::{LayoutHead, RepoLayout};
 use super::sharing::Sharing;
 use crate::fs::Below;
@@ -63,6 +64,8 @@ pub struct Repo {
     pub signers: Signers,
     /// The index files that were read.
     pub(super) known_indexes: KnownIndexes,
+    /// The loose refs that were read.
+    pub(super) known_refs: KnownRefs,
 }
 
 impl Repo {
@@ -80,6 +83,7 @@ impl Repo {
             sharing: Sharing::Unknown,
             signers: Signers::own(),
             known_indexes: KnownIndexes::default(),
+            known_refs: KnownRefs::default(),
         }
     }
 

@@ -18,6 +18,7 @@ pub mod index;
 pub mod index_file;
 mod index_times;
 mod known_indexes;
+mod known_refs;
 mod large_files;
 pub mod layout;
 mod linked_worktrees;

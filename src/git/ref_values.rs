@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::discover::{Head, Repo};
 use super::error::GitError;
+use super::known_refs::KnownRefs;
 use super::ref_file::{RefFile, is_own};
 use crate::fs::{Links, entries_of, may_exist, read_regular, seen_itself};
 use crate::names::Oid;
@@ -43,7 +45,7 @@ impl Repo {
     /// Reads what all refs point to, except those that every work tree has for itself. Asks git only if some are not
     /// ordinary files.
     pub async fn ref_values(&self) -> Result<RefValues, GitError> {
-        match read_all(&self.common_dir, self.oid_length) {
+        match read_all(self) {
             Some(values) => Ok(values),
             None => self.listed_values().await,
         }
@@ -51,7 +53,7 @@ impl Repo {
 
     /// Reads the same, and HEAD.
     pub async fn ref_values_and_head(&self) -> Result<(RefValues, Head), GitError> {
-        if let Some(values) = read_all(&self.common_dir, self.oid_length)
+        if let Some(values) = read_all(self)
             && let Some(head) = head_among(&self.git_dir, &values, self.oid_length)
         {
             return Ok((values, head));
@@ -96,13 +98,17 @@ fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<H
 }
 
 /// Reads all refs; returns `None` if only git can tell what they are.
-fn read_all(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
+fn read_all(repo: &Repo) -> Option<RefValues> {
+    let (common_dir, oid_length) = (&repo.common_dir, repo.oid_length);
     if may_exist(&common_dir.join("reftable")) {
         return None;
     }
     let mut found = Loose {
         oid_length,
-        ..Loose::default()
+        known: &repo.known_refs,
+        now: SystemTime::now(),
+        values: RefValues::new(),
+        symbolic: Vec::new(),
     };
     found.read_dir(&common_dir.join("refs"), "refs")?;
     let Loose {
@@ -120,16 +126,19 @@ fn read_all(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
 }
 
 /// Refs in files of their own.
-#[derive(Debug, Default)]
-struct Loose {
+#[derive(Debug)]
+struct Loose<'a> {
     /// The length of an object id, in bytes.
     oid_length: usize,
+    known: &'a KnownRefs,
+    /// The time at which they are read.
+    now: SystemTime,
     values: RefValues,
     /// Symbolic refs, with the names of their targets.
     symbolic: Vec<(String, String)>,
 }
 
-impl Loose {
+impl Loose<'_> {
     /// Adds those below a directory; returns `None` if something is not an ordinary ref.
     fn read_dir(&mut self, dir: &Path, prefix: &str) -> Option<()> {
         for entry in entries_of(dir).ok()? {
@@ -155,7 +164,7 @@ impl Loose {
         if !is_plain(&name) {
             return None;
         }
-        match RefFile::read(path) {
+        match self.known.read(path, self.now) {
             RefFile::Oid(oid) if is_oid(&oid, self.oid_length) => {
                 self.values.insert(name, RefValue::Oid(oid));
             }
@@ -272,7 +281,7 @@ mod tests {
         for format in ["sha1", "sha256"] {
             let dir = tempfile::tempdir().unwrap();
             let repo = repository(dir.path(), format).await;
-            let read = read_all(&repo.common_dir, repo.oid_length).unwrap();
+            let read = read_all(&repo).unwrap();
             assert_eq!(read, repo.listed_values().await.unwrap());
             assert_eq!(read.len(), 7, "{read:?}");
             for head in ["refs/heads/main", "refs/heads/unborn"] {
@@ -305,7 +314,7 @@ mod tests {
     async fn ref_reader_leaves_unusual_files_to_git() {
         let dir = tempfile::tempdir().unwrap();
         let repo = repository(dir.path(), "sha1").await;
-        let read = || read_all(&repo.common_dir, repo.oid_length);
+        let read = || read_all(&repo);
         let values = read().unwrap();
         let oid = values["refs/heads/main"].oid();
         let heads = repo.common_dir.join("refs/heads");
