@@ -112,8 +112,8 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     match end {
         StepEnd::Checkpointed => give_next(open, call, &settings, None).await,
         StepEnd::Failed { retries_left: true } => {
-            let kept = open.attempts()?.pop();
-            let kept = kept.and_then(|attempt| attempt.kept).unwrap_or_default();
+            let last = open.history()?.history.ended().next_back().cloned();
+            let kept = last.and_then(|attempt| attempt.kept).unwrap_or_default();
             let undone = undone(&story, &kept);
             give_next(open, call, &settings, Some(undone)).await
         }

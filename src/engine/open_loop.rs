@@ -1,7 +1,7 @@
 //! An open loop: its state, its lock, its events, and the known facts of the repository. The operations on it are in
 //! `steps` and `attempt`.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -137,9 +137,15 @@ impl<'o> Loop<'o> {
         self.slot.loop_dir().join(name)
     }
 
+    /// Returns the history of the loop; reads what has come since it was last asked for.
+    pub fn history(&self) -> Result<Ref<'_, log::Reader>, FileError> {
+        self.history.borrow_mut().read_on(&self.file("events.jsonl"))?;
+        Ok(self.history.borrow())
+    }
+
     /// Returns the attempts since the loop was last started.
     pub fn attempts(&self) -> Result<Vec<LogEntry>, FileError> {
-        self.history.borrow_mut().attempts(&self.file("events.jsonl"))
+        Ok(self.history()?.history.ended().cloned().collect())
     }
 
     /// Returns the repository and the loop's slot.

@@ -366,9 +366,11 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
 
 /// Returns whether the events have the verdict of an attempt that never got its checkpoint.
 fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> {
-    let attempts = open.attempts()?;
-    let mut attempts = attempts.iter();
-    let entry = attempts.rfind(|entry| entry.attempt.is(&story.id, story.attempt));
+    let reader = open.history()?;
+    let entry = reader
+        .history
+        .ended()
+        .rfind(|entry| entry.attempt.is(&story.id, story.attempt));
     Ok(entry.is_some_and(LogEntry::lacks_checkpoint))
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use self::attempt::keep_public;
 use self::event_lines::read;
-pub use self::public_text::PublicText;
+pub use self::public_text::{PublicText, gates_in};
 use crate::agent::program_of;
 use crate::events::{AttemptStarted, Event, GateEnded, ListPutBack, RefMoved, ReviewEnded, What};
 use crate::state::{Common, State};

@@ -1,5 +1,6 @@
 //! The attempts of a loop, read from its events.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
@@ -29,7 +30,7 @@ impl Log {
         Ok(Self {
             change,
             messages: std::mem::take(&mut history.messages),
-            attempts: history.ended(),
+            attempts: history.into_ended(),
         })
     }
 }
@@ -282,17 +283,22 @@ impl History {
         self.attempts.split_off(self.earlier)
     }
 
-    /// Returns those of them that have ended.
-    pub fn ended(self) -> Vec<LogEntry> {
+    fn into_ended(self) -> Vec<LogEntry> {
         let mut latest = self.latest();
         latest.retain(|entry| entry.has_ended);
         latest
+    }
+
+    /// Returns those of them that have ended.
+    pub fn ended(&self) -> impl DoubleEndedIterator<Item = &LogEntry> {
+        let latest = self.attempts.get(self.earlier..).unwrap_or_default();
+        latest.iter().filter(|entry| entry.has_ended)
     }
 }
 
 /// Returns the attempts since the loop was last started, read from its events.
 pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
-    Ok(History::read(events)?.ended())
+    Ok(History::read(events)?.into_ended())
 }
 
 /// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
@@ -322,23 +328,26 @@ pub fn range_of(
 /// Reads the history of a loop, and what has come since when it is asked again.
 #[derive(Debug, Default)]
 pub struct Reader {
-    history: History,
+    /// What was read.
+    pub history: History,
+    /// The command lines of all gates that were run.
+    pub gates: BTreeSet<String>,
     /// The bytes that were read.
     read: u64,
 }
 
 impl Reader {
-    /// Returns the attempts since the loop was last started.
-    pub fn attempts(&mut self, events: &Path) -> Result<Vec<LogEntry>, FileError> {
-        self.read_on(events)?;
-        Ok(self.history.clone().ended())
-    }
-
-    fn read_on(&mut self, events: &Path) -> Result<(), FileError> {
+    /// Reads what has come since.
+    pub fn read_on(&mut self, events: &Path) -> Result<(), FileError> {
         if target_of(events)?.is_none_or(|found| found.len() < self.read) {
             *self = Self::default();
         }
-        self.read = each_event(events, self.read, |event| self.history.take(&event))?;
+        self.read = each_event(events, self.read, |event| {
+            self.history.take(&event);
+            if let What::Gate(gate) = event.what {
+                self.gates.insert(gate.command);
+            }
+        })?;
         Ok(())
     }
 }
@@ -395,9 +404,9 @@ mod tests {
         };
         let again = ended(Verdict::Interrupted, Some("cut off"));
         let events = [first, again].map(|attempt| Event::now("x", What::AttemptEnded(Box::new(attempt))));
-        let entries = History::of(&events).ended();
-        let attempts: Vec<_> = entries
-            .iter()
+        let history = History::of(&events);
+        let attempts: Vec<_> = history
+            .ended()
             .map(|entry| {
                 (
                     entry.attempt.verdict,
@@ -426,7 +435,8 @@ mod tests {
             (first.clone(), 1),
         ] {
             std::fs::write(&file, &text).unwrap();
-            assert_eq!(reader.attempts(&file).unwrap().len(), ended, "{text}");
+            reader.read_on(&file).unwrap();
+            assert_eq!(reader.history.ended().count(), ended, "{text}");
         }
     }
 }

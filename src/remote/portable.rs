@@ -86,7 +86,7 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
         .map(|found| KeptRef::new(found.name, found.oid))
         .collect();
     let events = read(open, EVENTS)?;
-    let public = PublicText::of_loop(&open.context, state, &events);
+    let public = PublicText::of_loop(&open.context, state, travel::gates_in(&events));
     let mut common = travel::common(state, &public);
     common.progress.phase = tells.phase(common.progress.phase);
     let text = common.text(change).map_err(|error| Error::System {

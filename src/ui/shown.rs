@@ -280,7 +280,7 @@ impl AgentOutput {
             push_all_visibly(safe, text);
             match str::from_utf8(broken) {
                 Err(error) if error.error_len().is_none() && left == 0 => {
-                    self.begun.extend_from_slice(broken)
+                    self.begun.extend_from_slice(broken);
                 }
                 Err(_) => safe.push_str(BROKEN),
                 Ok(_) => {}

@@ -226,7 +226,7 @@ fn with_ours(
 ) -> Result<(Vec<u8>, Vec<u8>), FileError> {
     let read = |name| Ok(read_if_there(&store.file(name))?.unwrap_or_default());
     let (events, learnings) = (read("events.jsonl")?, read("learnings.md")?);
-    let text = PublicText::of_loop(context, ours, &events);
+    let text = PublicText::of_loop(context, ours, travel::gates_in(&events));
     let travelled = travel::events(&events, &text);
     let learned = travel::learnings(&learnings, &text);
     Ok((

@@ -10,7 +10,6 @@ use crate::engine::travel::PublicText;
 use crate::engine::{Loop, judged, users_head};
 use crate::error::Error;
 use crate::events::Notices;
-use crate::fs::read_if_there;
 use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
@@ -195,8 +194,8 @@ async fn keep(
     let why = match undoing.shown.as_ref().or(undoing.reason.as_ref()) {
         // The commit may be published.
         Some(why) => {
-            let events = read_if_there(&open.file("events.jsonl"))?.unwrap_or_default();
-            PublicText::of_loop(&open.context, &open.state, &events).of(why)
+            let gates = open.history()?.gates.clone();
+            PublicText::of_loop(&open.context, &open.state, gates).of(why)
         }
         None => String::new(),
     };

@@ -56,9 +56,9 @@ fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     if skipped.is_empty() {
         return Ok(Stopped::Complete);
     }
-    let attempts = open.attempts()?;
+    let reader = open.history()?;
     let has_failed = |id: &&&String| {
-        let last = attempts.iter().rfind(|entry| entry.attempt.story == ***id);
+        let last = reader.history.ended().rfind(|entry| entry.attempt.story == ***id);
         last.is_some_and(|entry| entry.attempt.verdict.counts())
     };
     let failed: Vec<String> = skipped

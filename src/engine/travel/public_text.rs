@@ -14,9 +14,18 @@ use crate::stories::Commands;
 #[derive(Clone, Debug, Default)]
 pub struct PublicText(Vec<(String, String)>);
 
+/// Returns the command lines of the gates in these events.
+pub fn gates_in(events: &[u8]) -> BTreeSet<String> {
+    let gates = read(events).filter_map(|event| match event.what {
+        What::Gate(gate) => Some(gate.command),
+        _ => None,
+    });
+    gates.collect()
+}
+
 impl PublicText {
-    /// Returns one that knows the command lines of a loop, and where it is.
-    pub fn of_loop(context: &Context<'_>, state: &State, events: &[u8]) -> Self {
+    /// Returns one that knows the command lines of a loop, those of its `gates` among them, and where it is.
+    pub fn of_loop(context: &Context<'_>, state: &State, gates: BTreeSet<String>) -> Self {
         let settings = state.settings_in(&context.configuration);
         let kept = &state.here.commands;
         let lines = settings.command_lines().into_iter().map(str::to_owned);
@@ -36,10 +45,7 @@ impl PublicText {
                     .cloned(),
             );
         }
-        lines.extend(read(events).filter_map(|event| match event.what {
-            What::Gate(gate) => Some(gate.command),
-            _ => None,
-        }));
+        lines.extend(gates);
         let home = std::env::home_dir();
         let repo = &context.repo;
         let mut dirs = vec![(repo.top.as_path(), "."), (repo.common_dir.as_path(), ".git")];

@@ -26,8 +26,9 @@ const AT_ONCE: f64 = 10.0;
 /// Returns whether the last two attempts at this story ended at once with an error and the same words, without a promise
 /// and without any change: another would end so too.
 pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error> {
-    let attempts = open.attempts()?;
-    let [.., before, last] = attempts.as_slice() else {
+    let reader = open.history()?;
+    let mut latest = reader.history.ended().rev();
+    let (Some(last), Some(before)) = (latest.next(), latest.next()) else {
         return Ok(false);
     };
     let at_once = |attempt: &Attempt| {
@@ -74,8 +75,11 @@ pub(super) fn limit_of_loop(
         }
     }
     if let Some(most) = settings.max_cost {
-        let attempts = open.attempts()?;
-        let earlier = attempts.iter().filter_map(|entry| entry.attempt.whole_cost());
+        let reader = open.history()?;
+        let earlier = reader
+            .history
+            .ended()
+            .filter_map(|entry| entry.attempt.whole_cost());
         let spent = earlier.sum::<f64>() + spent;
         if spent >= most {
             return Ok(Some(format!(

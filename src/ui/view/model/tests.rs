@@ -87,7 +87,7 @@ fn events_make_a_list_of_stories_with_attempts() {
     assert!(!model.stories[2].title.contains('\u{1b}'));
     // The same as `git ralph log` says.
     let ended: usize = model.stories.iter().map(|story| story.attempts.len()).sum();
-    assert_eq!(ended - 1, History::of(&events()).ended().len());
+    assert_eq!(ended - 1, History::of(&events()).ended().count());
 }
 
 #[test]
