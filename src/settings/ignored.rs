@@ -1,6 +1,10 @@
 //! Warns of settings that have no effect, or not the one that may be meant.
 
+use std::collections::BTreeMap;
+
 use super::table::{FORMER, KINDS, TABLE, spelled};
+use crate::agent::Pieces;
+use crate::agent::presets::{ALL, Preset};
 use crate::names::{closest, counted};
 
 /// Keys that this version ignores, each with the values that need no warning.
@@ -22,6 +26,20 @@ pub(super) fn renamed(key: &str) -> Option<String> {
         .iter()
         .find(|(former, ..)| former.eq_ignore_ascii_case(key))?;
     Some(format!("{key} is now {now}: git config {command}"))
+}
+
+/// Returns a message for each agent that is given pieces, but has no command: no preset has its name.
+pub(super) fn without_command(agents: &BTreeMap<String, Pieces>) -> Vec<String> {
+    let is_unknown = |name: &str, pieces: &Pieces| pieces.command.is_none() && Preset::named(name).is_none();
+    let unknown = agents.iter().filter(|(name, pieces)| is_unknown(name, pieces));
+    let known: Vec<String> = ALL.iter().map(|preset| preset.name.to_owned()).collect();
+    let message = |(name, _): (&String, &Pieces)| match closest(name, &known) {
+        Some(meant) => {
+            format!("unknown agent {name} in ralph.agent.{name}; did you mean ralph.agent.{meant}?")
+        }
+        None => format!("the agent {name} has no command: git config ralph.agent.{name}.command '<command>'"),
+    };
+    unknown.map(message).collect()
 }
 
 /// Returns a message why a setting has no effect; `None` if its value needs no warning.

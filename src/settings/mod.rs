@@ -32,7 +32,7 @@ pub use choices::{
     RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;
-use ignored::{few_seconds, renamed, why_ignored};
+use ignored::{few_seconds, renamed, why_ignored, without_command};
 pub use options::{LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
 pub use table::{Settings, TABLE, spelled};
@@ -170,6 +170,8 @@ impl Configuration {
                 None => {}
             }
         }
+        let unknown = without_command(&configuration.settings.agents);
+        configuration.ignored.extend(unknown);
         configuration.colour = ours.or(configuration.colour);
         // Git leaves out the configuration of a repository that it refuses, and says so only when it is asked for more.
         if !has_own {

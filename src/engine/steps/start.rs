@@ -15,7 +15,7 @@ use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
-use crate::engine::{Context, Loop, agent_of, own_output, refuse_inside_attempt};
+use crate::engine::{Context, Loop, agent_of, missing_agents, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::may_exist;
@@ -220,6 +220,9 @@ fn tell_nested(open: &Loop<'_>) {
 
 /// Reports the agent and its permissions, unless it was just typed.
 fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
+    for (key, missing) in missing_agents(&options.agent, &options.settings, &open.repo().top) {
+        open.tell(format!("warning: {key}: cannot find the agent '{missing}'"));
+    }
     let Some(agent) = agent_of(&options.agent, &options.settings, &open.repo().top) else {
         return;
     };

@@ -112,6 +112,18 @@ fn retries_climb_the_rungs_and_a_missing_one_is_told_before() {
         doctor.contains("cannot find the agent 'no-such-agent'"),
         "{doctor}"
     );
+    sandbox.configure("ralph.agent.cluade.args", "--model opus");
+    sandbox
+        .ralph(&[
+            "start",
+            "other",
+            "--stories",
+            "openspec/changes/add-login/tasks.md",
+            "--worktree",
+        ])
+        .exits(0)
+        .says("warning: ralph.retryAgent: cannot find the agent 'no-such-agent'")
+        .says("unknown agent cluade in ralph.agent.cluade; did you mean ralph.agent.claude?");
     let typed = ["run", CHANGE, "--dry-run", "--", "true"];
     let typed = sandbox.ralph(&typed).exits(0).stderr;
     assert!(!typed.contains("no-such-agent"), "{typed}");
