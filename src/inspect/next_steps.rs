@@ -212,8 +212,13 @@ impl Status {
         let is_over = current.reason.is_some() || is_failed;
         let attempt = current.attempt.filter(|_| is_over)?;
         let attempt = typed(format!("{}@{attempt}", current.id));
-        let line = format!("diff {} {attempt}", typed(&self.change));
-        Some(shows(&line, "to see what was tried"))
+        let (verb, purpose) = if self.left_nothing {
+            ("log", "to see what the agent printed")
+        } else {
+            ("diff", "to see what was tried")
+        };
+        let line = format!("{verb} {} {attempt}", typed(&self.change));
+        Some(shows(&line, purpose))
     }
 
     fn log(&self) -> NextStep {

@@ -61,6 +61,9 @@ pub struct Status {
     pub by_list: Vec<String>,
     /// The attempts after which something of the list was put back, as story@number.
     pub list_put_back: Vec<String>,
+    /// True if the latest attempt at the current story left nothing to see.
+    #[serde(skip)]
+    pub left_nothing: bool,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
@@ -212,6 +215,11 @@ impl Status {
     pub fn add_attempts(&mut self, state: &State, attempts: &[LogEntry]) {
         let put_back = attempts.iter().filter(|entry| entry.list_put_back.is_some());
         self.list_put_back = put_back.map(|entry| entry.attempt.name()).collect();
+        let current = self.current.as_ref().map(|story| story.id.as_str());
+        let latest = attempts
+            .iter()
+            .rfind(|entry| Some(entry.attempt.story.as_str()) == current);
+        self.left_nothing = latest.is_some_and(|entry| entry.attempt.files == Some(0));
         self.add_bases(state, attempts);
     }
 
@@ -445,6 +453,7 @@ impl Status {
             max_retries: progress.max_retries,
             by_list: state.common.list.by_list_alone(state.progress()),
             list_put_back: Vec::new(),
+            left_nothing: false,
             by_promise_alone: None,
             without_promise: None,
             by_word: None,

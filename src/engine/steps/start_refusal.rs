@@ -76,7 +76,7 @@ pub enum StartRefusal {
             } else {
                 "make it pass, then run the same command again".to_owned()
             };
-            hint(format!("{first}; to start anyway, add --allow-red"))
+            hint(format!("no loop has begun; {first}; to start anyway, add --allow-red"))
         };
     /// A loop from a remote lists its stories by a command, which is never taken from a remote.
     #[error("'{0}' lists its stories by a command, and none is configured here")]

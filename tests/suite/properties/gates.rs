@@ -84,7 +84,7 @@ fn start_leaves_nothing_of_a_loop_that_a_gate_refused() {
         .says("there is no loop here\nhint: git ralph start add-login");
     let command = output
         .stderr
-        .split("hint: name another command: ")
+        .split("hint: no loop has begun; name another command: ")
         .nth(1)
         .unwrap();
     let command = command.split(';').next().unwrap().replace("<command>", "exit 0");

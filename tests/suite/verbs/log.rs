@@ -238,3 +238,18 @@ fn events_name_the_part_of_the_log_of_agent_and_gate() {
     assert_eq!(printed("gate", "attempts/1.1.log").last().unwrap(), gate);
     assert_eq!(printed("gate", "gates-at-start.log")[0], gate);
 }
+
+#[test]
+fn attempt_that_changed_nothing_is_shown_by_its_log() {
+    let sandbox = Sandbox::started();
+    let output = sandbox.step("next", &sandbox.agent("echo I did it")).exits(3);
+    assert!(!output.stderr.contains("git ralph diff"), "{}", output.stderr);
+    let hinted = |words: &str| sandbox.ralph(&["status"]).exits(0).stdout.contains(words);
+    assert!(hinted(
+        "(use \"git ralph log add-login 1@1\" to see what the agent printed)"
+    ));
+    let log = sandbox.ralph(&["log", CHANGE, "1@1"]).exits(0).stdout;
+    assert!(log.contains("I did it"), "{log}");
+    sandbox.step("retry", &sandbox.agent("echo x >x")).exits(3);
+    assert!(hinted("git ralph diff add-login 1@2"));
+}

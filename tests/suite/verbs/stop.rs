@@ -39,7 +39,9 @@ fn stop_now_ends_a_background_run_at_once() {
     wait_for(&go.with_extension("there"));
     sandbox.ralph(&["stop", CHANGE, "--now"]).exits(0);
     running.end().exits(143);
-    assert_eq!(sandbox.status()["stories_done"], 0);
+    let status = sandbox.status();
+    assert_eq!(status["stories_done"], 0);
+    assert_eq!(status["stopped"], "stopped by git ralph stop --now");
     sandbox.nothing_is_alive();
 }
 

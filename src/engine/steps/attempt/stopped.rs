@@ -1,5 +1,7 @@
 //! Notes why a step or a run ended before its time.
 
+use nix::sys::signal::Signal;
+
 use super::StepEnd;
 use crate::engine::Loop;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -38,10 +40,13 @@ pub fn by_signal(signal: i32) -> String {
 
 /// Notes the reason why a step or a run ended before its time, for `git ralph status`.
 pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
-    if why.is_none() {
+    let Some(mut why) = why else {
         return;
+    };
+    if why == by_signal(Signal::SIGTERM as i32) && open.store.is_asked_to_stop() {
+        why = format!("{BY_REQUEST} --now");
     }
-    open.state.here.stopped = why;
+    open.state.here.stopped = Some(why);
     open.state.end_wait();
     if let Err(error) = open.save() {
         open.tell(format!("cannot note why it stopped: {error}"));
