@@ -1,12 +1,13 @@
 //! Puts a process in a box, so that it cannot reach what is not its work: bubblewrap (bwrap(1)) shows it a system that it
 //! can only read, a home directory that is almost empty, and the work tree.
 //!
-//! - `plan` decides what a process sees (pure but for looking at which files exist); `home` knows the home directory, and
-//!   `variables` the environment.
+//! - `plan` decides what a process sees (pure but for looking at files); `home` knows the home directory, `variables` the
+//!   environment, and `git_config` what holds keys in git's configuration.
 //! - `walls` is the plan as a command line, and `returns` what brings files out of it; `trial` finds out whether the box works here.
 //!
 //! `docs/sandbox.md` has the rules for users, and what a box does not hold.
 
+mod git_config;
 mod home;
 mod plan;
 mod returns;

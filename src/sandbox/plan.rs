@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::git_config::{self, Place};
 use super::home::{self, Belongings};
 use super::returns::SHELL;
 use super::trial::{Trouble, attempt};
@@ -110,6 +111,25 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     }
     mounts.extend(alternates(site.git_dirs[1]).map(Mount::Read));
     mounts.extend(site.written.iter().map(|path| Mount::Write(real(path))));
+    let [git_dir, common_dir] = site.git_dirs.map(real);
+    let own = site.written.first().and_then(|file| file.parent().map(real));
+    let shown = git_config::covers(
+        &mounts,
+        &Place {
+            top: &top,
+            dirs: [&git_dir, &common_dir],
+            home: home.as_deref(),
+            own: own.as_deref(),
+            allowed: site
+                .allowed
+                .read
+                .iter()
+                .map(given)
+                .map(|path| real(&path))
+                .collect(),
+        },
+    );
+    mounts.extend(shown);
     Ok(Walls {
         bwrap: maker(&mounts)?,
         mounts,

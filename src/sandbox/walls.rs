@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 
 use super::returns::{Returns, SHELL};
+use crate::fs::seen;
 use crate::names::quoted;
 
 /// The first file descriptor that is free for content; a shell's redirections have one digit.
 const FIRST_DESCRIPTOR: usize = 3;
 /// The most files whose content is handed over.
 const COPIES: usize = 7;
+/// The line that ends a text that is handed over.
+pub(super) const END: &str = "# The end, says git-ralph.";
 
 /// The options of every box.
 const ALWAYS: &[&str] = &[
@@ -45,8 +48,25 @@ pub enum Mount {
     Copy(PathBuf),
     /// A copy of a file, of which the changes are written to the file afterwards.
     Returned(PathBuf),
-    /// An empty file.
+    /// An empty file, if there is one.
     Nothing(PathBuf),
+    /// A file with this text, whole lines and none of them [`END`], to be read.
+    Text(PathBuf, String),
+}
+
+impl Mount {
+    /// Returns the path.
+    pub fn path(&self) -> &PathBuf {
+        match self {
+            Self::Empty(path)
+            | Self::Read(path)
+            | Self::Write(path)
+            | Self::Copy(path)
+            | Self::Returned(path)
+            | Self::Nothing(path)
+            | Self::Text(path, _) => path,
+        }
+    }
 }
 
 /// A box, ready to have processes started in it.
@@ -70,24 +90,46 @@ impl Walls {
         if geteuid().is_root() {
             args.extend(words(&["--ro-bind", "/proc/sys", "/proc/sys"]));
         }
-        let mut copies = Vec::new();
+        let (mut copies, mut texts) = (Vec::new(), String::new());
         let mut returns = Returns::default();
+        // A key must stay hidden, and an agent can do without a copy.
+        let handed = self
+            .mounts
+            .iter()
+            .filter(|mount| matches!(mount, Mount::Text(..)));
+        let mut room = COPIES.saturating_sub(handed.count());
         for mount in &self.mounts {
             match mount {
-                Mount::Empty(dir) => args.extend(["--tmpfs".into(), dir.into()]),
+                // What is gone meanwhile cannot be made among what can only be read.
+                Mount::Empty(dir) if seen(dir).is_some() => args.extend(["--tmpfs".into(), dir.into()]),
+                Mount::Nothing(path) if seen(path).is_some() => {
+                    args.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
+                }
+                Mount::Empty(_) | Mount::Nothing(_) => {}
                 Mount::Read(path) => args.extend(["--ro-bind-try".into(), path.into(), path.into()]),
                 Mount::Write(path) => args.extend(["--bind-try".into(), path.into(), path.into()]),
-                Mount::Nothing(path) => {
-                    args.extend(["--ro-bind-try".into(), "/dev/null".into(), path.into()]);
+                Mount::Text(path, _) if copies.len() == COPIES => {
+                    args.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
+                }
+                Mount::Text(path, text) => {
+                    let descriptor = FIRST_DESCRIPTOR + copies.len();
+                    args.extend([
+                        "--ro-bind-data".into(),
+                        descriptor.to_string().into(),
+                        path.into(),
+                    ]);
+                    copies.push(format!(" {descriptor}<<'{END}'"));
+                    texts += &format!("\n{text}{END}");
                 }
                 Mount::Returned(path) => {
                     let place = returns.take(path).map_or_else(|| path.into(), OsString::from);
                     args.extend(["--bind-try".into(), path.into(), place]);
                 }
                 Mount::Copy(path) => {
-                    let Some(name) = path.to_str().filter(|_| copies.len() < COPIES) else {
+                    let Some(name) = path.to_str().filter(|_| room > 0) else {
                         continue;
                     };
+                    room -= 1;
                     let descriptor = FIRST_DESCRIPTOR + copies.len();
                     args.extend(["--file".into(), descriptor.to_string().into(), path.into()]);
                     copies.push(format!(" {descriptor}<{}", quoted(name)));
@@ -99,7 +141,7 @@ impl Walls {
         if copies.is_empty() {
             return args;
         }
-        let script = format!("exec \"$@\"{}", copies.concat());
+        let script = format!("exec \"$@\"{}{texts}", copies.concat());
         let mut shell = words(&[SHELL, "-c", &script, "sh"]);
         shell.extend(args);
         shell
@@ -119,7 +161,8 @@ mod tests {
         let walls = Walls {
             bwrap: "/usr/bin/bwrap".into(),
             mounts: vec![
-                Mount::Empty("/home/u".into()),
+                Mount::Empty("/tmp".into()),
+                Mount::Empty("/tmp/gone/meanwhile".into()),
                 Mount::Write("/home/u/work".into()),
                 Mount::Read("/home/u/work/.git".into()),
             ],
@@ -134,11 +177,31 @@ mod tests {
         );
         assert!(
             line.ends_with(
-                "--tmpfs /home/u --bind-try /home/u/work /home/u/work --ro-bind-try /home/u/work/.git \
+                "--tmpfs /tmp --bind-try /home/u/work /home/u/work --ro-bind-try /home/u/work/.git \
                  /home/u/work/.git --chdir /home/u/work -- /bin/sh -c exec \"$@\" sh claude -p"
             ),
             "{line}"
         );
+    }
+
+    #[test]
+    fn texts_go_before_copies() {
+        let text = |number| Mount::Text(format!("/h/{number}").into(), format!("{number}\n"));
+        let walls = Walls {
+            bwrap: "/usr/bin/bwrap".into(),
+            mounts: [Mount::Copy("/h/x".into())]
+                .into_iter()
+                .chain((0..8).map(text))
+                .collect(),
+            hidden: Vec::new(),
+        };
+        let args = walls.around(Path::new("/w"), &words(&["true"]));
+        let script = args[2].to_str().unwrap();
+        assert!(
+            script.contains(&format!(" 9<<'{END}'\n0\n{END}\n1\n")) && !script.contains("/h/x"),
+            "{script}"
+        );
+        assert!(args.windows(2).any(|two| two == ["/dev/null", "/h/7"]));
     }
 
     #[test]

@@ -97,6 +97,7 @@ fn the_box(text: &mut String, found: &FoundBox) {
     row("empty", paths(&found.empty));
     row("read all the same", paths(&found.read));
     row("copies", paths(&found.copied));
+    row("without the keys in them", paths(&found.without_keys));
     row("variables that are not seen", found.hidden.clone());
 }
 

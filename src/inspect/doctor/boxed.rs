@@ -28,6 +28,8 @@ pub struct FoundBox {
     pub empty: Vec<PathBuf>,
     /// The files of which there is a copy, whose changes are gone afterwards.
     pub copied: Vec<PathBuf>,
+    /// The files of git's configuration that are shown without the keys in them.
+    pub without_keys: Vec<PathBuf>,
     /// The names of the variables that are not seen.
     pub hidden: Vec<String>,
 }
@@ -89,6 +91,7 @@ pub(super) async fn examine(
             Mount::Read(path) if seen(path).is_some() => found.read.push(path.clone()),
             Mount::Empty(path) => found.empty.push(path.clone()),
             Mount::Copy(path) => found.copied.push(path.clone()),
+            Mount::Text(path, _) => found.without_keys.push(path.clone()),
             Mount::Nothing(_) | Mount::Read(_) | Mount::Write(_) | Mount::Returned(_) => {}
         }
     }

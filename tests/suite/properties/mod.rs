@@ -6,6 +6,7 @@ mod bare;
 mod boxed;
 mod boxed_acts;
 mod boxed_commands;
+mod boxed_keys;
 mod boxed_walls;
 mod completions;
 mod conversions;
