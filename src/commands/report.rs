@@ -22,6 +22,7 @@ use crate::report::{Diffs, Redaction, Report, Wanted};
 use crate::settings::parse_duration;
 use crate::state::{self, Store};
 use crate::stories;
+use crate::ui::github;
 use crate::ui::report::{PULL_REQUEST, Progress, junit, markdown, page};
 
 /// The arguments of `git ralph report`.
@@ -169,7 +170,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             if args.json {
                 console.json(&text);
             } else {
-                console.answer_exactly(&text);
+                console.answer_exactly(&github::without_commands(&text));
             }
             return Ok(exit);
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FileChange, FileTotal, Patch, Report};
+use super::{FileChange, FileTotal, Patch, Redaction, Report};
 use crate::git::{FileStat, Git, GitError};
 use crate::names::{Oid, counted};
 
@@ -50,11 +50,11 @@ enum Place {
 /// The part that a difference belongs to, and the trees to compare.
 type Pending = (Place, (Oid, Oid));
 
-/// Adds changed files and patches to a report. `kept` has the commits of refs that are not here; `progress` is called with the numbers of done and of all differences.
+/// Adds changed files and patches to a report. What is taken out of lines is so before they are cut. `kept` has the commits of refs that are not here; `progress` is called with the numbers of done and of all differences.
 pub(super) async fn add(
     report: &mut Report,
     git: &Git,
-    diffs: Diffs,
+    (diffs, redaction): (Diffs, &Redaction),
     kept: &BTreeMap<String, Oid>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<(), GitError> {
@@ -94,7 +94,7 @@ pub(super) async fn add(
             }
             let shown = files.iter().take(MOST_FILES).map(change_of).collect();
             let patch = patch.and_then(|(bytes, lacks_files)| {
-                let mut patch = patch_of(&bytes, left)?;
+                let mut patch = patch_of(&redaction.bytes(bytes), left)?;
                 patch.is_cut |= lacks_files;
                 left = left.saturating_sub(patch.text.len());
                 Some(patch)

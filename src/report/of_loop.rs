@@ -94,7 +94,8 @@ pub async fn of_loop(
     let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
     let status = Status::by_files(repo, state);
     report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
-    changes::add(&mut report, git, wanted.diffs, &wanted.kept, progress).await?;
+    let diffs = (wanted.diffs, &wanted.redaction);
+    changes::add(&mut report, git, diffs, &wanted.kept, progress).await?;
     changes::add_up(&mut report);
     add_links(&mut report, repo, state, wanted).await;
     output::add(&mut report, &store, wanted.logs);

@@ -97,11 +97,18 @@ fn end_of(log: &Path, part: Stretch, most: u64) -> io::Result<impl Read + use<>>
 
 fn end_of_log(path: &Path, format: Format) -> Option<String> {
     let mut output = AttemptOutput::open(path, Some(format)).ok()?;
-    let mut end = Vec::new();
+    let (mut end, mut is_cut) = (Vec::new(), false);
     while let Ok(Some(piece)) = output.read() {
         end.extend_from_slice(&piece);
-        end.drain(..end.len().saturating_sub(LOG_END));
+        let more = end.len().saturating_sub(LOG_END);
+        is_cut |= more > 0;
+        end.drain(..more);
     }
     end.extend_from_slice(&output.rest());
+    if is_cut {
+        // Half a line could be half of something that is to be taken out.
+        let first = end.iter().position(|byte| *byte == b'\n');
+        end.drain(..first.map_or(end.len(), |first| first + 1));
+    }
     Some(String::from_utf8_lossy(&end).into_owned())
 }

@@ -3,6 +3,7 @@
 use regex::{NoExpand, Regex};
 
 use super::{Gate, Happening, Patch, Report};
+use crate::escape::Escape;
 
 /// The replacement for each match.
 const TAKEN_OUT: &str = "***";
@@ -18,12 +19,38 @@ impl Redaction {
         Ok(Self(read.collect::<Result<_, _>>()?))
     }
 
+    /// Replaces the matches in a text. Colours may be within a match: a text that matches without them loses them.
     pub fn apply(&self, text: &mut String) {
-        for expression in &self.0 {
-            if expression.is_match(text) {
+        self.replace(text);
+        if self.0.is_empty() || !text.as_bytes().contains(&Escape::ESC) {
+            return;
+        }
+        let mut plain = without_sequences(text);
+        if self.replace(&mut plain) {
+            *text = plain;
+        }
+    }
+
+    /// Replaces the matches in a text before it is cut: half of a match is none.
+    pub(super) fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        if self.0.is_empty() {
+            return bytes;
+        }
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        self.apply(&mut text);
+        text.into_bytes()
+    }
+
+    /// Returns whether there was a match.
+    fn replace(&self, text: &mut String) -> bool {
+        let matching = self.0.iter().filter(|expression| {
+            let matches = expression.is_match(text);
+            if matches {
                 *text = expression.replace_all(text, NoExpand(TAKEN_OUT)).into_owned();
             }
-        }
+            matches
+        });
+        matching.count() > 0
     }
 
     fn apply_to<const N: usize>(&self, texts: [&mut Option<String>; N]) {
@@ -36,6 +63,12 @@ impl Redaction {
     pub(super) fn redact(&self, report: &mut Report) {
         if self.0.is_empty() {
             return;
+        }
+        self.apply(&mut report.branch);
+        self.apply_to([&mut report.original_branch]);
+        if let Some(closed) = &mut report.closed {
+            self.apply_to([&mut closed.branch]);
+            self.apply(&mut closed.kept);
         }
         report.agents.iter_mut().for_each(|agent| self.apply(agent));
         for sums in &mut report.by_agent {
@@ -112,5 +145,41 @@ impl Redaction {
         if let Some(patch) = patch {
             self.apply(&mut patch.text);
         }
+    }
+}
+
+/// Returns a text without the sequences of a terminal in it.
+fn without_sequences(text: &str) -> String {
+    let mut place = None;
+    let bytes = text.bytes().filter(|byte| {
+        let (next, is_part) = match place {
+            Some(escape) => Escape::next(escape, *byte),
+            None => (None, false),
+        };
+        let begins = !is_part && *byte == Escape::ESC;
+        place = if begins { Some(Escape::Begun) } else { next };
+        !is_part && !begins
+    });
+    String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_is_found_among_colours_and_before_a_cut() {
+        let redaction = Redaction::new(&["sk-[a-z]+".to_owned()]).unwrap();
+        for (text, wanted) in [
+            ("\x1b[31msk-\x1b[1mabc\x1b[0m é", "*** é"),
+            ("\x1b[31mred\x1b[0m", "\x1b[31mred\x1b[0m"),
+            ("\x1b]8;;sk-abc\x07x", "\x1b]8;;***\x07x"),
+        ] {
+            let mut text = text.to_owned();
+            redaction.apply(&mut text);
+            assert_eq!(text, wanted);
+        }
+        assert_eq!(redaction.bytes(b"+sk-abc\n".to_vec()), b"+***\n");
+        assert_eq!(Redaction::default().bytes(vec![0xff]), [0xff]);
     }
 }

@@ -320,3 +320,24 @@ fn several_loops_are_on_one_page() {
     let later = sandbox.ralph(&["report", "other", "--json", "--since", "2099-01-01"]);
     assert_eq!(later.exits(0).json()["events"], Value::Array(Vec::new()));
 }
+
+#[test]
+fn redaction_comes_before_a_cut_and_sees_through_colours() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["checkout", "-q", "-b", "sk-branch"]);
+    sandbox.start();
+    // The secret is where a line of a difference is cut, and where the end of a log begins.
+    let agent = sandbox.failing(
+        "printf '%0395dsk-diffcut\\n' 0 >new; printf 'x sk-logcut%032763d\\n' 0; printf 's\\033[1mk-\\033[0mcolour\\n'",
+    );
+    sandbox.step("next", &agent).exits(3);
+    for form in ["--markdown", "--json", "--junit", "--logs"] {
+        let text = sandbox
+            .ralph(&["report", form, "--redact", "sk-[a-z]{6,}", "-o", "-"])
+            .exits(0)
+            .stdout;
+        for part in ["sk-", "diffcut", "cut0", "colour"] {
+            assert!(!text.contains(part), "{form} {part}");
+        }
+    }
+}
