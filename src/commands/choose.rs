@@ -8,9 +8,10 @@ use crate::error::Error;
 use crate::events::log::{Log, range_of};
 use crate::exit::Exit;
 use crate::git::Git;
+use crate::inspect::changed_files::diff_of_commits;
 use crate::names::counted;
 use crate::signal::Stop;
-use crate::state::AwaitingChoice;
+use crate::state::{AwaitingChoice, Store};
 use crate::ui::choice::{Choice, ask};
 use crate::ui::view::completion::{self, Page};
 use crate::ui::{self, Screen, pager};
@@ -52,7 +53,7 @@ pub(super) async fn choose(
                 Choice::Diff => {
                     shown
                         .git
-                        .show(&["diff", &shown.range.0, &shown.range.1, "--"])
+                        .show(&shown.difference.iter().map(String::as_str).collect::<Vec<_>>())
                         .await?;
                 }
                 Choice::Log => loud.say(&shown_log),
@@ -67,8 +68,8 @@ pub(super) async fn choose(
 /// A question for the whole screen, with all that it shows: the loop need not be held until the answer.
 pub(super) struct Question {
     page: Page,
-    /// The two states around the work.
-    range: (String, String),
+    /// The arguments of git that show the work.
+    difference: Vec<String>,
     log: String,
     git: Git,
 }
@@ -98,7 +99,7 @@ impl Question {
                 summary: summary + &kept_attempts(open)?,
                 choices: possible.iter().filter_map(words).collect(),
             },
-            range: shown_range(open)?,
+            difference: difference(open)?,
             log: log_of(open, Screen::default())?,
             git: open.git().clone(),
         })
@@ -111,9 +112,7 @@ impl Question {
             let is_closed = move || stop.times() > 0 || over.is_over();
             let asked = tokio::task::spawn_blocking(move || completion::ask(&page, is_closed));
             let shown = match asked.await {
-                Ok(Ok(Choice::Diff)) => {
-                    pager::show_diff_and_return(self.git.top(), &self.range.0, &self.range.1).await
-                }
+                Ok(Ok(Choice::Diff)) => pager::show_diff_and_return(self.git.top(), &self.difference).await,
                 Ok(Ok(Choice::Log)) => pager::show_and_return(self.git.top(), &self.log).await,
                 Ok(Ok(chosen)) => return Ok(Some(chosen)),
                 Ok(Err(_)) | Err(_) => return Ok(None),
@@ -121,6 +120,19 @@ impl Question {
             shown.map_err(Error::system("start the pager"))?;
         }
     }
+}
+
+/// Returns the arguments of git that show the work.
+fn difference(open: &Loop<'_>) -> Result<Vec<String>, Error> {
+    let (from, to) = shown_range(open)?;
+    let mode = open.settings().boxing.mode;
+    let store = Store::new(&open.repo().common_dir, open.change());
+    let args = diff_of_commits(&store, mode)?;
+    Ok(args
+        .into_iter()
+        .chain([from.as_str(), to.as_str(), "--"])
+        .map(str::to_owned)
+        .collect())
 }
 
 /// Names the failed attempts whose work is kept, in one line; empty if there are none.

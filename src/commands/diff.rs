@@ -1,5 +1,9 @@
 //! `git ralph diff`.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
 use super::setup::{Console, change_and_word};
 use super::story_word::story_and_attempt;
 use crate::cli::complete::{loops_and_attempts, offer};
@@ -8,10 +12,10 @@ use crate::engine::{look, range_of};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Git, GitError};
-use crate::inspect::changed_files::{DIFF, WithNewFiles, not_shown};
+use crate::inspect::changed_files::{DIFF, WithNewFiles, diff_of_commits, not_shown};
 use crate::names::{Change, Oid, typed};
 use crate::state::{Current, State, Store};
-use crate::ui::Screen;
+use crate::ui::{Screen, github};
 use serde_json::json;
 
 /// The arguments of `git ralph diff`.
@@ -67,14 +71,29 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         console.document(&json!({ "change": change, "from": from, "to": to, "files": files }));
         return Ok(Exit::Done);
     }
-    let mut git_args = vec!["diff"];
+    let mode = state.settings_in(&context.configuration).boxing.mode;
+    let mut git_args = diff_of_commits(&store, mode)?;
     if args.stat {
         git_args.push("--stat");
     }
     git_args.extend([from.as_str(), to.as_str(), "--"]);
     tell_empty(console.screen, &context.repo.git, &change, [&from, &to]).await?;
+    if let Some(pause) = pause() {
+        console.screen.answer_exactly(&pause.begin());
+        let code = context.repo.git.show(&git_args).await?;
+        console.screen.answer_exactly(&pause.end());
+        return Ok(if code == Some(0) { Exit::Done } else { Exit::Error });
+    }
     // Git takes over, with the user's pager and colours.
     Err(context.repo.git.take_over(&git_args).into())
+}
+
+/// Returns what keeps the log of a workflow from taking lines of a difference for commands; `None` if they go into a file, or
+/// to no such log.
+fn pause() -> Option<github::Pause> {
+    let open = io::stdout().as_fd().try_clone_to_owned().ok()?;
+    let goes_to_file = File::from(open).metadata().is_ok_and(|found| found.is_file());
+    (github::is_there() && !goes_to_file).then(github::Pause::default)
 }
 
 /// Compares a commit with the work tree, in which an attempt runs.
@@ -99,7 +118,15 @@ async fn until_now(
     let mut git_args = [&DIFF[..], &["--exit-code"]].concat();
     git_args.extend(args.stat.then_some("--stat"));
     git_args.extend([from.as_str(), "--"]);
-    if git.show(&git_args).await? == Some(0) && !has_nested {
+    let pause = pause();
+    if let Some(pause) = &pause {
+        console.screen.answer_exactly(&pause.begin());
+    }
+    let code = git.show(&git_args).await?;
+    if let Some(pause) = &pause {
+        console.screen.answer_exactly(&pause.end());
+    }
+    if code == Some(0) && !has_nested {
         console.say("no file has changed yet\n");
     }
     Ok(Exit::Done)

@@ -6,6 +6,7 @@ use crate::engine::Context;
 use crate::inspect::follow::{LoopFollower, stories_of};
 use crate::inspect::status_line;
 use crate::names::{Change, typed};
+use crate::settings::BoxMode;
 use crate::state::Store;
 use crate::ui::view::{Model, Setup, ViewThread, Viewed, terminal};
 use crate::ui::{Screen, pager};
@@ -31,16 +32,19 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
             None => Vec::new(),
         };
         let mut model = Model::new(change.as_str(), &stories);
+        let mut boxed = BoxMode::Off;
         if let Some(state) = &state {
             let settings = state.settings_in(&context.configuration);
             let longest = settings.max_duration;
             model.ends = longest.and_then(|longest| state.common.started.checked_add(longest).ok());
             (model.max_cost, model.idle) = (settings.max_cost, settings.idle_timeout);
+            boxed = settings.boxing.mode;
         }
         loops.push(Viewed {
             follower,
             model,
             top: state.map_or_else(|| context.repo.top.clone(), |state| state.work_tree().to_owned()),
+            boxed,
         });
     }
     Setup {

@@ -9,9 +9,10 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::async_cmd::Bounds;
-use crate::events::log::range_of;
-use crate::fs::{Below, file_error, is_there};
+use crate::events::log::{attempts, range_of};
+use crate::fs::{Below, FileError, file_error, is_there};
 use crate::git::{Git, GitError};
+use crate::settings::BoxMode;
 use crate::state::{State, Store};
 
 /// The longest time that git may take.
@@ -151,9 +152,35 @@ pub fn not_shown(nested: &[String]) -> String {
     format!("not shown, because they are repositories: {}", nested.join(", "))
 }
 
+/// The options of a `git diff` that runs none of the programs that a configuration has for it.
+const WITHOUT_PROGRAMS: [&str; 2] = ["--no-ext-diff", "--no-textconv"];
+
 /// The arguments of a `git diff` that reads such a copy, before the commit: it writes no tree of the copy, and no index of a
-/// submodule.
-pub const DIFF: [&str; 4] = ["-c", "index.sparse=false", "diff", "--ignore-submodules=dirty"];
+/// submodule, and runs nothing that the attempt may be writing.
+pub const DIFF: [&str; 6] = [
+    "-c",
+    "index.sparse=false",
+    "diff",
+    "--ignore-submodules=dirty",
+    WITHOUT_PROGRAMS[0],
+    WITHOUT_PROGRAMS[1],
+];
+
+/// Returns the arguments of a `git diff` of two commits of a loop. Where an attempt of it has had a box, or will have one, no
+/// program is run that the attempt may have written.
+///
+/// # Errors
+/// If the events cannot be read.
+pub fn diff_of_commits(store: &Store, mode: BoxMode) -> Result<Vec<&'static str>, FileError> {
+    let had_box = || {
+        Ok(attempts(&store.file("events.jsonl"))?
+            .iter()
+            .any(|entry| entry.attempt.boxed.is_some()))
+    };
+    let has_box = mode != BoxMode::Off || had_box()?;
+    let options = WITHOUT_PROGRAMS.iter().filter(|_| has_box);
+    Ok(std::iter::once("diff").chain(options.copied()).collect())
+}
 
 fn runtime() -> Result<Runtime, GitError> {
     let runtime = Builder::new_current_thread().enable_all().build();

@@ -56,10 +56,13 @@ pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
     shown.map_err(io::Error::other)?
 }
 
-/// Shows the difference of two states on the terminal with git's pager, and comes back.
-pub async fn show_diff_and_return(top: &Path, from: &str, to: &str) -> io::Result<()> {
-    let (top, from, to) = (top.to_owned(), from.to_owned(), to.to_owned());
-    let show = move || show_git(&top, &["diff", &from, &to, "--"], None);
+/// Shows the difference of two states, by these arguments of git, on the terminal with git's pager, and comes back.
+pub async fn show_diff_and_return(top: &Path, args: &[String]) -> io::Result<()> {
+    let (top, args) = (top.to_owned(), args.to_owned());
+    let show = move || {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        show_git(&top, &args, None)
+    };
     tokio::task::spawn_blocking(show)
         .await
         .map_err(io::Error::other)?

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::model::Model;
 use crate::inspect::follow::LoopFollower;
+use crate::settings::BoxMode;
 
 /// A loop to view.
 pub struct Viewed {
@@ -13,6 +14,8 @@ pub struct Viewed {
     pub model: Model,
     /// Its work tree.
     pub top: PathBuf,
+    /// Whether its attempts run in a box.
+    pub boxed: BoxMode,
 }
 
 /// The loops, and the process that views them.

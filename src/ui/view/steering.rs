@@ -21,7 +21,7 @@ use super::setup::{Setup, Viewed};
 use super::showing::{Showing, Sides, page_text, sides};
 use super::terminal::Screen;
 use super::window::{Scroll, Window};
-use crate::inspect::changed_files::{DIFF, Of, not_shown};
+use crate::inspect::changed_files::{DIFF, Of, diff_of_commits, not_shown};
 use crate::inspect::follow::driver;
 use crate::state::{Phase, Store};
 use crate::ui::pager;
@@ -440,10 +440,12 @@ impl View {
             "no attempt has worked on this story yet".clone_into(&mut self.chosen.answer);
             return Ok(());
         };
-        let top = &self.setup.loops[self.at].top;
+        let Viewed { top, boxed, .. } = &self.setup.loops[self.at];
         let shown = match sides(self.store(), story, attempt) {
             Ok(Sides::Kept(from, to)) => {
-                screen.lend(|| pager::show_git(top, &["diff", &from, &to, "--"], None))?
+                let args = diff_of_commits(self.store(), *boxed).map_err(io::Error::other)?;
+                let args = [&args[..], &[&from, &to, "--"]].concat();
+                screen.lend(|| pager::show_git(top, &args, None))?
             }
             Ok(Sides::Now(from, files)) => {
                 let args = [&DIFF[..], &[&from, "--"]].concat();

@@ -213,3 +213,47 @@ fn diff_says_that_the_commits_of_a_pruned_loop_are_gone() {
             .says("hint: git ralph log add-login");
     }
 }
+
+#[test]
+fn diff_of_a_loop_with_a_box_runs_no_program() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.write("show.sh", "true\n");
+    sandbox.write(".gitattributes", "*.x diff=x\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "attributes"]);
+    sandbox.configure("diff.x.textconv", "sh show.sh");
+    sandbox.configure("diff.external", "sh show.sh");
+    sandbox.start();
+    let ran = sandbox.outside("ran");
+    let script = format!("echo new >a.x; echo 'echo x >>{}; cat' >show.sh", ran.display());
+    sandbox
+        .ralph(&["next", "--box", "--", &sandbox.completing(&script)])
+        .exits(0);
+    for args in [&["diff"][..], &["diff", "--stat"], &["diff", "1@1"]] {
+        assert!(sandbox.ralph(args).exits(0).stdout.contains("a.x"));
+        assert!(!ran.exists(), "{args:?}");
+    }
+    let (go, running) = waiting(&sandbox, "echo more >>a.x");
+    assert!(sandbox.ralph(&["diff", "@"]).exits(0).stdout.contains("+more"));
+    fs::write(&go, "").unwrap();
+    running.end().exits(3);
+    assert!(!ran.exists());
+}
+
+#[test]
+fn log_of_a_workflow_finds_no_command_in_a_difference() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("printf ' ::add-mask::x\\n##[error]y\\n' >new");
+    sandbox.step("next", &agent).exits(0);
+    let in_workflow = |args: &[&str]| sandbox.direct(args).env("GITHUB_ACTIONS", "true");
+    let shown = in_workflow(&["diff"]).run().exits(0).stdout;
+    let begin = shown.lines().next().unwrap();
+    let token = begin.strip_prefix("::stop-commands::").unwrap();
+    assert_eq!(shown.lines().last(), Some(format!("::{token}::").as_str()));
+    assert!(shown.contains("+##[error]y"), "{shown}");
+    let report = in_workflow(&["report", "--markdown"]).run().exits(0).stdout;
+    assert!(report.contains("add-mask") && !report.contains("##["), "{report}");
+}
