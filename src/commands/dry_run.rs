@@ -12,9 +12,10 @@ use crate::engine::{
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::RefInfo;
+use crate::inspect::box_filters::loose;
 use crate::inspect::stories::{ChosenAgent, NextAttempt, Preview, Stories};
 use crate::names::Change;
-use crate::settings::Options;
+use crate::settings::{BoxMode, Options};
 use crate::ui::{self, Screen};
 
 /// Shows the loop that would be begun. Returns false if there is one already.
@@ -34,7 +35,7 @@ pub(super) async fn of_new_loop(
         agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
         settings: options.settings.clone(),
     };
-    show(screen, &preview, &options.agent, &context.repo.top);
+    show(screen, &preview, &options.agent, &context.repo.top).await;
     Ok(true)
 }
 
@@ -69,13 +70,18 @@ pub(super) async fn of_loop(
         agent: agent.map(ChosenAgent::of),
         settings,
     };
-    show(screen, &preview, given, &context.repo.top);
+    show(screen, &preview, given, &context.repo.top).await;
     Ok(Exit::Done)
 }
 
-fn show(screen: Screen, preview: &Preview, given: &[OsString], top: &Path) {
+async fn show(screen: Screen, preview: &Preview, given: &[OsString], top: &Path) {
     for (key, missing) in missing_agents(given, &preview.settings, top) {
         screen.say(&format!("warning: {key}: cannot find the agent '{missing}'\n"));
+    }
+    if preview.settings.boxing.mode != BoxMode::Off {
+        for filter in loose(top).await.unwrap_or_default() {
+            screen.say(&format!("warning: {}\n", filter.message()));
+        }
     }
     if screen.json {
         screen.document(preview);

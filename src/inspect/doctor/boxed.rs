@@ -9,6 +9,7 @@ use crate::agent::Agent;
 use crate::error::advice::Advise;
 use crate::fs::{may_exist, seen};
 use crate::git::RepoLayout;
+use crate::inspect::box_filters::loose;
 use crate::names::typed;
 use crate::sandbox::{self, Belongings, Mount, Site};
 use crate::settings::{BoxMode, Settings};
@@ -64,6 +65,11 @@ pub(super) async fn examine(
             BoxMode::Off => {}
             BoxMode::On => notes.advice(message, hint),
             BoxMode::Require => notes.problem(message, hint),
+        }
+    }
+    if settings.boxing.mode != BoxMode::Off {
+        for filter in loose(top).await.unwrap_or_default() {
+            notes.advice(filter.message(), filter.hint());
         }
     }
     let allowed = &settings.boxing.allowed;

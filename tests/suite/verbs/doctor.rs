@@ -420,3 +420,19 @@ fn doctor_names_a_repository_that_another_user_owns() {
         "{output}"
     );
 }
+
+#[test]
+fn doctor_and_a_dry_run_name_filters_that_an_attempt_can_write() {
+    let sandbox = healthy(Sandbox::new());
+    sandbox.configure("filter.own.clean", "tools/clean.sh");
+    sandbox.configure("filter.lfs.process", "git-lfs filter-process");
+    let named = "git runs filter.own.clean outside of the box";
+    let doctor = || sandbox.ralph(&["doctor"]).stdout;
+    assert!(!doctor().contains(named));
+    sandbox.configure("ralph.box", "on");
+    let told = doctor();
+    assert!(told.contains(named) && !told.contains("filter.lfs"), "{told}");
+    let begun = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0);
+    assert!(!begun.stderr.contains("filter.lfs"));
+    begun.says(&format!("warning: {named}"));
+}
