@@ -98,7 +98,8 @@ fn the_box(text: &mut String, found: &FoundBox) {
     row("read all the same", paths(&found.read));
     row("copies", paths(&found.copied));
     row("without the keys in them", paths(&found.without_keys));
-    row("variables that are not seen", found.hidden.clone());
+    let hidden = format!("variables that are not seen ({})", found.hidden.len());
+    row(&hidden, found.hidden.clone());
 }
 
 fn loop_words(found: &FoundLoop) -> &'static str {

@@ -107,3 +107,32 @@ fn a_file_of_the_work_tree_does_not_open_the_box() {
     let doctor = sandbox.ralph(&["doctor", "--json"]).stdout;
     assert!(doctor.contains("is ignored: a file of the work tree"), "{doctor}");
 }
+
+#[test]
+fn box_shows_only_usual_variables_and_those_that_the_user_names() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.start();
+    sandbox.configure("ralph.boxAllow", "env:MY_NAMED");
+    let agent = sandbox.completing("env >seen; git status >/dev/null && echo works >>seen");
+    let mut next = sandbox.direct(&["next", "--box", "--verify", "env >of-gate", "--", &agent]);
+    for name in ["MY_NAMED", "MY_SERVICE", "CARGO_TERM_COLOR", "GIT_CONFIG_VALUE_7"] {
+        next = next.env(name, format!("value-of-{name}"));
+    }
+    next.run().exits(0);
+    for file in ["seen", "of-gate"] {
+        let seen = sandbox.read(file);
+        assert!(
+            seen.contains("value-of-MY_NAMED") && seen.contains("value-of-CARGO"),
+            "{seen}"
+        );
+        assert!(
+            !seen.contains("MY_SERVICE") && !seen.contains("VALUE_7"),
+            "{seen}"
+        );
+        assert!(seen.contains("RALPH_CHANGE="), "{seen}");
+    }
+    assert!(sandbox.read("seen").ends_with("works\n"));
+}
