@@ -70,6 +70,13 @@ pub async fn of_loop(
         let completed = story.completed_by();
         story.by_word_alone = completed.and_then(|attempt| attempt.entry.attempt.is_by_word_alone());
     }
+    // Who can write the events can take them away: no attempt is no proof that there was none.
+    let is_unrecorded = events.is_empty() && !state.progress().completed.is_empty();
+    if is_unrecorded {
+        report
+            .dropped
+            .push("the attempts, of which nothing is recorded".to_owned());
+    }
     let git = &repo.git;
     let seen = report.stories.len();
     let complete = report.stories.iter();

@@ -341,3 +341,18 @@ fn redaction_comes_before_a_cut_and_sees_through_colours() {
         }
     }
 }
+
+#[test]
+fn report_without_events_says_that_attempts_are_not_recorded() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    let words = "the attempts, of which nothing is recorded";
+    let markdown = || sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(!markdown().contains(words));
+    for text in ["", "{{{\n"] {
+        sandbox.write(&format!(".git/ralph/{CHANGE}/events.jsonl"), text);
+        assert!(markdown().contains(words), "{text:?}");
+        let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+        assert!(page.contains(words));
+    }
+}
