@@ -170,6 +170,17 @@ pub(super) fn installation<'d>(dir: &'d Path, home: &Path) -> &'d Path {
     }
 }
 
+/// Hides the files that lie beside the directories of an installation in a dot directory of the home directory: the settings of
+/// a service's program, and keys. Those of a tool that is known are not settings of a service.
+pub(super) fn beside(installed: &Path, home: &Path) -> Vec<Mount> {
+    let name = installed.strip_prefix(home).ok().and_then(Path::to_str);
+    let is_of_service =
+        name.is_some_and(|name| name.starts_with('.') && !name.contains('/') && !TOOLS.contains(&name));
+    let files = seen_in(installed).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let files = files.filter(|_| is_of_service);
+    files.map(|entry| Mount::Nothing(entry.path())).collect()
+}
+
 impl Belongings {
     /// Nothing.
     pub const NONE: Self = Self {
@@ -309,6 +320,22 @@ mod tests {
         ];
         let found: Vec<Mount> = tools(home).into_iter().chain(keys(home)).collect();
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn files_beside_a_service_s_programs_are_hidden() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        for dir in [".fly/bin", ".cargo/bin", ".nvm/versions/bin"] {
+            fs::create_dir_all(home.join(dir)).unwrap();
+            fs::write(home.join(dir).with_file_name("config"), "key").unwrap();
+        }
+        assert_eq!(
+            beside(&home.join(".fly"), home),
+            [Mount::Nothing(home.join(".fly/config"))]
+        );
+        assert_eq!(beside(&home.join(".cargo"), home), []);
+        assert_eq!(beside(&home.join(".nvm/versions"), home), []);
     }
 
     #[test]

@@ -198,14 +198,21 @@ fn on_path(top: &Path, home: &Path) -> Vec<Mount> {
         let hidden = EMPTY.iter().copied().chain(["/dev"]).map(Path::new);
         hidden.chain([home]).any(|hidden| dir.starts_with(hidden)) && !dir.starts_with(top)
     };
-    let mut found: Vec<PathBuf> = dirs
-        .filter(|dir| is_hidden(dir))
-        .map(|dir| home::installation(&dir, home).to_owned())
-        .filter(|dir| !top.starts_with(dir) && dir != home)
-        .collect();
-    found.sort();
-    found.dedup();
-    found.into_iter().map(Mount::Read).collect()
+    let mut found: Vec<Mount> = Vec::new();
+    for dir in dirs.filter(|dir| is_hidden(dir)) {
+        let installed = home::installation(&dir, home);
+        let seen = Mount::Read(installed.to_owned());
+        if top.starts_with(installed) || installed == home || found.contains(&seen) {
+            continue;
+        }
+        found.push(seen);
+        if installed != dir {
+            found.extend(home::beside(installed, home));
+        }
+    }
+    // What is below another one has to come after it.
+    found.sort_by(|one, other| one.path().cmp(other.path()));
+    found
 }
 
 /// Returns the object directories that a repository borrows from (gitrepository-layout(5), `objects/info/alternates`).

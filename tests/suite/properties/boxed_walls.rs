@@ -136,3 +136,24 @@ fn box_shows_only_usual_variables_and_those_that_the_user_names() {
     }
     assert!(sandbox.read("seen").ends_with("works\n"));
 }
+
+#[test]
+fn files_beside_a_directory_on_the_path_are_not_seen() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.start();
+    let service = sandbox.outside("home/.service");
+    fs::create_dir_all(service.join("bin")).unwrap();
+    fs::write(service.join("config.yml"), "KEY\n").unwrap();
+    fs::write(service.join("bin/data"), "data\n").unwrap();
+    let agent = sandbox.completing("cat \"$HOME\"/.service/config.yml \"$HOME\"/.service/bin/data >seen");
+    let path = sandbox.search_path();
+    let dirs = std::iter::once(service.join("bin")).chain(std::env::split_paths(&path));
+    let next = sandbox.direct(&["next", "--box", "--", &agent]);
+    next.env("PATH", std::env::join_paths(dirs).unwrap())
+        .run()
+        .exits(0);
+    assert_eq!(sandbox.read("seen"), "data\n");
+}
