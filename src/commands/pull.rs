@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::names::{Change, typed};
 use crate::remote::handover::{fetch, note};
 use crate::remote::refusal::RemoteRefusal;
-use crate::remote::{Server, There, require_same};
+use crate::remote::{Server, There, progress, require_same};
 use crate::state::Phase;
 use crate::ui;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.take && !args.force {
         return Err(RemoteRefusal::TakeUnconfirmed(change.to_string()).into());
     }
-    let found = fetch(&context, &server, &change, args.take).await?;
+    let mut found = fetch(&context, &server, &change, args.take).await?;
     let Some(portable) = found.portable else {
         note(&context, &server, &found.there)?;
         let document = document(&found.there, server.name(), false, args.take);
@@ -96,8 +96,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             remote: server.name().to_owned(),
         });
     }
+    // What a message says is not shown where the state is here.
+    let (done, total) = progress(&open).await?;
+    let record = &mut found.there.record;
+    (record.done, record.total) = (done, total);
+    record.skipped = open.state.skipped_of(done, total);
     let document = document(&found.there, server.name(), true, args.take);
-    let (done, total) = (found.there.record.done, found.there.record.total);
     let words = format!(
         "{change} is here: {done} of {total} stories are complete, checkpoint {}\nnext: git ralph run {change} --remote {remote}\n",
         open.state.checkpoint().short(),

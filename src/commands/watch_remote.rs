@@ -100,6 +100,10 @@ impl Watching {
             self.screen
                 .answer(&format!("{}  {} answers again\n", clock(now), self.remote));
         }
+        if self.seen.is_none() && !self.json && entries.iter().any(|entry| entry.claimed) {
+            let claim = ui::queue::claim(&self.remote);
+            self.screen.answer(&format!("{}  {claim}\n", clock(now)));
+        }
         (self.seen, self.is_silent) = (Some(now), false);
         let mut before = std::mem::take(&mut self.known);
         for entry in entries {

@@ -31,7 +31,7 @@ use crate::names::{Change, Oid};
 use crate::settings::Strategy;
 
 pub use lease::Watch;
-pub use portable::{require_same, taken_along};
+pub use portable::{progress, require_same, taken_along};
 pub use server::{Server, There};
 pub use tenure::{Taken, Tenure};
 

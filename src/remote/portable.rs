@@ -119,10 +119,7 @@ pub(super) async fn record_of(
     tells: Tells,
 ) -> Result<Record, Error> {
     let state = &open.state;
-    let (done, total) = match state.listed() {
-        Some(listed) => (listed.done, listed.total),
-        None => progress_of(&listing_of(state, &open.repo().top).await?),
-    };
+    let (done, total) = progress(open).await?;
     Ok(Record {
         change: state.change.clone(),
         generation: 0,
@@ -136,6 +133,14 @@ pub(super) async fn record_of(
         checkpoint: state.checkpoint().clone(),
         blocked: None,
     })
+}
+
+/// Returns the numbers of complete stories and of all, as the loop here has them.
+pub async fn progress(open: &Loop<'_>) -> Result<(usize, usize), Error> {
+    match open.state.listed() {
+        Some(listed) => Ok((listed.done, listed.total)),
+        None => Ok(progress_of(&listing_of(&open.state, &open.repo().top).await?)),
+    }
 }
 
 fn read(open: &Loop<'_>, name: &str) -> Result<Vec<u8>, Error> {

@@ -68,6 +68,8 @@ pub struct Entry {
     pub branch: String,
     /// Its last checkpoint.
     pub checkpoint: Option<Oid>,
+    /// True if the numbers and the phase are what the message of the state on the remote says: its content was not read.
+    pub claimed: bool,
     /// True if a run can take it now.
     pub free: bool,
     /// The reason why none can.
@@ -172,6 +174,7 @@ impl Entry {
             generation: 0,
             branch: change.branch(),
             checkpoint: None,
+            claimed: false,
             free: false,
             why,
             conflicts_with: None,
@@ -304,6 +307,7 @@ pub fn entry_of(
         renewed: Some(record.renewed),
         generation: record.generation,
         checkpoint: Some(record.checkpoint.clone()),
+        claimed: !base.is_at(&found.oid),
         free: why.is_empty(),
         there: Some(found),
         ..Entry::none(change, why)

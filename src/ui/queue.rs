@@ -34,8 +34,20 @@ pub fn of(queue: &Queue) -> String {
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }
+    let claimed = queue.changes.iter().filter(|entry| entry.claimed).count() as u64;
+    if let (Some(remote), true) = (&queue.remote, claimed > 0) {
+        let states = counted(claimed, "change", "changes");
+        let _ = writeln!(text, "of {states}: {}", claim(remote));
+    }
     let _ = writeln!(text, "{}", sums(queue));
     text
+}
+
+/// Says where the numbers and phases of loops on a remote come from.
+pub fn claim(remote: &str) -> String {
+    format!(
+        "count and phase as the message on {remote} says, not compared with the state; pull compares them"
+    )
 }
 
 /// Returns who holds a change, or else why no run can take it, unless its phase says so.

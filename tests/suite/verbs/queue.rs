@@ -126,6 +126,7 @@ fn queue_lists_changes_that_need_the_user_first_and_prints_sums() {
         "a-new",
         "b-held",
         "c-done",
+        "of",
         "6",
     ];
     assert_eq!(order, wanted, "{shown}");

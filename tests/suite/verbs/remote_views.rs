@@ -128,3 +128,43 @@ fn watch_follows_a_remote_until_no_loop_runs() {
     remote.git(&["update-ref", "refs/ralph/broken/state", "main"]);
     viewer.ralph(&["watch", "--remote"]).exits(7);
 }
+
+#[test]
+fn lists_say_what_only_the_message_of_a_state_claims() {
+    let remote = Remote::new();
+    let (one, viewer) = (remote.clone("one", &[]), remote.clone("viewer", &[]));
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    let claim =
+        "count and phase as the message on origin says, not compared with the state; pull compares them";
+    let own = one.ralph(&["queue"]).exits(0).stdout;
+    assert!(!own.contains(claim), "{own}");
+    let mut state = remote.state(CHANGE);
+    state.message = state.message.replace("Stories: 0/3", "Stories: 3/3");
+    state.message = state.message.replace("Phase: ready", "Phase: complete");
+    let older = |text: &str| {
+        let (head, tail) = text.split_once("[loop.listed]\n").unwrap();
+        let rest = tail.split_once("\n[").map_or("", |(_, rest)| rest);
+        format!("{head}[{rest}")
+    };
+    remote.put_state(CHANGE, &state);
+    let listed = viewer.ralph(&["queue"]).exits(0).stdout;
+    assert!(listed.contains(&format!("of 1 change: {claim}\n")), "{listed}");
+    let entry = viewer.ralph(&["queue", "--json"]).exits(0).json()["changes"][0].clone();
+    assert_eq!(
+        [&entry["done"], &entry["claimed"]],
+        [&Value::from(3), &Value::from(true)]
+    );
+    let seen = viewer.ralph(&["watch", "--remote"]).exits(7).stdout;
+    assert!(seen.contains(claim), "{seen}");
+    viewer
+        .ralph(&["pull", CHANGE])
+        .exits(1)
+        .says("its message and its state.toml say different things");
+    // One of an earlier version has no count.
+    state.message = state.message.replace("Phase: complete", "Phase: ready");
+    state.edit("state.toml", older);
+    remote.put_state(CHANGE, &state);
+    let pulled = viewer.ralph(&["pull", CHANGE]).exits(0);
+    pulled.says("add-login is here: 0 of 3 stories are complete");
+}
