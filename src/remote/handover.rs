@@ -2,6 +2,7 @@
 
 use super::base::Base;
 use super::branch::{BranchCopy, Stand};
+use super::grown::began_later;
 use super::held_loop::{lacks_end, run_name};
 use super::lease::{Holding, Watch};
 use super::portable::{self, Tells};
@@ -44,11 +45,14 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
             return Err(server.held(found).into());
         }
         if !base.is_at(&found.oid) {
-            if is_before(server, found, &open.state).await? {
+            let is_before = is_before(server, found, &open.state).await?;
+            if !is_before {
+                server.next_portable(found, &base).await?;
+                return Err(server.behind(&change).into());
+            }
+            if !began_later(&open.state, &found.record) {
                 return Err(server.over(found).into());
             }
-            server.next_portable(found, &base).await?;
-            return Err(server.behind(&change).into());
         }
     }
     let mut branch = BranchCopy::new(server, branch, there.as_ref()).await;

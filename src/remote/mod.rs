@@ -6,10 +6,11 @@
 //!   which `sane` finds possible.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
 //!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
-//!   `probe` tries out what a remote accepts.
+//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts.
 
 mod base;
 mod branch;
+mod grown;
 pub mod handover;
 mod held_loop;
 pub mod lease;

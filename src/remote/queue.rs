@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::base::Base;
+use super::grown::{List, finished, has_grown};
 use super::lease::{Holding, Watch};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
 use crate::engine::Context;
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::names::{Change, Oid, counted};
 use crate::settings::Settings;
@@ -23,6 +23,9 @@ pub const MOST_JOBS: usize = 256;
 
 /// The phase of a loop on the remote that is none, or that cannot be read.
 pub const UNREADABLE: &str = "unknown";
+
+/// The reason why no run can take a loop that one works on.
+const HELD: &str = "another run holds it";
 
 /// The changes, and the remote that was asked.
 #[derive(Clone, Debug, Serialize)]
@@ -90,16 +93,17 @@ pub async fn read(
     server: Option<&Server>,
     watch: &mut Watch,
 ) -> Result<Queue, Error> {
-    let mut entries = BTreeMap::new();
+    let (mut lists, mut entries) = (BTreeMap::new(), BTreeMap::new());
     for name in stories::changes(&context.repo.top) {
         let Ok(change) = Change::new(&name) else { continue };
         if let Some(entry) = here(context, settings, &change).await {
-            entries.insert(change, entry);
+            lists.insert(change, entry);
         }
     }
     for change in state::changes(&context.repo.common_dir)? {
         let store = Store::new(&context.repo.common_dir, &change);
         let entry = match store.load() {
+            Ok(Some(state)) if is_grown(lists.get(&change), before(&state)) => continue,
             Ok(Some(state)) => of_loop(&store, &state),
             Ok(None) => continue,
             // One that cannot be read must not hide the others.
@@ -107,8 +111,19 @@ pub async fn read(
         };
         entries.insert(change, entry);
     }
+    for (change, list) in &lists {
+        entries.entry(change.clone()).or_insert_with(|| list.clone());
+    }
     if let Some(server) = server {
         for mut entry in on_remote(server, watch).await? {
+            let there = entry.there.as_ref();
+            let before = there.and_then(|there| finished(&there.record));
+            if let Some(list) = lists
+                .get(&entry.change)
+                .filter(|list| is_grown(Some(*list), before))
+            {
+                entry = again(server, list, entry, watch);
+            }
             let here = entries.remove(&entry.change);
             // A run can do nothing here before that is solved.
             let unreadable = here.clone().filter(|here: &Entry| here.phase == UNREADABLE);
@@ -203,11 +218,7 @@ impl Entry {
 
 /// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.
 async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Entry> {
-    let wanted = wanted(settings, change, &context.below_top);
-    let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
-    let listing = source.list(&context.repo.top).await.ok()?;
-    let total = listing.stories.len();
-    let done = listing.stories.iter().filter(|story| story.done).count();
+    let List { source, done, total } = List::read(context, settings, change).await?;
     let is_open = done < total;
     let (phase, why) = match total {
         0 => ("new", StoryRefusal::of_none(source.clone()).to_string()),
@@ -222,6 +233,41 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
         free: is_open,
         ..Entry::none(change.clone(), why)
     })
+}
+
+/// Returns whether a list has grown since a loop was finished with these numbers.
+fn is_grown(list: Option<&Entry>, before: Option<(usize, usize)>) -> bool {
+    let now = list.and_then(|list| Some((list.done, list.total?)));
+    now.zip(before)
+        .is_some_and(|(now, before)| has_grown(now, before))
+}
+
+/// Returns the numbers of a finished loop in this repository.
+fn before(state: &State) -> Option<(usize, usize)> {
+    let listed = state.listed().filter(|_| !state.is_live());
+    listed.map(|listed| (listed.done, listed.total))
+}
+
+/// Returns the entry of a finished loop on the remote whose list has grown: a new loop can begin on top of it.
+fn again(server: &Server, list: &Entry, entry: Entry, watch: &mut Watch) -> Entry {
+    let holding = entry.there.as_ref().map(|found| {
+        let base = Base::new(&server.repo, &entry.change, server.name());
+        let is_alone = !Store::new(&server.repo.common_dir, &entry.change).is_held_by_living();
+        server.holding(found, &base, is_alone, watch)
+    });
+    let mut again = Entry {
+        holder: entry.holder,
+        renewed: entry.renewed,
+        generation: entry.generation,
+        there: entry.there,
+        ..list.clone()
+    };
+    if matches!(holding, Some(Holding::Alive | Holding::Unknown)) {
+        again.phase = "ready";
+        again.free = false;
+        HELD.clone_into(&mut again.why);
+    }
+    again
 }
 
 /// Returns the entry of a loop in this repository.
@@ -293,7 +339,7 @@ pub fn entry_of(
             why_not(record.shown_phase(), record.has_nothing_left(), skipped)
         }
         (None, Holding::Free | Holding::Dead) => String::new(),
-        (None, Holding::Alive | Holding::Unknown) => "another run holds it".to_owned(),
+        (None, Holding::Alive | Holding::Unknown) => HELD.to_owned(),
     };
     Entry {
         total: Some(record.total),
@@ -328,10 +374,10 @@ impl Queue {
 
     /// Returns the changes that another run holds.
     pub fn held(&self) -> impl Iterator<Item = &Entry> {
-        let is_over = |entry: &Entry| entry.there.as_ref().is_none_or(|there| there.record.is_over());
-        self.changes
-            .iter()
-            .filter(move |entry| !entry.free && entry.holder.is_some() && !is_over(entry))
+        let is_held = |entry: &&Entry| {
+            entry.there.is_some() && entry.holder.is_some() && entry.standing() == Standing::Runs
+        };
+        self.changes.iter().filter(is_held)
     }
 
     /// Returns the free changes as a matrix of a CI system.

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::base::Base;
 use super::branch::BranchCopy;
+use super::grown::{began_later, has_list_grown};
 use super::held_loop::{HeldLoop, run_name};
 use super::lease::{Holding, Watch, patience, renewal};
 use super::portable::require_same;
@@ -60,10 +61,14 @@ impl Tenure {
         let (mut from, mut is_on_top) = (None, false);
         if let Some(found) = &there {
             let here = Store::new(&repo.common_dir, change).load_live()?;
-            // One that began here after that end was seen here; one that began beside it would do the work again.
+            // One that began here after that end was seen here, or with a list that has grown since; one that began beside it
+            // would do the work again.
             is_on_top = match &here {
-                Some(here) if base.is_at(&found.oid) => is_before(&server, found, here).await?,
-                _ => false,
+                Some(here) if base.is_at(&found.oid) || began_later(here, &found.record) => {
+                    is_before(&server, found, here).await?
+                }
+                Some(_) => false,
+                None => has_list_grown(context, &found.record).await,
             };
             if !is_on_top && found.record.phase == Phase::Finished && found.record.blocked.is_none() {
                 mend_branch(context, &server, found, branch).await?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::CHANGE;
 use crate::support::remote::{Clone, Remote};
 
 /// A clone with the lists of these changes, of one story each, and no other.
@@ -191,4 +192,47 @@ fn a_list_without_a_story_is_passed_over_and_needs_a_person() {
         .exits(7)
         .says("passed over empty: openspec/changes/empty/tasks.md has no stories\n");
     assert_eq!(phase(&clone, "a"), "finished");
+}
+
+#[test]
+fn a_finished_change_whose_list_grew_is_begun_again() {
+    let remote = Remote::new();
+    let (one, other, third) = (
+        remote.clone("one", &[]),
+        remote.clone("other", &[]),
+        remote.clone("third", &[]),
+    );
+    let agent = remote.sandbox.completing("echo \"$RALPH_STORY\" >>f");
+    let run = ["run", "--any", "--keep", "--", agent.as_str()];
+    one.ralph(&run).exits(0);
+    let tasks = |clone: &Clone<'_>, line: &str| {
+        let list = clone.dir.join("openspec/changes/add-login/tasks.md");
+        let text = fs::read_to_string(&list).unwrap();
+        fs::write(&list, format!("{text}{line}")).unwrap();
+        clone.git(&["commit", "-q", "-a", "-m", "one more"]);
+    };
+    // Without the work of the loop, all of it would be done again.
+    tasks(&other, "\n## 4. More\n- [ ] 4.1 more\n");
+    assert_eq!(phase(&other, CHANGE), "finished");
+    other.ralph(&run).exits(5);
+    other.git(&["reset", "-q", "--hard", "origin/main"]);
+    other.git(&["pull", "-q", "origin", "ralph/add-login"]);
+    tasks(&other, "\n## 4. More\n- [ ] 4.1 more\n");
+    other.git(&["push", "-q", "origin", "HEAD:main"]);
+    third.git(&["pull", "-q", "origin", "main"]);
+    one.git(&["pull", "-q", "origin", "main"]);
+    for clone in [&one, &other, &third] {
+        assert_eq!(phase(clone, CHANGE), "new");
+    }
+    third.ralph(&["start", CHANGE]).exits(0);
+    third.ralph(&["push", CHANGE]).exits(0);
+    assert_eq!(phase(&other, CHANGE), "ready");
+    other.ralph(&run).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n4\n");
+    assert_eq!(phase(&one, CHANGE), "finished");
+    one.git(&["pull", "-q", "origin", "ralph/add-login"]);
+    tasks(&one, "\n## 5. More\n- [ ] 5.1 more\n");
+    one.ralph(&run).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n4\n5\n");
+    one.ralph(&run).exits(5);
 }

@@ -1,0 +1,84 @@
+//! Tells whether the list of a change has grown since its loop was finished: what is open then is work for a new loop. Only a
+//! list that has what the finished loop completed counts: any other one would have it done again.
+
+use super::record::Record;
+use crate::engine::Context;
+use crate::engine::story_source::wanted;
+use crate::names::Change;
+use crate::settings::Settings;
+use crate::state::{Phase, State};
+use crate::stories::{self, Source};
+
+/// The list of a change in this work tree.
+pub(super) struct List {
+    pub source: Source,
+    /// Complete stories.
+    pub done: usize,
+    /// All stories.
+    pub total: usize,
+}
+
+impl List {
+    /// Reads it; `None` if it cannot be read.
+    pub async fn read(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Self> {
+        let wanted = wanted(settings, change, &context.below_top);
+        let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
+        let listing = source.list(&context.repo.top).await.ok()?;
+        Some(Self {
+            source,
+            done: listing.stories.iter().filter(|story| story.done).count(),
+            total: listing.stories.len(),
+        })
+    }
+}
+
+/// Returns whether a list with `done` of `total` stories has all that a finished one had, and more that is open.
+pub(super) fn has_grown((done, total): (usize, usize), before: (usize, usize)) -> bool {
+    let open = |(done, total): (usize, usize)| total.saturating_sub(done);
+    done >= before.0 && open((done, total)) > open(before)
+}
+
+/// Returns the numbers of a finished loop on a remote, with whose work nothing is wrong.
+pub(super) fn finished(record: &Record) -> Option<(usize, usize)> {
+    let is_finished = record.phase == Phase::Finished && record.blocked.is_none();
+    is_finished.then_some((record.done, record.total))
+}
+
+/// Returns whether a loop here began with a list that has grown since the one on the remote was finished.
+pub(super) fn began_later(here: &State, there: &Record) -> bool {
+    let at_first = here.listed().map(|listed| {
+        let completed = here.progress().completed.len();
+        (listed.done.saturating_sub(completed), listed.total)
+    });
+    let numbers = at_first.zip(finished(there));
+    numbers.is_some_and(|(here, there)| has_grown(here, there))
+}
+
+/// Returns whether the list of the work tree has grown since the loop on the remote was finished.
+pub(super) async fn has_list_grown(context: &Context<'_>, there: &Record) -> bool {
+    let Some(before) = finished(there) else {
+        return false;
+    };
+    let list = List::read(context, &context.configuration.settings, &there.change).await;
+    list.is_some_and(|list| has_grown((list.done, list.total), before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_grown;
+
+    #[test]
+    fn only_a_list_with_the_finished_work_has_grown() {
+        for (here, before, wanted) in [
+            ((2, 3), (2, 2), true),
+            ((2, 2), (2, 2), false),
+            // The work is not here: it would be done again.
+            ((0, 3), (2, 2), false),
+            // A story that was skipped stays so.
+            ((1, 2), (1, 2), false),
+            ((1, 3), (1, 2), true),
+        ] {
+            assert_eq!(has_grown(here, before), wanted, "{here:?} {before:?}");
+        }
+    }
+}
