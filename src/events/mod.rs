@@ -327,7 +327,7 @@ pub fn closings() -> Vec<String> {
 /// Returns the words about a loop from another machine.
 pub fn handed_over(from: Option<&str>, remote: &str) -> String {
     match from {
-        Some(from) => format!("taken over on {remote} from {from}, which did not renew its lease"),
+        Some(from) => format!("taken over on {remote} from {from}, which gave no sign for its lease"),
         None => format!("taken over from {remote}"),
     }
 }

@@ -171,7 +171,18 @@ impl RemoteGit {
         args.extend(leases.iter().map(String::as_str));
         args.extend(["--", &self.name]);
         args.extend(refs.iter().map(String::as_str));
-        self.cmd("push", &args).any_exit().await
+        // Git pushes no single refs to a mirror.
+        let mirror = format!("remote.{}.mirror=false", self.name);
+        let is_key = !self.name.contains(['=', '\n']);
+        let mut settings: Vec<&str> = is_key.then_some(mirror.as_str()).into_iter().collect();
+        let output = self.cmd_with(&settings, "push", &args, MOST).any_exit().await?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if output.code == Some(0) || !said.contains("does not support push options") {
+            return Ok(output);
+        }
+        // They are for hosts that know them.
+        settings.push("push.pushOption=");
+        self.cmd_with(&settings, "push", &args, MOST).any_exit().await
     }
 
     fn cmd(&self, verb: &'static str, args: &[&str]) -> GitCommand {

@@ -167,7 +167,7 @@ async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(
         Answer::Ours => Ok(()),
         Answer::Theirs(_) => Err(server.behind(change).into()),
         Answer::Refused(words) => Err(server.refused(change, words).into()),
-        Answer::Unknown(words) => Err(server.unreadable_for(words).into()),
+        Answer::Unknown(words) => Err(server.not_pushed(change, words).into()),
     }
 }
 
@@ -246,7 +246,7 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     match server.swap(change, previous, &next.oid, SHORT_PATIENCE).await {
         Answer::Ours => Ok(next),
         Answer::Theirs(_) => Err(server.held(there).into()),
-        Answer::Refused(words) | Answer::Unknown(words) => Err(server.unreadable_for(words).into()),
+        Answer::Refused(words) | Answer::Unknown(words) => Err(server.not_pushed(change, words).into()),
     }
 }
 

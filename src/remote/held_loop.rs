@@ -13,7 +13,7 @@ use crate::engine::Loop;
 use crate::error::{Error, refuse};
 use crate::events::Notices;
 use crate::git::{GitError, Repo};
-use crate::names::Change;
+use crate::names::{Change, Oid};
 use crate::paths::first_few;
 use crate::state::Phase;
 
@@ -40,7 +40,10 @@ pub(super) struct HeldLoop {
 #[derive(Clone, Debug)]
 pub(super) enum End {
     Lost,
-    Silent,
+    /// The ref is on the remote no more.
+    Gone,
+    /// The lease could not be renewed, for this reason.
+    Silent(String),
     Refused(String),
 }
 
@@ -50,9 +53,15 @@ impl HeldLoop {
         match &self.end {
             None => Ok(()),
             Some(End::Lost) => Err(RemoteRefusal::Lost { change, remote }.into()),
-            Some(End::Silent) => refuse(RemoteRefusal::Silent {
+            Some(End::Gone) => refuse(RemoteRefusal::Gone {
+                name: self.server.state_ref(&self.change),
                 change,
                 remote,
+            }),
+            Some(End::Silent(words)) => refuse(RemoteRefusal::Silent {
+                change,
+                remote,
+                words: words.clone(),
                 silent: patience(self.server.lease),
             }),
             Some(End::Refused(words)) => Err(self.server.refused(&self.change, words.clone()).into()),
@@ -78,7 +87,7 @@ impl HeldLoop {
             Answer::Ours => self.base.note_token(&self.holder.token),
             Answer::Theirs(_) => Err(self.held_now().await.into()),
             Answer::Refused(words) => Err(self.server.refused(&self.change, words).into()),
-            Answer::Unknown(words) => Err(self.server.unreadable_for(words).into()),
+            Answer::Unknown(words) => Err(self.server.not_pushed(&self.change, words).into()),
         }
     }
 
@@ -140,11 +149,13 @@ impl HeldLoop {
         };
         match answer {
             Answer::Ours => {}
-            Answer::Theirs(_) => self.end = Some(End::Lost),
+            Answer::Theirs(now) => self.end = Some(self.lost_to(now.as_ref())),
             Answer::Refused(words) => self.refused(words).await?,
             // A missed answer is not lost, as long as no other run takes the loop.
-            Answer::Unknown(words) if is_first => return Err(self.server.unreadable_for(words).into()),
-            Answer::Unknown(_) => self.end = Some(End::Silent),
+            Answer::Unknown(words) if is_first => {
+                return Err(self.server.not_pushed(&self.change, words).into());
+            }
+            Answer::Unknown(words) => self.end = Some(End::Silent(words)),
         }
         self.require()?;
         self.is_put(open, packed, is_first).await?;
@@ -227,12 +238,20 @@ impl HeldLoop {
         let left = patience(self.server.lease).saturating_sub(self.answered.elapsed());
         match self.push(record, &packed, left).await? {
             Answer::Ours => self.note_base()?,
-            Answer::Theirs(_) => self.end = Some(End::Lost),
+            Answer::Theirs(now) => self.end = Some(self.lost_to(now.as_ref())),
             Answer::Refused(words) => self.end = Some(End::Refused(words)),
             Answer::Unknown(_) if self.answered.elapsed() < patience(self.server.lease) => {}
-            Answer::Unknown(_) => self.end = Some(End::Silent),
+            Answer::Unknown(words) => self.end = Some(End::Silent(words)),
         }
         Ok(())
+    }
+
+    /// Returns the way in which a loop was lost whose ref is here now.
+    fn lost_to(&self, now: Option<&Oid>) -> End {
+        match now {
+            None if self.last.is_some() => End::Gone,
+            _ => End::Lost,
+        }
     }
 
     /// Pushes a state on top of the last one.

@@ -15,6 +15,9 @@ use crate::settings::to_std;
 /// clock costs work, never correctness.
 const LEASES_UNWATCHED: u32 = 4;
 
+/// The longest lease that can be set: a holder that names a longer one is not waited for longer.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// Returns the time between two renewals.
 pub fn renewal(lease: Duration) -> Duration {
     lease / 3
@@ -50,7 +53,8 @@ impl Watch {
         self.seen.get(change).is_some_and(|(_, _, moved)| *moved)
     }
 
-    /// Notes what a loop's ref says now; returns what that means for its holder. `lease` is the reader's own.
+    /// Notes what a loop's ref says now; returns what that means for its holder. `lease` is the reader's own: the longer of it
+    /// and the holder's counts.
     pub fn look(
         &mut self,
         record: &Record,
@@ -59,6 +63,7 @@ impl Watch {
         now: Instant,
         clock: Timestamp,
     ) -> Holding {
+        let lease = lease.max(to_std(record.lease).min(LONGEST));
         let (seen, since, moved) = self
             .seen
             .entry(record.change.clone())
@@ -96,7 +101,7 @@ mod tests {
                 name: "process 1 on a".to_owned(),
                 token: "1".to_owned(),
             }),
-            lease: SignedDuration::MAX,
+            lease: SignedDuration::ZERO,
             renewed,
             phase: Phase::Ready,
             done: 0,
@@ -126,6 +131,29 @@ mod tests {
         assert_eq!(look('3', 250), Holding::Alive);
         let free = record(clock, false);
         assert_eq!(watch.look(&free, &oid('3'), LEASE, at(251), clock), Holding::Free);
+    }
+
+    #[test]
+    fn a_holder_has_its_own_lease_where_that_is_longer() {
+        let (begun, clock) = (Instant::now(), Timestamp::now());
+        let held = Record {
+            lease: SignedDuration::from_secs(400),
+            ..record(clock, true)
+        };
+        let mut watch = Watch::default();
+        let mut look = |seconds: u64| {
+            let now = begun + Duration::from_secs(seconds);
+            watch.look(&held, &oid('1'), LEASE, now, clock)
+        };
+        assert_eq!(
+            [0, 125, 499, 500].map(&mut look),
+            [
+                Holding::Unknown,
+                Holding::Unknown,
+                Holding::Unknown,
+                Holding::Dead
+            ]
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Record {
     pub generation: u64,
     /// The holder; `None` if the loop is free.
     pub holder: Option<Holder>,
-    /// The holder's lease. Only shown: a reader goes by a lease of its own.
+    /// The holder's lease. A reader goes by its own, where that is longer.
     pub lease: SignedDuration,
     /// The time of this commit by the clock of its writer.
     pub renewed: Timestamp,

@@ -26,6 +26,14 @@ pub enum RemoteRefusal {
         words: String,
     }
         => "where the loop is whole: git ralph push {change} --remote {remote}", change, remote;
+    /// Git or the remote does not say that it has it.
+    #[error("cannot push '{change}' to {remote}{}", lines(words.trim().lines()))]
+    NotPushed {
+        change: String,
+        remote: String,
+        words: String,
+    }
+        => "git ralph doctor --remote {remote}", remote;
     /// Another run has the loop.
     #[error("{holder} holds '{change}' on {remote}; it renewed its lease at {renewed}")]
     Held {
@@ -39,11 +47,21 @@ pub enum RemoteRefusal {
     #[error("this run lost '{change}': another run holds it on {remote} now")]
     Lost { change: String, remote: String }
         => Busy, "the work of this run is kept here; to see it: git ralph log {change}", change;
+    /// Somebody removed the ref of the loop that this run held.
+    #[error("this run lost '{change}': {remote} does not have {name} any more")]
+    Gone {
+        change: String,
+        remote: String,
+        /// The ref.
+        name: String,
+    }
+        => Person, "the work of this run is kept here; to put it there again: git ralph push {change} --remote {remote}", change, remote;
     /// A lease cannot be renewed, and another run may take the loop.
-    #[error("this run gave up '{change}': {remote} did not answer for {}", counted(silent.as_secs(), "second", "seconds"))]
+    #[error("this run gave up '{change}': it could not renew its lease on {remote} for {}{}", counted(silent.as_secs(), "second", "seconds"), lines(words.trim().lines()))]
     Silent {
         change: String,
         remote: String,
+        words: String,
         silent: Duration,
     }
         => Busy, "the work of this run is kept here; run the same command again";

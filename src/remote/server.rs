@@ -186,6 +186,16 @@ impl Server {
         RemoteRefusal::Unreadable { remote, words }
     }
 
+    /// Returns the error about a loop that could not be pushed, for this reason.
+    pub(super) fn not_pushed(&self, change: &Change, words: String) -> RemoteRefusal {
+        let (change, remote) = (change.to_string(), self.name().to_owned());
+        RemoteRefusal::NotPushed {
+            change,
+            remote,
+            words,
+        }
+    }
+
     /// Returns the error about work on a loop that the host refuses, in its words.
     pub(super) fn refused(&self, change: &Change, words: String) -> RemoteRefusal {
         let (change, remote) = (change.to_string(), self.name().to_owned());

@@ -37,6 +37,7 @@ fn is_about_one(error: &Error) -> bool {
             refusal,
             RemoteRefusal::Unintelligible { .. }
                 | RemoteRefusal::NotFetched { .. }
+                | RemoteRefusal::Gone { .. }
                 | RemoteRefusal::Another(_)
                 | RemoteRefusal::Behind { .. }
                 | RemoteRefusal::WentBack { .. }

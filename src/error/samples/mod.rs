@@ -371,6 +371,16 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             words: "fatal: remote error: upload-pack: not our ref\n".to_owned(),
         },
+        RemoteRefusal::NotPushed {
+            change: change(),
+            remote: remote(),
+            words: "fatal: --mirror can't be combined with refspecs\n".to_owned(),
+        },
+        RemoteRefusal::Gone {
+            change: change(),
+            remote: remote(),
+            name: "refs/ralph/add-login/state".to_owned(),
+        },
         RemoteRefusal::Held {
             change: change(),
             remote: remote(),
@@ -384,6 +394,7 @@ fn remote() -> Vec<RemoteRefusal> {
         RemoteRefusal::Silent {
             change: change(),
             remote: remote(),
+            words: "fatal: Authentication failed for 'https://git.example.org/x/'\n".to_owned(),
             silent: Duration::from_secs(600),
         },
         RemoteRefusal::Refused {

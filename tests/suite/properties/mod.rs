@@ -53,6 +53,7 @@ mod presets;
 mod processes;
 mod questions;
 mod remote_answers;
+mod remote_verdicts;
 mod repository;
 mod review;
 mod rounds;

@@ -156,7 +156,9 @@ fn a_run_that_cannot_reach_its_remote_gives_up_and_keeps_the_work() {
     fs::rename(&remote.bare, &away).unwrap();
     let output = running.end().exits(75);
     assert!(
-        output.stderr.contains("origin did not answer for"),
+        output
+            .stderr
+            .contains("it could not renew its lease on origin for"),
         "{}",
         output.stderr
     );
@@ -307,6 +309,7 @@ fn a_loop_that_another_run_left_behind_is_taken_in_the_end() {
     let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
     one.ralph(&["start", CHANGE]).exits(0);
     one.ralph(&["push", CHANGE]).exits(0);
+    other.git(&["config", "ralph.lease", "2s"]);
     is_killed_at_work(&other);
     let agent = remote.sandbox.completing("echo x >>f");
     let any = [
@@ -390,6 +393,7 @@ fn next_run_pushes_an_end_that_the_remote_lacks() {
 fn a_complete_loop_whose_run_was_killed_is_finished_by_another() {
     let remote = Remote::new();
     let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    one.git(&["config", "ralph.lease", "1s"]);
     is_killed_before_it_tells_of_its_end(&one);
     let queue = other.ralph(&["queue", "--json"]).exits(0).json();
     assert_eq!(queue["changes"][0]["phase"], "complete");
