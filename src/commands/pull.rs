@@ -81,7 +81,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     }
     let mut found = fetch(&context, &server, &change, args.take).await?;
     let Some(portable) = found.portable else {
-        note(&context, &server, &found.there)?;
+        if args.take || server.is_here(&found.there) {
+            note(&context, &server, &found.there)?;
+        }
         let document = document(&found.there, server.name(), false, args.take);
         let words = format!("everything that {} has of {change} is here\n", server.name());
         console.conclude(args.json, &document, &words);

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::record::Record;
 use crate::error::Error;
 use crate::fs::{Durability, Links, read_regular_text};
-use crate::git::Repo;
+use crate::git::{Git, Repo};
 use crate::names::{Change, Oid};
-use crate::state::Store;
+use crate::state::{Phase, Store};
 
 /// The most that such a file can have, in bytes.
 const MOST: u64 = 64 << 10;
@@ -26,6 +27,9 @@ pub struct Base {
 struct Noted {
     remote: String,
     state: Option<Oid>,
+    /// Its number; 0 if an earlier version wrote this.
+    #[serde(default)]
+    generation: u64,
     /// The token of the run that put it there.
     token: Option<String>,
 }
@@ -52,9 +56,46 @@ impl Base {
             .and_then(|noted| noted.state.as_ref())
     }
 
-    /// Returns whether it is this state.
+    /// Returns whether it is this state, under whatever name the remote was known then.
     pub fn is_at(&self, state: &Oid) -> bool {
-        self.state() == Some(state)
+        let noted = self.noted.as_ref();
+        noted.is_some_and(|noted| noted.state.as_ref() == Some(state))
+    }
+
+    /// Returns whether the loop here has all that this state on the remote has: it is the last common one, or one before that,
+    /// which is on another remote. One before it on this remote was put back.
+    pub async fn follows(&self, git: &Git, state: &Oid) -> bool {
+        match self.elsewhere() {
+            Some(seen) if seen != state => git.is_ancestor(state, seen).await.is_ok_and(|is| is),
+            _ => self.is_at(state),
+        }
+    }
+
+    /// Returns the state that the next one on this remote follows, with what it says: the last one on another remote, if
+    /// nothing else is here that `there` has. Both remotes can so be told apart from one with other work.
+    pub async fn top(&self, git: &Git, change: &Change, there: Option<&Oid>) -> Option<(Oid, Record)> {
+        let seen = self.elsewhere()?;
+        let record = Record::parse(change, &git.message(seen).await.ok()?)?;
+        if let Some(there) = there
+            && !git.is_ancestor(there, seen).await.ok()?
+        {
+            return None;
+        }
+        (record.phase != Phase::Finished).then(|| (seen.clone(), record))
+    }
+
+    /// Returns the last common state with another remote, if there was none with this one since.
+    fn elsewhere(&self) -> Option<&Oid> {
+        let noted = self.noted.as_ref();
+        noted
+            .filter(|noted| noted.remote != self.remote)
+            .and_then(|noted| noted.state.as_ref())
+    }
+
+    /// Returns whether a later state than this one was seen on the remote, going by the numbers that both have.
+    pub fn saw_later(&self, state: &Oid, generation: u64) -> bool {
+        let noted = self.noted.as_ref().map_or(0, |noted| noted.generation);
+        noted >= generation && self.state().is_some_and(|seen| seen != state)
     }
 
     /// Returns whether a run in this repository held the loop under this token.
@@ -63,25 +104,27 @@ impl Base {
         noted.is_some_and(|noted| noted.token.as_deref() == Some(token))
     }
 
-    /// Writes it, with the token of the run that holds the loop.
-    pub fn note(&mut self, state: &Oid, token: Option<&str>) -> Result<(), Error> {
-        self.write(Some(state.clone()), token)
+    /// Writes it and its number, with the token of the run that holds the loop.
+    pub fn note(&mut self, state: &Oid, generation: u64, token: Option<&str>) -> Result<(), Error> {
+        self.write(Some(state.clone()), generation, token)
     }
 
     /// Writes the token of the run that holds the loop; the last common state stays.
     pub fn note_token(&mut self, token: &str) -> Result<(), Error> {
-        self.write(self.state().cloned(), Some(token))
+        let generation = self.noted.as_ref().map_or(0, |noted| noted.generation);
+        self.write(self.state().cloned(), generation, Some(token))
     }
 
     /// Forgets that the loop was on the remote: the local state has diverged.
     pub fn forget(&mut self) -> Result<(), Error> {
-        self.write(None, None)
+        self.write(None, 0, None)
     }
 
-    fn write(&mut self, state: Option<Oid>, token: Option<&str>) -> Result<(), Error> {
+    fn write(&mut self, state: Option<Oid>, generation: u64, token: Option<&str>) -> Result<(), Error> {
         let noted = Noted {
             remote: self.remote.clone(),
             state,
+            generation,
             token: token.map(ToOwned::to_owned),
         };
         if self.noted.as_ref() == Some(&noted) {

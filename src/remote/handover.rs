@@ -44,7 +44,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
         if matches!(holding, Holding::Alive | Holding::Unknown) {
             return Err(server.held(found).into());
         }
-        if !base.is_at(&found.oid) {
+        if !base.follows(&repo.git, &found.oid).await {
             let is_before = is_before(server, found, &open.state).await?;
             if !is_before {
                 server.next_portable(found, &base).await?;
@@ -58,9 +58,12 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     let mut branch = BranchCopy::new(server, branch, there.as_ref()).await;
     let checkpoint = open.state.checkpoint().clone();
     let is_there = branch.stand(server, &change, &checkpoint).await? == Stand::Has;
+    let at = there.as_ref().map(|there| &there.oid);
+    let top = base.top(&repo.git, &change, at).await;
     let mut swaps = Swaps {
         server,
         base: &mut base,
+        top: top.map(|(oid, record)| There { oid, record }),
         there,
     };
     let is_done = matches!(open.state.phase(), Phase::Finished | Phase::Complete);
@@ -98,6 +101,8 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
 struct Swaps<'s> {
     server: &'s Server,
     base: &'s mut Base,
+    /// The state that the next one follows, if that is not the one there.
+    top: Option<There>,
     there: Option<There>,
 }
 
@@ -122,8 +127,9 @@ impl Swaps<'_> {
         let next = self.next(open, holder, blocked, &packed, tells).await?;
         let previous = self.there.as_ref().map(|there| &there.oid);
         swap(self.server, previous, &next).await?;
-        self.base.note(&next.oid, token.as_deref())?;
-        self.there = Some(next);
+        self.base
+            .note(&next.oid, next.record.generation, token.as_deref())?;
+        (self.there, self.top) = (Some(next), None);
         Ok(true)
     }
 
@@ -137,8 +143,8 @@ impl Swaps<'_> {
             .put_along(self.server, change, (previous, &next.oid), checkpoint)
             .await;
         if is_there {
-            self.base.note(&next.oid, None)?;
-            self.there = Some(next);
+            self.base.note(&next.oid, next.record.generation, None)?;
+            (self.there, self.top) = (Some(next), None);
         }
         Ok(is_there)
     }
@@ -157,7 +163,13 @@ impl Swaps<'_> {
             blocked,
             ..portable::record_of(open, holder, tells).await?
         };
-        Ok(portable::on_top(open.repo(), self.there.as_ref(), record, packed).await?)
+        Ok(portable::on_top(
+            open.repo(),
+            self.top.as_ref().or(self.there.as_ref()),
+            record,
+            packed,
+        )
+        .await?)
     }
 }
 
@@ -220,7 +232,7 @@ async fn fetch_once(
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
         return Err(server.held(&there).into());
     }
-    let portable = if base.is_at(&there.oid) {
+    let portable = if base.follows(&repo.git, &there.oid).await {
         None
     } else if take {
         Some(server.portable(&there).await?)
@@ -277,5 +289,5 @@ pub async fn has_another(context: &Context<'_>, change: &Change, server: &Server
 /// Notes that the loop here is the one on the remote.
 pub fn note(context: &Context<'_>, server: &Server, there: &There) -> Result<(), Error> {
     let mut base = Base::new(&context.repo, &there.record.change, server.name());
-    base.note(&there.oid, None)
+    base.note(&there.oid, there.record.generation, None)
 }

@@ -71,7 +71,7 @@ impl HeldLoop {
     /// Takes the loop in the state that the remote has.
     pub(super) async fn take_over(&mut self, there: &There) -> Result<(), Error> {
         let packed = portable::packed_in(&self.repo.git, &there.oid).await?;
-        let is_base = self.base.is_at(&there.oid);
+        let is_base = self.base.follows(&self.repo.git, &there.oid).await;
         self.last = Some(there.clone());
         let record = Record {
             holder: Some(self.holder.clone()),
@@ -310,7 +310,11 @@ impl HeldLoop {
     async fn next(&self, record: Record, packed: &Packed) -> Result<There, GitError> {
         let lease = self.server.shown_lease();
         let record = Record { lease, ..record };
-        portable::on_top(&self.repo, self.last.as_ref(), record, packed).await
+        let last = self.last.as_ref();
+        let (git, at) = (&self.repo.git, last.map(|last| &last.oid));
+        let top = self.base.top(git, &self.change, at).await;
+        let top = top.map(|(oid, record)| There { oid, record });
+        portable::on_top(&self.repo, top.as_ref().or(last), record, packed).await
     }
 
     /// Notes that the remote has this state.
@@ -323,7 +327,10 @@ impl HeldLoop {
     /// Notes that the loop here is what the remote has.
     pub(super) fn note_base(&mut self) -> Result<(), Error> {
         match &self.last {
-            Some(last) => self.base.note(&last.oid, Some(&self.holder.token)),
+            Some(last) => {
+                let generation = last.record.generation;
+                self.base.note(&last.oid, generation, Some(&self.holder.token))
+            }
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::base::Base;
 use super::record::Record;
 use super::refusal::RemoteRefusal;
 use super::server::{MOST_AT_ONCE, Server, There};
@@ -47,6 +48,15 @@ impl Server {
         let mut known = kept.read();
         let number = known.len();
         let mut loops = self.all().await?;
+        // Its own states are here.
+        let own = |(change, oid): &(&Change, &Oid)| {
+            !known.contains_key(oid) && Base::new(&self.repo, change, self.name()).is_at(oid)
+        };
+        let own = loops.iter().filter(own);
+        let own: BTreeMap<Change, Oid> = own.map(|(change, oid)| (change.clone(), oid.clone())).collect();
+        if !own.is_empty() {
+            add(&mut known, &self.repo.git, &own).await?;
+        }
         for _ in 0..LOOKS {
             let wanted = missing(&loops, &known);
             if wanted.is_empty() || self.fetch_apart(&wanted, &mut known).await.is_err() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::record::random;
-use super::server::Server;
+use super::server::{BRANCHES, Server};
 use crate::error::Error;
 use crate::git::remote::Pushed;
 use crate::git::{GitError, Repo};
@@ -76,7 +76,7 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     if !note(
         "it takes refs of loops",
         refused(push(None, Some(&one)).await),
-        own_branches,
+        own_branches.clone(),
     ) {
         return Ok(findings);
     }
@@ -85,14 +85,12 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     let unfenced = is_unfenced.then(|| "it moved a ref that had another value".to_owned());
     note("it moves none with another value", unfenced, None);
     let at = server.at(&name).await?;
-    let left = match &at {
-        Some(at) => refused(push(Some(at), None).await),
-        None => None,
-    };
+    let hidden = at.is_none().then(|| {
+        "it does not list a ref that it has taken (uploadpack.hideRefs or transfer.hideRefs there)".to_owned()
+    });
+    note("it lists them", hidden, own_branches);
+    let left = refused(push(Some(at.as_ref().unwrap_or(&two)), None).await);
     let by_hand = format!("git push {} :{name}", server.name());
     note("it deletes them", left, Some(by_hand));
     Ok(findings)
 }
-
-/// The refs of loops on a host that takes nothing but branches and tags.
-const BRANCHES: &str = "refs/heads/ralph-state/";

@@ -156,10 +156,18 @@ pub async fn read(
 
 /// Lists the loops on a remote alone, by their names.
 pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
-    let listed = server.list().await?.into_iter();
-    Ok(listed
-        .map(|(change, found)| entry_of(server, change, found, watch))
-        .collect())
+    let mut entries = Vec::new();
+    for (change, found) in server.list().await? {
+        let went_back = match &found {
+            Ok(there) => server.went_back(there).await?,
+            Err(_) => None,
+        };
+        entries.push(match went_back {
+            Some(refusal) => Entry::none(change, refusal.with_hint()),
+            None => entry_of(server, change, found, watch),
+        });
+    }
+    Ok(entries)
 }
 
 /// Says what has to happen with a change next, and by whom.

@@ -1,7 +1,7 @@
 //! Reads a loop from a remote. Everything has a bound, and all of it is checked before any of it is used
 //! or saved: an invalid state is refused, and changes nothing in this repository.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::base::Base;
 use super::record::{Record, parse_list};
@@ -60,6 +60,22 @@ impl Server {
             name: self.state_ref(change),
         }
         .into())
+    }
+
+    /// Returns the error about a loop of which a later state was seen here, as far as the numbers of the states tell; it is fetched
+    /// then.
+    pub(super) async fn went_back(&self, there: &There) -> Result<Option<RemoteRefusal>, Error> {
+        let change = &there.record.change;
+        let base = Base::new(&self.repo, change, self.name());
+        if !base.saw_later(&there.oid, there.record.generation) {
+            return Ok(None);
+        }
+        self.fetch(&BTreeMap::from([(change.clone(), there.oid.clone())]))
+            .await?;
+        match self.next_portable(there, &base).await {
+            Err(Error::Remote(refusal @ RemoteRefusal::WentBack { .. })) => Ok(Some(refusal)),
+            _ => Ok(None),
+        }
     }
 
     /// Returns whether the loop here is the one on the remote, in this very state.
@@ -147,6 +163,11 @@ async fn check_objects(server: &Server, there: &There, portable: &Portable) -> R
     let parents = git.parents_of(&there.oid).await?;
     if !named.iter().all(|oid| parents.contains(oid)) {
         return Err(wrong("it names an object that did not come with it"));
+    }
+    let previous = super::previous(&there.oid, git).await?;
+    let is_named = |parent: &&Oid| named.contains(parent) || previous.as_ref() == Some(*parent);
+    if !parents.iter().all(|parent| is_named(&parent)) {
+        return Err(wrong("its refs do not name every commit that came with it"));
     }
     let named: Vec<Oid> = named.into_iter().cloned().collect();
     let kinds = git.kinds_of(&named).await?;

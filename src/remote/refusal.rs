@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::advice::{hint, lines};
+use crate::error::advice::{Advise, hint, lines};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::names::{counted, typed};
@@ -26,6 +26,37 @@ pub enum RemoteRefusal {
         words: String,
     }
         => "where the loop is whole: git ralph push {change} --remote {remote}", change, remote;
+    /// The copy of the work for people is there, but nothing that decides.
+    #[error("{remote} has branch {branch} with commits that are not here, and no state of '{change}'")]
+    NoState {
+        change: String,
+        branch: String,
+        remote: String,
+    }
+        => |change, branch, remote| hint(format!(
+            "where the loop is whole: git ralph push {change} --remote {remote}; to begin it anew: git fetch {remote} {branch}:{there} && git push {remote} :{branch}",
+            change = typed(change),
+            remote = typed(remote),
+            there = typed(format!("{branch}-there")),
+            branch = typed(branch)
+        ))
+        .exit(Exit::Person);
+    /// The remote has a ref that git takes for another one.
+    #[error("{remote} has a ref {name}, and git takes it for {meant}, which is not there")]
+    Mistaken {
+        remote: String,
+        name: String,
+        meant: String,
+    }
+        => Person, "keep what is there, and remove it: git fetch {remote} {name}:refs/heads/kept && git push {remote} :{name}", remote, name;
+    /// The loops are where another setting names them.
+    #[error("{remote} keeps its loops below {there}, and none below {here}")]
+    OtherRefs {
+        remote: String,
+        here: String,
+        there: String,
+    }
+        => "git config ralph.remoteRefs {there}", there;
     /// Git or the remote does not say that it has it.
     #[error("cannot push '{change}' to {remote}{}", lines(words.trim().lines()))]
     NotPushed {
@@ -192,4 +223,14 @@ pub enum RemoteRefusal {
     TakeUnconfirmed(String)
         => "add --force";
 }
+}
+
+impl RemoteRefusal {
+    /// Returns it with its hint, in one line.
+    pub fn with_hint(&self) -> String {
+        match self.advice().hint {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
 }

@@ -27,6 +27,10 @@ pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 /// The most loops that one fetch names.
 pub(super) const MOST_AT_ONCE: usize = 500;
 
+/// The beginnings of the refs of loops: the default, and that for hosts of branches alone.
+const REFS: &str = "refs/ralph/";
+pub(super) const BRANCHES: &str = "refs/heads/ralph-state/";
+
 /// The most refs that a remote may list.
 const MOST_REFS: usize = 100_000;
 
@@ -234,12 +238,35 @@ impl Server {
 
     /// Lists the loops on the remote. One round trip.
     pub async fn all(&self) -> Result<BTreeMap<Change, Oid>, RemoteRefusal> {
-        let refs = self.refs(&[format!("{}*/state", self.prefix)]).await?;
+        let prefixes = std::iter::once(self.prefix.as_str()).chain(self.other());
+        let patterns: Vec<String> = prefixes.map(|prefix| format!("{prefix}*/state")).collect();
+        let refs = self.refs(&patterns).await?;
+        if !refs.iter().any(|(name, _)| name.starts_with(&self.prefix)) {
+            self.require_none_below(&refs)?;
+        }
         let loops = refs.into_iter().filter_map(|(name, oid)| {
             let change = name.strip_prefix(&self.prefix)?.strip_suffix("/state")?;
             Some((Change::new(change).ok()?, oid))
         });
         Ok(loops.collect())
+    }
+
+    /// Returns the beginning of refs below which loops may be where this clone does not look for them, as it lacks the setting.
+    fn other(&self) -> Option<&'static str> {
+        (self.prefix == REFS).then_some(BRANCHES)
+    }
+
+    /// Refuses a remote that keeps loops below another prefix: the setting is missing here.
+    fn require_none_below(&self, refs: &[(String, Oid)]) -> Result<(), RemoteRefusal> {
+        let has = |prefix: &&str| refs.iter().any(|(name, _)| name.starts_with(prefix));
+        match self.other().filter(has) {
+            None => Ok(()),
+            Some(there) => Err(RemoteRefusal::OtherRefs {
+                remote: self.name().to_owned(),
+                here: self.prefix.clone(),
+                there: there.to_owned(),
+            }),
+        }
     }
 
     /// Lists the commits of the branches there, except those that keep loops, and fetches those that are not here.
@@ -263,7 +290,26 @@ impl Server {
         change: &Change,
     ) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
         let names = self.names(change);
-        Ok(places(&names, &self.refs(&names).await?))
+        let others = self.other().into_iter();
+        let mut patterns = names.to_vec();
+        patterns.extend(others.map(|prefix| format!("{prefix}{change}/state")));
+        let refs = self.refs(&patterns).await?;
+        let has = |wanted: &str| refs.iter().any(|(name, _)| name == wanted);
+        for name in names.iter().filter(|name| !has(name)) {
+            // The patterns match the end of a name, and so does git when it pushes.
+            let ends = |found: &&(String, Oid)| found.0.ends_with(&format!("/{name}"));
+            if let Some((found, _)) = refs.iter().find(ends) {
+                return Err(RemoteRefusal::Mistaken {
+                    remote: self.name().to_owned(),
+                    name: found.clone(),
+                    meant: name.clone(),
+                });
+            }
+        }
+        if !has(&names[0]) {
+            self.require_none_below(&refs)?;
+        }
+        Ok(places(&names, &refs))
     }
 
     /// Returns the present places of a loop's state and of its branch on the remote. One round trip: a run that holds a loop

@@ -17,9 +17,11 @@ use super::lease::{Holding, Watch, patience, renewal};
 use super::portable::require_same;
 use super::received::is_before;
 use super::record::{Holder, Record, random};
+use super::refusal::RemoteRefusal;
 use super::server::{SHORT_PATIENCE, Server, There};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
+use crate::fs::is_there;
 use crate::names::{Change, Oid};
 use crate::signal::Stop;
 use crate::state::{Phase, Store};
@@ -81,11 +83,17 @@ impl Tenure {
                 Holding::Alive | Holding::Unknown => return Err(server.held(found).into()),
             }
         }
+        if let (None, Some(at)) = (&there, &branch) {
+            require_no_other_work(context, &server, change, at).await?;
+        }
         let branch = BranchCopy::new(&server, branch, there.as_ref()).await;
-        let is_here = there.as_ref().is_some_and(|there| base.is_at(&there.oid));
+        let is_here = match &there {
+            Some(there) => base.follows(&repo.git, &there.oid).await,
+            None => false,
+        };
         let has_nothing_left = there
             .as_ref()
-            .is_some_and(|there| there.record.has_nothing_left());
+            .is_some_and(|there| there.record.has_nothing_left() || !base.is_at(&there.oid));
         let mut held = HeldLoop {
             holder: Holder {
                 name: run_name(),
@@ -206,6 +214,33 @@ async fn renew(held: Arc<Mutex<HeldLoop>>, stop: Stop) {
             sleep(pause / 10).await;
         }
     }
+}
+
+/// Refuses to begin a change without a state on the remote, while its branch there has commits that are not here: the loop was
+/// there before, and its work would be done again. A shallow clone cannot tell.
+async fn require_no_other_work(
+    context: &Context<'_>,
+    server: &Server,
+    change: &Change,
+    at: &Oid,
+) -> Result<(), Error> {
+    let repo = &context.repo;
+    let is_begun = Store::new(&repo.common_dir, change).load_live()?.is_some();
+    let is_shallow = is_there(&repo.common_dir.join("shallow"))?;
+    let head = context.head.oid.as_ref();
+    let Some(head) = head.filter(|_| !is_begun && !is_shallow) else {
+        return Ok(());
+    };
+    server.fetch_branch(change, at).await?;
+    if repo.git.is_ancestor(at, head).await.is_ok_and(|is| is) {
+        return Ok(());
+    }
+    Err(RemoteRefusal::NoState {
+        change: change.to_string(),
+        branch: change.branch(),
+        remote: server.name().to_owned(),
+    }
+    .into())
 }
 
 /// Moves the branch of a finished loop to its last checkpoint, if the run that finished it could not. One that is gone stays

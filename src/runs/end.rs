@@ -27,7 +27,11 @@ pub(super) fn end_of(ended: &Result<Ended, Error>, was_asked: bool) -> (End, Str
         error if is_about_one(error) => End::NeedsUser,
         _ => End::Stopped,
     };
-    (end, error.to_string())
+    let why = match error {
+        Error::Remote(refusal @ RemoteRefusal::WentBack { .. }) => refusal.with_hint(),
+        error => error.to_string(),
+    };
+    (end, why)
 }
 
 /// Returns whether an error is about the loop of one change: the others can go on.
@@ -38,6 +42,8 @@ fn is_about_one(error: &Error) -> bool {
             RemoteRefusal::Unintelligible { .. }
                 | RemoteRefusal::NotFetched { .. }
                 | RemoteRefusal::Gone { .. }
+                | RemoteRefusal::NoState { .. }
+                | RemoteRefusal::Mistaken { .. }
                 | RemoteRefusal::Another(_)
                 | RemoteRefusal::Behind { .. }
                 | RemoteRefusal::WentBack { .. }

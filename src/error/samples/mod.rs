@@ -371,6 +371,21 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             words: "fatal: remote error: upload-pack: not our ref\n".to_owned(),
         },
+        RemoteRefusal::NoState {
+            change: change(),
+            branch: "ralph/add-login".to_owned(),
+            remote: remote(),
+        },
+        RemoteRefusal::Mistaken {
+            remote: remote(),
+            name: "refs/heads/refs/ralph/add-login/state".to_owned(),
+            meant: "refs/ralph/add-login/state".to_owned(),
+        },
+        RemoteRefusal::OtherRefs {
+            remote: remote(),
+            here: "refs/ralph/".to_owned(),
+            there: "refs/heads/ralph-state/".to_owned(),
+        },
         RemoteRefusal::NotPushed {
             change: change(),
             remote: remote(),

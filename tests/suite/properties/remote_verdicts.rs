@@ -57,3 +57,120 @@ fn settings_of_the_users_own_pushes_keep_no_loop_back() {
             .contains("refs/ralph/add-login/state")
     );
 }
+
+#[test]
+fn a_clone_without_the_setting_is_told_where_the_loops_are() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    one.git(&["config", "ralph.remoteRefs", "refs/heads/ralph-state/"]);
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    for args in [&["queue"][..], &["run", CHANGE, "--", "true"], &["pull", CHANGE]] {
+        let refused = other.ralph(args).exits(1);
+        refused.says("origin keeps its loops below refs/heads/ralph-state/, and none below refs/ralph/\nhint: git config ralph.remoteRefs refs/heads/ralph-state/");
+    }
+}
+
+#[test]
+fn a_branch_that_git_takes_for_a_state_is_named() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    remote.git(&["branch", "refs/ralph/add-login/state", "main"]);
+    clone.ralph(&["start", CHANGE]).exits(0);
+    let refused = clone.ralph(&["push", CHANGE]).exits(7);
+    refused.says("origin has a ref refs/heads/refs/ralph/add-login/state");
+    let name = "refs/heads/refs/ralph/add-login/state";
+    clone.git(&["fetch", "-q", "origin", &format!("{name}:refs/heads/kept")]);
+    clone.git(&["push", "-q", "origin", &format!(":{name}")]);
+    clone.ralph(&["push", CHANGE]).exits(0);
+}
+
+#[test]
+fn a_change_whose_state_was_deleted_is_not_begun_again() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let agent = remote.sandbox.completing("echo x >>f");
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    one.ralph(&["push", CHANGE]).exits(0);
+    remote.git(&["update-ref", "-d", "refs/ralph/add-login/state"]);
+    let run = ["run", CHANGE, "--keep", "--", &agent];
+    let refused = other.ralph(&run).exits(7);
+    refused.says(
+        "origin has branch ralph/add-login with commits that are not here, and no state of 'add-login'",
+    );
+    other.ralph(&["run", "--any", "--keep", "--", &agent]).exits(7);
+    one.ralph(&["push", CHANGE]).exits(0);
+    other.ralph(&run).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}
+
+#[test]
+fn a_state_whose_refs_leave_commits_out_is_refused() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let failing = remote.sandbox.agent("echo x >f; exit 1");
+    one.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["next", CHANGE, "--", &failing]).exits(3);
+    one.ralph(&["push", CHANGE]).exits(0);
+    let mut state = remote.state(CHANGE);
+    assert!(state.text("refs").contains("attempts/1/1"));
+    state.edit("refs", |_| String::new());
+    remote.put_state(CHANGE, &state);
+    let refused = other.ralph(&["pull", CHANGE]).exits(1);
+    refused.says("its refs do not name every commit that came with it");
+}
+
+#[test]
+fn lists_and_workers_say_that_a_remote_went_back_and_what_to_type() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let agent = remote.sandbox.completing("echo x >>f");
+    clone.ralph(&["start", CHANGE]).exits(0);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    let before = remote.git(&["rev-parse", "refs/ralph/add-login/state"]);
+    clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    clone.ralph(&["push", CHANGE]).exits(0);
+    remote.point(CHANGE, before.trim());
+    let why = "origin went back: it has state 1 of 'add-login', which does not follow the last one seen here, state 2; put what is here there again: git push origin --delete refs/ralph/add-login/state, then:";
+    let listed = clone.ralph(&["queue"]).exits(0).stdout;
+    assert!(listed.contains(why), "{listed}");
+    let worked = clone.ralph(&["run", "--any", "--keep", "--", &agent]).exits(7);
+    let said = [worked.stdout.as_str(), &worked.stderr].concat();
+    for part in [
+        why.split_once("; ").unwrap().0,
+        "put what is here there again: git push",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn a_renamed_and_a_second_remote_get_what_is_here() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let second = remote.sandbox.outside("second.git");
+    let second = second.to_str().unwrap();
+    remote.sandbox.git(&["init", "-q", "--bare", second]);
+    clone.git(&["remote", "add", "second", second]);
+    let agent = remote.sandbox.completing("echo \"$RALPH_STORY\" >>f");
+    let next = || clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    let push = |name: &str| clone.ralph(&["push", CHANGE, "--remote", name]).exits(0);
+    clone.ralph(&["start", CHANGE]).exits(0);
+    next();
+    push("origin");
+    clone.git(&["remote", "rename", "origin", "upstream"]);
+    push("second");
+    next();
+    for name in ["upstream", "second", "upstream"] {
+        push(name);
+    }
+    let run = ["run", CHANGE, "--keep", "--remote", "second", "--", &agent];
+    clone.ralph(&run).exits(0);
+    assert_eq!(clone.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n");
+    push("upstream");
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n");
+    // Another machine goes on from either, and does nothing twice.
+    let other = remote.clone("other", &[]);
+    other.ralph(&["pull", CHANGE]).exits(0);
+}

@@ -389,7 +389,7 @@ fn doctor_tries_a_remote_and_leaves_nothing() {
     let good = clone.ralph(&doctor).exits(0).stdout;
     assert_eq!(
         good,
-        "origin, refs below refs/ralph/\n  it takes refs of loops: yes\n  it moves them: yes\n  it moves none with another value: yes\n  it deletes them: yes\n"
+        "origin, refs below refs/ralph/\n  it takes refs of loops: yes\n  it moves them: yes\n  it moves none with another value: yes\n  it lists them: yes\n  it deletes them: yes\n"
     );
     assert_eq!(remote.git(&["for-each-ref"]), before);
     remote.refuse("case $ref in refs/heads/*) false ;; *) true ;; esac");
@@ -401,6 +401,13 @@ fn doctor_tries_a_remote_and_leaves_nothing() {
     );
     clone.git(&["config", "ralph.remoteRefs", "refs/heads/ralph-state/"]);
     clone.ralph(&doctor).exits(0);
+    assert_eq!(remote.git(&["for-each-ref"]), before);
+    remote.git(&["config", "uploadpack.hideRefs", "refs/heads/ralph-state"]);
+    let hidden = clone.ralph(&doctor).exits(1).stdout;
+    assert!(
+        hidden.contains("it does not list a ref that it has taken"),
+        "{hidden}"
+    );
     assert_eq!(remote.git(&["for-each-ref"]), before);
 }
 

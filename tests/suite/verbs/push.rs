@@ -43,6 +43,8 @@ fn push_names_files_that_were_not_committed_before_the_loop() {
     let other = remote.clone("other", &[]);
     fs::write(other.dir.join("mine"), "mine\n").unwrap();
     other.git(&["config", "ralph.remoteRefs", "refs/heads/other"]);
+    // The branch of the loop that this clone does not see.
+    remote.git(&["branch", "-D", "ralph/add-login"]);
     let run = other.ralph(&["run", CHANGE, "--", "false"]);
     let wanted = "pushed with what you had not committed when the loop began: mine\n";
     assert!(run.stderr.contains(wanted), "{}", run.stderr);
