@@ -1,5 +1,7 @@
 //! What is said of a remote that does not take a loop, or lost it: only what is known, with what to type.
 
+use std::fs;
+
 use crate::support::remote::{Clone, Remote};
 use crate::support::{CHANGE, wait_for};
 
@@ -173,4 +175,27 @@ fn a_renamed_and_a_second_remote_get_what_is_here() {
     // Another machine goes on from either, and does nothing twice.
     let other = remote.clone("other", &[]);
     other.ralph(&["pull", CHANGE]).exits(0);
+}
+
+#[test]
+fn a_worker_asks_the_remote_as_few_times_as_it_can() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let list = clone.dir.join("openspec/changes/add-login/tasks.md");
+    let stories = (1..=4).map(|number| format!("## {number}. S{number}\n- [ ] {number}.1 do it\n"));
+    fs::write(list, stories.collect::<String>()).unwrap();
+    clone.git(&["commit", "-q", "-a", "-m", "four"]);
+    let log = remote.sandbox.outside("calls");
+    let agent = remote.sandbox.completing("echo x >>f");
+    let run = ["ralph", "run", "--any", "--keep", "--", &agent];
+    clone.cmd(&run).env("GIT_TRACE2_EVENT", &log).run().exits(0);
+    let text = fs::read_to_string(&log).unwrap();
+    let calls = |name: &str| {
+        let name = format!("\"name\":\"{name}\",");
+        text.lines()
+            .filter(|line| line.contains("\"cmd_name\"") && line.contains(&name))
+            .count()
+    };
+    // The queue before and after, and the change; its beginning, four checkpoints, and its end.
+    assert_eq!(["ls-remote", "fetch", "push"].map(calls), [3, 0, 6]);
 }
