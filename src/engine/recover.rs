@@ -375,7 +375,7 @@ fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> 
 }
 
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
-/// a person's, and stays.
+/// the user's, and stays.
 fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     if let Some(story) = open.state.current().cloned()
         && was_called_complete(open, &story)?

@@ -60,7 +60,7 @@ pub(crate) async fn hidden_work(open: &Loop<'_>, facts: &Facts) -> Result<Option
 pub(crate) async fn new_entries(open: &Loop<'_>, facts: &Facts) -> Result<Option<Vec<StashEntry>>, Error> {
     let in_memory = facts.refs.is_some() && open.state.is_running();
     if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
-        // A person's work is not compared with anything.
+        // The user's work is not compared with anything.
         return Ok(None);
     }
     let now = StashList::read(open.repo()).await?;

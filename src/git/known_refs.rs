@@ -1,4 +1,4 @@
-//! Keeps the values of loose refs that were read: a loop with many attempts has many, and looks at all of them before and
+//! Keeps the values of loose refs that were read: a loop with many attempts has many, and reads all of them before and
 //! after each attempt.
 
 use std::collections::HashMap;

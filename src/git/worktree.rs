@@ -392,7 +392,7 @@ impl Repo {
             .collect())
     }
 
-    /// Returns why git refuses every command that looks at submodules, if `.gitmodules` is such a file: it cannot be read, or
+    /// Returns why git refuses every command that reads submodules, if `.gitmodules` is such a file: it cannot be read, or
     /// names a command to update one with (gitmodules(5)).
     pub async fn refused_submodules(&self) -> Result<Option<String>, GitError> {
         let file = self.top.join(".gitmodules");

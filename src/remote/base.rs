@@ -65,16 +65,16 @@ impl Base {
     /// Returns whether the loop here has all that this state on the remote has: it is the last common one, or one before that,
     /// which is on another remote. One before it on this remote was put back.
     pub async fn follows(&self, git: &Git, state: &Oid) -> bool {
-        match self.elsewhere() {
+        match self.on_other_remote() {
             Some(seen) if seen != state => git.is_ancestor(state, seen).await.is_ok_and(|is| is),
             _ => self.is_at(state),
         }
     }
 
     /// Returns the state that the next one on this remote follows, with what it says: the last one on another remote, if
-    /// nothing else is here that `there` has. Both remotes can so be told apart from one with other work.
+    /// that contains the state `there` on this one. `None` where this remote has other work.
     pub async fn top(&self, git: &Git, change: &Change, there: Option<&Oid>) -> Option<(Oid, Record)> {
-        let seen = self.elsewhere()?;
+        let seen = self.on_other_remote()?;
         let record = Record::parse(change, &git.message(seen).await.ok()?)?;
         if let Some(there) = there
             && !git.is_ancestor(there, seen).await.ok()?
@@ -85,7 +85,7 @@ impl Base {
     }
 
     /// Returns the last common state with another remote, if there was none with this one since.
-    fn elsewhere(&self) -> Option<&Oid> {
+    fn on_other_remote(&self) -> Option<&Oid> {
         let noted = self.noted.as_ref();
         noted
             .filter(|noted| noted.remote != self.remote)

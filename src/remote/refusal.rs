@@ -34,7 +34,7 @@ pub enum RemoteRefusal {
         remote: String,
     }
         => |change, branch, remote| hint(format!(
-            "where the loop is whole: git ralph push {change} --remote {remote}; to begin it anew: git fetch {remote} {branch}:{there} && git push {remote} :{branch}",
+            "where the loop is whole: git ralph push {change} --remote {remote}; to begin it again: git fetch {remote} {branch}:{there} && git push {remote} :{branch}",
             change = typed(change),
             remote = typed(remote),
             there = typed(format!("{branch}-there")),
@@ -78,7 +78,7 @@ pub enum RemoteRefusal {
     #[error("this run lost '{change}': another run holds it on {remote} now")]
     Lost { change: String, remote: String }
         => Busy, "the work of this run is kept here; to see it: git ralph log {change}", change;
-    /// Somebody removed the ref of the loop that this run held.
+    /// The ref of the loop that this run held was removed.
     #[error("this run lost '{change}': {remote} does not have {name} any more")]
     Gone {
         change: String,

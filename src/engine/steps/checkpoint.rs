@@ -47,7 +47,7 @@ pub(crate) async fn save(
     commit(open, new, position, reading.tree).await
 }
 
-/// Counts completed stories whose agents changed nothing but the story list. A person's word needs no change, and is only
+/// Counts completed stories whose agents changed nothing but the story list. The user's word needs no change, and is only
 /// reported after a failure: going back to the checkpoint may have taken the work that was meant.
 fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> u32 {
     let state = &open.state;

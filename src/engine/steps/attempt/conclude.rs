@@ -294,7 +294,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
     match (verdict, signal) {
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
         (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => {
-            // Where there is advice, a person is needed.
+            // Where there is advice, the user is needed.
             let may_pass = verdict == Verdict::Interrupted && advice.is_none();
             let refusal = AttemptRefusal::AgentUnable {
                 log: numbers::log_of(open, &current.id, current.attempt),

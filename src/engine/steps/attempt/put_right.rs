@@ -29,7 +29,7 @@ async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
 }
 
 /// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's
-/// work. No process of the attempt is alive, and git's own files are repaired. A person keeps their linked work trees.
+/// work. No process of the attempt is alive, and git's own files are repaired. The user keeps their linked work trees.
 pub(crate) async fn put_right(
     open: &Loop<'_>,
     story: &str,
