@@ -63,7 +63,13 @@ impl GitError {
 
 /// Returns whether git says that a filter (gitattributes(5)) failed: one that runs for many files is a remote end to git.
 pub(super) fn is_of_filter(words: &str) -> bool {
-    words.contains("external filter") || words.contains("the remote end hung up")
+    let said = [
+        "external filter",
+        "clean filter '",
+        "smudge filter ",
+        "the remote end hung up",
+    ];
+    said.iter().any(|part| words.contains(part))
 }
 
 /// Returns whether git says that the system has no room left.
