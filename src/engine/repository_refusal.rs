@@ -72,7 +72,7 @@ pub enum RepositoryRefusal {
     /// The work of a loop that leaves HEAD in its place was stashed, or discarded.
     #[error("the loop's work is not in the work tree; these files are as if '{change}' had not changed them:{}", lines(paths))]
     WorkAway { change: String, paths: Vec<String> }
-        => Person, "git stash pop, if you have stashed it; to have the last checkpoint again: git ralph revert {change}", change;
+        => Person, "git stash pop, if you have stashed it; to have the last checkpoint again: git ralph revert {change}, and to undo a story then: git ralph redo {change} <story>", change;
     /// `redo` cannot put a commit of the user's on top of the checkpoint before the story.
     #[error("commit {commit} changed files that story {story} or a later one changed too:{}\nnothing was changed", lines(paths))]
     EditsBuiltOn {

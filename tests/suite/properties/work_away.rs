@@ -1,6 +1,6 @@
 //! The strategy stash, while a person has the loop's uncommitted work out of the work tree.
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, TASKS};
 
 const AWAY: &str = "the loop's work is not in the work tree";
 
@@ -86,6 +86,18 @@ fn commits_and_edits_of_a_person_are_no_absence() {
     sandbox
         .step("next", &sandbox.agent("echo 3 >three; complete"))
         .exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+}
+
+#[test]
+fn story_whose_mark_is_taken_out_is_done_again() {
+    let sandbox = with_work("echo 1 >one");
+    sandbox.git(&["checkout", "-q", "--", TASKS]);
+    sandbox
+        .step("next", &sandbox.agent("echo 1 >>one; complete"))
+        .exits(0);
+    assert_eq!(sandbox.read("one"), "1\n1\n");
+    sandbox.write("README.md", "# mine\n");
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
 }
 
