@@ -62,6 +62,15 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         return shown.ok_or_else(|| unknown(&change, word.as_ref().unwrap_or(story)));
     }
     let mut log = Log::read(change, &events)?;
+    if !state.is_live() && !args.json {
+        // Those that were pruned cannot be shown.
+        let attempts = log.change.ralph_ref("attempts");
+        let there = context.repo.git.refs(&[&attempts]).await?;
+        let is_there = |name: &String| there.iter().any(|found| found.name == *name);
+        for entry in &mut log.attempts {
+            entry.kept = entry.kept.take().filter(is_there);
+        }
+    }
     if let Some((story, number)) = &wanted {
         let is_it = |attempt: &Attempt| {
             attempt.story == *story && number.is_none_or(|number| attempt.attempt == number)

@@ -104,11 +104,15 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     (record.done, record.total) = (done, total);
     record.skipped = open.state.skipped_of(done, total);
     let document = document(&found.there, server.name(), true, args.take);
+    let (name, remote) = (typed(&change), typed(server.name()));
+    let next = if open.state.is_live() {
+        format!("git ralph run {name} --remote {remote}")
+    } else {
+        format!("git ralph status {name}")
+    };
     let words = format!(
-        "{change} is here: {done} of {total} stories are complete, checkpoint {}\nnext: git ralph run {change} --remote {remote}\n",
-        open.state.checkpoint().short(),
-        change = typed(change),
-        remote = typed(server.name())
+        "{name} is here: {done} of {total} stories are complete, checkpoint {}\nnext: {next}\n",
+        open.state.checkpoint().short()
     );
     console.conclude(args.json, &document, &words);
     Ok(Exit::Done)

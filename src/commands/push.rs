@@ -67,8 +67,13 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
                     "branch {branch} on {remote} holds other commits, and stays as it is\n"
                 ));
             }
+            let purpose = if open.state.is_live() {
+                "continue"
+            } else {
+                "have it"
+            };
             text.push_str(&format!(
-                "to continue on another machine: git ralph pull {change} --remote {remote}\n",
+                "to {purpose} on another machine: git ralph pull {change} --remote {remote}\n",
                 change = typed(change),
                 remote = typed(remote)
             ));

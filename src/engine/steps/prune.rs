@@ -1,11 +1,13 @@
 //! `prune`: removes attempts, replaced branches, snapshots, slots and trash of finished loops once they are older than
 //! `ralph.keepAttempts`. Reports what it removes; a live loop loses nothing.
 
-use std::path::Path;
+use std::fs::DirEntry;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::Context;
 use crate::engine::step_refusal::StepRefusal;
+use crate::engine::transition::ORIGINAL_INDEX;
 use crate::error::Error;
 use crate::fs::{Below, entries_of, seen_itself};
 use crate::git::{Git, GitError, RefInfo};
@@ -53,9 +55,11 @@ pub async fn prune(context: &Context<'_>, change: Option<&Change>) -> Result<usi
         }
         if !live {
             removed += prune_refs(context, &change_found, age).await?;
+            let mut files = vec![store.file(ORIGINAL_INDEX)];
             for dir in AGING {
-                removed += prune_files(context, &change_found, &store.file(dir), age)?;
+                files.extend(entries_of(&store.file(dir))?.iter().map(DirEntry::path));
             }
+            removed += prune_files(context, &change_found, files, age)?;
         }
     }
     Ok(removed)
@@ -72,10 +76,14 @@ async fn prune_refs(context: &Context<'_>, change: &Change, age: Duration) -> Re
     Ok(old.len())
 }
 
-fn prune_files(context: &Context<'_>, change: &Change, dir: &Path, age: Duration) -> Result<usize, Error> {
+fn prune_files(
+    context: &Context<'_>,
+    change: &Change,
+    files: Vec<PathBuf>,
+    age: Duration,
+) -> Result<usize, Error> {
     let (mut removed, door) = (0, Below::new(&context.repo.common_dir));
-    for entry in entries_of(dir)? {
-        let path = entry.path();
+    for path in files {
         let modified = seen_itself(&path).and_then(|found| found.modified().ok());
         let is_old = modified.is_some_and(|modified| modified.elapsed().is_ok_and(|since| since > age));
         if !is_old {

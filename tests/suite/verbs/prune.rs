@@ -40,15 +40,21 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
         rest,
         "nothing else went"
     );
-    let slot = ".git/ralph/add-login/slots/1";
-    let age = ["-d", "2001-01-01", slot];
+    let log = sandbox.ralph(&["log", "add-login"]).exits(0).stdout;
+    assert!(!log.contains("git ralph diff"), "{log}");
+    let (slot, index) = (
+        ".git/ralph/add-login/slots/1",
+        ".git/ralph/add-login/original.index",
+    );
+    assert!(sandbox.top.join(index).exists());
+    let age = ["-d", "2001-01-01", slot, index];
     sandbox.cmd("touch").args(age).run().exits(0);
     sandbox
         .ralph(&["prune"])
         .exits(0)
         .says("removed ")
         .says(&format!("/{slot}"));
-    assert!(!sandbox.top.join(slot).exists());
+    assert!(!sandbox.top.join(slot).exists() && !sandbox.top.join(index).exists());
     sandbox.start();
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
 }
