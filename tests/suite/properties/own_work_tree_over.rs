@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::own_work_tree::{begin, own, worked};
-use crate::support::{CHANGE, Sandbox, git};
+use crate::support::{CHANGE, Sandbox, TASKS, git};
 
 #[test]
 fn a_loop_that_is_over_is_called_finished() {
@@ -124,4 +124,23 @@ fn start_names_what_a_new_work_tree_lacks_and_what_its_preparation_adds() {
     let output = sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
     let output = output.says("submodules are empty in the loop's work tree: lib");
     output.says("so the loop commits it: node_modules; to leave it out, add it to .gitignore");
+}
+
+#[test]
+fn work_does_not_go_into_the_tree_of_another_live_loop() {
+    let sandbox = worked();
+    sandbox.ralph(&["start", "other", "--stories", TASKS]).exits(0);
+    let print = sandbox.print();
+    let top = sandbox.top.to_str().unwrap();
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE, "--into", top])
+        .exits(7)
+        .says("loop 'other' is active in")
+        .says("git ralph finish other");
+    assert_eq!(sandbox.print(), print);
+    sandbox.ralph(&["abort", "other"]).exits(0);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE, "--into", top])
+        .exits(0);
+    assert_eq!(sandbox.read("new/file"), "new\n");
 }

@@ -69,3 +69,32 @@ fn prune_removes_nothing_if_attempts_are_kept_for_ever() {
     sandbox.ralph(&["prune"]).exits(0);
     assert_eq!(kept(&sandbox), all);
 }
+
+#[test]
+fn what_a_loop_replaced_is_pruned_when_all_of_it_is_old() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox.configure("ralph.keepAttempts", "90d");
+    let commit = |date: &str| {
+        let commit = ["commit-tree", "main^{tree}", "-m", "replaced"];
+        let made = sandbox.git_cmd(&commit).env("GIT_COMMITTER_DATE", date).run();
+        made.exits(0).stdout.trim().to_owned()
+    };
+    let [first, second] = ["1", "2"].map(|number| format!("refs/ralph/add-login/replaced/{number}"));
+    // What has no date of its own goes with the rest of its kind.
+    sandbox.git(&["update-ref", &first, &commit("1970-01-01T00:00:00Z")]);
+    sandbox.git(&[
+        "update-ref",
+        &second,
+        &commit(&jiff::Timestamp::now().to_string()),
+    ]);
+    sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
+    sandbox.git(&["update-ref", &second, &commit("2001-01-01T00:00:00Z")]);
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says(&format!("removed {first}"))
+        .says(&format!("removed {second}"));
+    assert!(!kept(&sandbox).contains("replaced"));
+}
