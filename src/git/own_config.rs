@@ -46,6 +46,19 @@ impl Git {
         }))
     }
 
+    /// Returns whether two configuration files differ in nothing but headers that git sends to a named host.
+    pub async fn differ_in_headers(&self, one: &Path, other: &Path) -> Result<bool, GitError> {
+        // In a directory without a repository: the present configuration may be one that git cannot read.
+        let git = Self::at(Path::new("/"));
+        let (one, other) = (git.settings_in(one).await?, git.settings_in(other).await?);
+        let others = |settings: &[Setting]| {
+            let others = settings.iter().filter(|(key, _)| !is_header_of_host(key));
+            others.cloned().collect::<Vec<_>>()
+        };
+        let rest = others(&one);
+        Ok(one != other && !rest.is_empty() && rest == others(&other))
+    }
+
     /// Copies the place of the work tree (`core.worktree`) from one configuration file to another, if it is below `top`: a
     /// submodule that was moved names its new place there.
     pub async fn keep_place(&self, from: &Path, to: &Path, top: &Path) -> Result<(), GitError> {
@@ -135,6 +148,14 @@ impl Git {
         let entries = text.split('\0').filter(|entry| !entry.is_empty());
         Ok(entries.map(setting).collect())
     }
+}
+
+/// Returns whether a setting is a header for one host, as a CI system writes a new one for each job.
+fn is_header_of_host(key: &str) -> bool {
+    let host = key
+        .strip_prefix("http.")
+        .and_then(|rest| rest.strip_suffix(".extraheader"));
+    host.is_some_and(|host| !host.is_empty())
 }
 
 /// Returns whether a setting, whatever its value, makes git neither run nor send anything. Only those are listed that are

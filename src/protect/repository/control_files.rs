@@ -78,8 +78,9 @@ impl ControlFiles {
         who: &str,
         trash: &Path,
     ) -> Result<Vec<PutBack>, ProtectError> {
-        let unproven = self.unproven(site).await?;
-        let names = unproven.iter().map(|runs| runs.name.clone()).collect();
+        let (unproven, stay) = self.unproven(site).await?;
+        let names = unproven.iter().map(|runs| runs.name.clone());
+        let names = names.chain(stay).collect();
         let differed = self.files.restore(
             &site.repo.layout(),
             (&site.door(trash), &free_name(trash)?),
@@ -143,18 +144,25 @@ impl ControlFiles {
         Ok(())
     }
 
-    /// Returns the files that only the copy has in this form and that can run something.
-    async fn unproven(&self, site: Site<'_>) -> Result<Vec<Runs>, ProtectError> {
-        let mut unproven = Vec::new();
+    /// Returns the files that only the copy has in this form and that can run something, and the names of configuration files
+    /// that stay as they are, because the next job of a CI system has written its own header for a host.
+    async fn unproven(&self, site: Site<'_>) -> Result<(Vec<Runs>, Vec<PathBuf>), ProtectError> {
+        let (mut unproven, mut stay) = (Vec::new(), Vec::new());
         if !self.is_copy {
-            return Ok(unproven);
+            return Ok((unproven, stay));
         }
         for runs in self.files.would_run(&site.repo.layout())? {
             let recorded = site.file(OWN_FILES).join(&runs.name);
-            if !runs.is_config || site.repo.git.adds_what_runs(&recorded, &runs.path).await? {
+            if runs.is_config && site.repo.git.differ_in_headers(&recorded, &runs.path).await? {
+                let path = runs.path.display();
+                site.notices.tell(format!(
+                    "{path} has other headers for hosts (http.<url>.extraHeader) than before the attempt; they stay"
+                ));
+                stay.push(runs.name);
+            } else if !runs.is_config || site.repo.git.adds_what_runs(&recorded, &runs.path).await? {
                 unproven.push(runs);
             }
         }
-        Ok(unproven)
+        Ok((unproven, stay))
     }
 }

@@ -83,6 +83,30 @@ fn settings_that_run_nothing_come_back_after_a_kill() {
 }
 
 #[test]
+fn header_that_the_next_job_writes_for_a_host_stays_after_a_kill() {
+    let sandbox = Sandbox::new();
+    let key = "http.https://host.example/.extraheader";
+    sandbox.configure(key, "AUTHORIZATION: one");
+    sandbox.start();
+    let agent = sandbox.agent("kill -9 $(ps -o ppid= -p $PPID)");
+    let kill = || drop(sandbox.direct(&["next", "--", &agent]).run().exits(137));
+    kill();
+    sandbox.configure(key, "AUTHORIZATION: two");
+    sandbox.ralph(&["status"]).exits(0).says("they stay");
+    assert_eq!(sandbox.git(&["config", key]), "AUTHORIZATION: two");
+    kill();
+    // One for every host does not, nor do other settings beside one.
+    for (key, value) in [("http.extraheader", "x: y"), ("core.fsmonitor", "evil")] {
+        sandbox.configure("http.https://host.example/.extraheader", "AUTHORIZATION: three");
+        sandbox.configure(key, value);
+        sandbox.ralph(&["status"]).exits(7).says(".git/config");
+        sandbox.git(&["config", "--unset", key]);
+    }
+    sandbox.ralph(&["status"]).exits(0);
+    assert_eq!(sandbox.git(&["config", key]), "AUTHORIZATION: three");
+}
+
+#[test]
 fn user_must_type_options_of_the_start_again_after_a_kill() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo x >x");
