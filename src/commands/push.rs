@@ -7,7 +7,9 @@ use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
 use crate::remote::handover::{Pushed, push};
+use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, taken_along};
+use crate::state::Ending;
 use serde_json::json;
 
 /// The arguments of `git ralph push`.
@@ -27,6 +29,13 @@ pub struct Args {
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let open = console.open(args.change.as_deref()).await?;
     let server = Server::new(open.repo(), &open.settings(), args.remote.as_deref())?;
+    if open.state.here.closed == Some(Ending::Aside) {
+        return Err(RemoteRefusal::SetAside {
+            change: open.change().to_string(),
+            remote: server.name().to_owned(),
+        }
+        .into());
+    }
     let pushed = push(&open, &server).await?;
     if args.json {
         let uncommitted = match pushed {

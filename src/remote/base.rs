@@ -84,6 +84,11 @@ impl Base {
         (record.phase != Phase::Finished).then(|| (seen.clone(), record))
     }
 
+    /// Returns whether the loop here never was on a remote.
+    pub fn is_new(&self) -> bool {
+        self.noted.as_ref().is_none_or(|noted| noted.state.is_none())
+    }
+
     /// Returns the last common state with another remote, if there was none with this one since.
     fn on_other_remote(&self) -> Option<&Oid> {
         let noted = self.noted.as_ref();

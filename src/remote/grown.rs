@@ -1,9 +1,13 @@
 //! Tells whether the list of a change has grown since its loop was finished: what is open then is work for a new loop. Only a
 //! list that has what the finished loop completed counts: any other one would have it done again.
 
+use std::collections::BTreeMap;
+
 use super::record::Record;
+use super::server::{Server, There};
 use crate::engine::Context;
 use crate::engine::story_source::wanted;
+use crate::error::Error;
 use crate::names::Change;
 use crate::settings::Settings;
 use crate::state::{Phase, State};
@@ -16,6 +20,8 @@ pub(super) struct List {
     pub done: usize,
     /// All stories.
     pub total: usize,
+    /// The ids of those that are complete.
+    pub complete: Vec<String>,
 }
 
 impl List {
@@ -24,10 +30,14 @@ impl List {
         let wanted = wanted(settings, change, &context.below_top);
         let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
         let listing = source.list(&context.repo.top).await.ok()?;
+        let total = listing.stories.len();
+        let complete = listing.stories.into_iter().filter(|story| story.done);
+        let complete: Vec<String> = complete.map(|story| story.id).collect();
         Some(Self {
             source,
-            done: listing.stories.iter().filter(|story| story.done).count(),
-            total: listing.stories.len(),
+            done: complete.len(),
+            total,
+            complete,
         })
     }
 }
@@ -54,13 +64,28 @@ pub(super) fn began_later(here: &State, there: &Record) -> bool {
     numbers.is_some_and(|(here, there)| has_grown(here, there))
 }
 
-/// Returns whether the list of the work tree has grown since the loop on the remote was finished.
-pub(super) async fn has_list_grown(context: &Context<'_>, there: &Record) -> bool {
-    let Some(before) = finished(there) else {
-        return false;
+/// Returns whether the list of the work tree has grown since the loop on the remote was finished. Every story that was
+/// completed there has to be in it, and complete. The state is fetched if the numbers say so.
+pub(super) async fn has_list_grown(
+    context: &Context<'_>,
+    server: &Server,
+    there: &There,
+) -> Result<bool, Error> {
+    let (Some(before), change) = (finished(&there.record), &there.record.change) else {
+        return Ok(false);
     };
-    let list = List::read(context, &context.configuration.settings, &there.change).await;
-    list.is_some_and(|list| has_grown((list.done, list.total), before))
+    let Some(list) = List::read(context, &context.configuration.settings, change).await else {
+        return Ok(false);
+    };
+    if !has_grown((list.done, list.total), before) {
+        return Ok(false);
+    }
+    server
+        .fetch(&BTreeMap::from([(change.clone(), there.oid.clone())]))
+        .await?;
+    let completed = server.portable(there).await?.state.progress().completed.clone();
+    let is_done = |id: &str| list.complete.iter().any(|complete| complete == id);
+    Ok(completed.iter().all(|story| is_done(&story.id)))
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ use super::server::{Server, There};
 use crate::engine::Context;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
-use crate::names::{Change, Oid, counted};
+use crate::names::{Change, Oid, counted, typed};
 use crate::settings::Settings;
-use crate::state::{self, Phase, State, Store};
+use crate::state::{self, Ending, Phase, State, Store};
 use crate::stories;
 
 /// The most jobs that a matrix of a CI system may have.
@@ -226,7 +226,9 @@ impl Entry {
 
 /// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.
 async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Entry> {
-    let List { source, done, total } = List::read(context, settings, change).await?;
+    let List {
+        source, done, total, ..
+    } = List::read(context, settings, change).await?;
     let is_open = done < total;
     let (phase, why) = match total {
         0 => ("new", StoryRefusal::of_none(source.clone()).to_string()),
@@ -292,12 +294,21 @@ fn of_loop(store: &Store, state: &State) -> Entry {
     } else {
         why_not(phase, nothing_left, skipped)
     };
+    let is_aside = state.here.closed == Some(Ending::Aside);
+    let (phase, why) = if is_aside {
+        let change = typed(&state.change);
+        let resume =
+            format!("it was set aside for another loop; to continue it: git ralph start {change} --resume");
+        ("blocked", resume)
+    } else {
+        (phase.into(), why)
+    };
     Entry {
         source: Some(state.source().path.clone()),
         total,
         done,
         skipped,
-        phase: phase.into(),
+        phase,
         holder: store
             .holder()
             .filter(|_| is_held)

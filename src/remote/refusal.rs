@@ -145,6 +145,10 @@ pub enum RemoteRefusal {
             name = typed(name)
         ))
         .exit(Exit::Person);
+    /// `push` of a loop that `run --any` closed here so that another could begin.
+    #[error("loop '{change}' was set aside here for another one, and is not pushed as it is")]
+    SetAside { change: String, remote: String }
+        => Person, "to continue it: git ralph pull {change} --remote {remote}; if {remote} has lost it: git ralph start {change} --resume && git ralph push {change} --remote {remote}", change, remote;
     /// Two loops of one name.
     #[error("a different loop '{0}' is active in this repository; it was not pulled from the remote")]
     Another(String)

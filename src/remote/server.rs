@@ -292,7 +292,7 @@ impl Server {
         let names = self.names(change);
         let others = self.other().into_iter();
         let mut patterns = names.to_vec();
-        patterns.extend(others.map(|prefix| format!("{prefix}{change}/state")));
+        patterns.extend(others.flat_map(|prefix| [&self.prefix, prefix].map(|one| format!("{one}*/state"))));
         let refs = self.refs(&patterns).await?;
         let has = |wanted: &str| refs.iter().any(|(name, _)| name == wanted);
         for name in names.iter().filter(|name| !has(name)) {
@@ -306,7 +306,7 @@ impl Server {
                 });
             }
         }
-        if !has(&names[0]) {
+        if !refs.iter().any(|(name, _)| name.starts_with(&self.prefix)) {
             self.require_none_below(&refs)?;
         }
         Ok(places(&names, &refs))

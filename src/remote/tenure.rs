@@ -70,9 +70,12 @@ impl Tenure {
                     is_before(&server, found, here).await?
                 }
                 Some(_) => false,
-                None => has_list_grown(context, &found.record).await,
+                None => has_list_grown(context, &server, found).await?,
             };
             if !is_on_top && found.record.phase == Phase::Finished && found.record.blocked.is_none() {
+                if here.is_some_and(|here| !here.progress().completed.is_empty()) && base.is_new() {
+                    return Err(RemoteRefusal::Another(change.to_string()).into());
+                }
                 mend_branch(context, &server, found, branch).await?;
                 return Err(server.over(found).into());
             }

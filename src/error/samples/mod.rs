@@ -371,6 +371,10 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             words: "fatal: remote error: upload-pack: not our ref\n".to_owned(),
         },
+        RemoteRefusal::SetAside {
+            change: change(),
+            remote: remote(),
+        },
         RemoteRefusal::NoState {
             change: change(),
             branch: "ralph/add-login".to_owned(),

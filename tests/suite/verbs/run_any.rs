@@ -236,3 +236,39 @@ fn a_finished_change_whose_list_grew_is_begun_again() {
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n4\n5\n");
     one.ralph(&run).exits(5);
 }
+
+#[test]
+fn a_loop_that_was_set_aside_is_not_published_as_finished() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a", "b"]);
+    let agent = remote
+        .sandbox
+        .agent("echo x >\"f-$RALPH_CHANGE\"; test $RALPH_CHANGE = b && failed no || complete");
+    let any = ["run", "--any", "--keep", "--max-retries", "0", "--", &agent];
+    clone.ralph(&any).exits(4);
+    // The remote loses it.
+    remote.git(&["update-ref", "-d", "refs/ralph/b/state"]);
+    assert_eq!(phase(&clone, "b"), "blocked");
+    clone
+        .ralph(&["push", "b"])
+        .exits(7)
+        .says("was set aside here")
+        .says("git ralph start b --resume && git ralph push b");
+    clone.ralph(&["start", "b", "--resume"]).exits(0);
+    clone.ralph(&["push", "b"]).exits(0);
+    assert!(["ready", "exhausted", "failed"].contains(&&*phase(&clone, "b")));
+}
+
+#[test]
+fn own_work_on_a_change_that_was_finished_elsewhere_stays_active() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a", "b"]);
+    let agent = remote.sandbox.completing("echo x >\"f-$RALPH_CHANGE\"");
+    clone.ralph(&["start", "a"]).exits(0);
+    clone.ralph(&["next", "--", &agent]).exits(0);
+    let other = remote.clone("other", &[]);
+    other.ralph(&["run", "a", "--keep", "--", &agent]).exits(0);
+    let any = ["run", "--any", "--keep", "--", &agent];
+    clone.ralph(&any).exits(7).says("a stays active here");
+    assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "ralph/a\n");
+}
