@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::walls::{END, Mount};
+use super::walls::{END, MOST_COPIES, Mount};
 
 use crate::fs::{is_seen_as_file, seen_bytes, seen_in, seen_itself};
 
 /// Parts of the names of settings whose values are keys.
 const KEYS: &[&str] = &["extraheader", "token", "secret", "password", "smtppass", "apikey"];
-/// The largest copy, in bytes: it is an argument of a program.
-const LARGEST: usize = 100_000;
+/// The size of all copies, in bytes: they are an argument of a program.
+const MOST: usize = 100_000;
 /// The deepest chain of files that include each other, as git has it, and of directories of submodules.
 const DEPTH: usize = 10;
 /// The name of the copies of git's own files in a slot, and of those among them that have settings.
@@ -44,7 +44,12 @@ pub(super) struct Place<'a> {
 
 /// Covers the files of git's configuration that have keys, where they are seen.
 pub(super) fn covers(mounts: &[Mount], place: &Place<'_>) -> Vec<Mount> {
-    let mut found = Found::default();
+    let mut found = Found {
+        covers: Vec::new(),
+        known: Vec::new(),
+        texts: 0,
+        room: MOST,
+    };
     for file in files(place) {
         found.add(&file, place.home, DEPTH);
     }
@@ -118,7 +123,8 @@ fn of_modules(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 /// are not.
 fn copies(place: &Place<'_>) -> Vec<Mount> {
     let mut covers = Vec::new();
-    for dir in seen_in(&place.dirs[1].join("ralph")).map(|entry| entry.path()) {
+    let loops = seen_in(&place.dirs[1].join("ralph")).map(|entry| entry.path());
+    for dir in loops.filter(|path| seen_itself(path).is_some_and(|found| found.is_dir())) {
         covers.push(Mount::Empty(dir.join("trash")));
         if place.own.is_none_or(|own| own != dir) {
             covers.push(Mount::Empty(dir.join("slots")));
@@ -142,10 +148,13 @@ fn is_seen(path: &Path, mounts: &[Mount]) -> bool {
 }
 
 /// The files that have keys, each with a copy without them, if it can be shown, and all that were looked at.
-#[derive(Default)]
 struct Found {
     covers: Vec<(PathBuf, Option<String>)>,
     known: Vec<PathBuf>,
+    /// Number of copies.
+    texts: usize,
+    /// The bytes that are left for others.
+    room: usize,
 }
 
 impl Found {
@@ -159,23 +168,28 @@ impl Found {
         self.known.push(file.clone());
         let bytes = seen_bytes(&file).unwrap_or_default();
         let text = Text::read(&String::from_utf8_lossy(&bytes));
-        for path in &text.included {
-            let path = match (path.strip_prefix("~/"), home) {
-                (Some(below), Some(home)) => home.join(below),
-                _ => file.with_file_name(path),
-            };
-            self.add(&path, home, depth);
-        }
         self.covers.extend(
             text.stores
                 .into_iter()
                 .filter_map(|path| Some((path.canonicalize().ok()?, None))),
         );
         if text.has_keys {
-            let can_be_shown = text.rest.len() <= LARGEST
-                && !text.rest.contains('\0')
-                && text.rest.lines().all(|line| line != END);
-            self.covers.push((file, can_be_shown.then_some(text.rest)));
+            // Git reads nothing where it may not read one of its files, so what there is no room for is seen as it is.
+            let is_text = !text.rest.contains('\0') && text.rest.lines().all(|line| line != END);
+            if !is_text {
+                self.covers.push((file.clone(), None));
+            } else if text.rest.len() <= self.room && self.texts < MOST_COPIES {
+                self.room -= text.rest.len();
+                self.texts += 1;
+                self.covers.push((file.clone(), Some(text.rest)));
+            }
+        }
+        for path in &text.included {
+            let path = match (path.strip_prefix("~/"), home) {
+                (Some(below), Some(home)) => home.join(below),
+                _ => file.with_file_name(path),
+            };
+            self.add(&path, home, depth);
         }
     }
 }

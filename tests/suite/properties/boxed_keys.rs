@@ -94,3 +94,30 @@ fn keys_are_not_seen_from_work_trees_and_submodules() {
         "c\nhttps://host/x\nMe\n"
     );
 }
+
+#[test]
+fn git_works_in_the_box_however_many_files_have_keys() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    sandbox.configure("http.https://host/.extraHeader", "Authorization: KEY");
+    for number in 0..12 {
+        let name = format!("more-{number}.cfg");
+        let long = if number == 11 {
+            "# long\n".repeat(20_000)
+        } else {
+            String::new()
+        };
+        let text = format!("{long}[github]\n\ttoken = KEY-{number}\n[n{number}]\n\ta = b\n");
+        sandbox.write(&format!(".git/{name}"), &text);
+        sandbox.git(&["config", "--add", "include.path", &name]);
+    }
+    sandbox.start();
+    let look = "git status --short >/dev/null && git config n0.a >>works && git config n11.a >>works
+        git config http.https://host/.extraHeader >>found; true";
+    let agent = sandbox.completing(look);
+    sandbox.ralph(&["next", "--box", "--", &agent]).exits(0);
+    assert_eq!(sandbox.read("works"), "b\nb\n");
+    assert_eq!(sandbox.read("found"), "");
+}
