@@ -2,6 +2,7 @@
 
 use super::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use super::revert::{Undoing, read_what_is_left, undo};
+use super::work_away::require_work_here;
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::held;
@@ -19,6 +20,9 @@ use crate::state::Verdict;
 /// Accepts the work tree as the finished story, because the user or a driver says so.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_unfit(open).await?;
+    if open.state.is_live() && !open.state.has_branch() {
+        require_work_here(open).await?;
+    }
     held::require_pathspecs(open.git(), &options.settings).await?;
     let begun = begin(open, &options.settings).await?;
     let (site, state) = (open.site(), &open.state);

@@ -146,7 +146,13 @@ impl RepoLink {
         {
             return Err(ProtectError::RepositoryGone(objects.clone()));
         }
-        for dir in ["refs", "refs/heads", "refs/ralph", "logs"] {
+        // Beside reftables a file is in that place (git-init(1), `--ref-format`).
+        let has_tables = is_there(&site.repo.common_dir.join("reftable"))?;
+        let dirs = ["refs", "refs/heads", "refs/ralph", "logs"];
+        for dir in dirs
+            .into_iter()
+            .filter(|dir| !(has_tables && *dir == "refs/heads"))
+        {
             own_directory::clear_place(site, &site.repo.common_dir.join(dir))?;
         }
         restore_refs(site)?;

@@ -31,6 +31,7 @@ fn stashed_work_stops_the_next_attempt_and_the_end() {
             let agent = sandbox.agent("echo 2 >two; complete");
             for refused in [
                 sandbox.step("next", &agent),
+                sandbox.ralph(&["complete"]),
                 sandbox.ralph(&["finish", "--cleanup"]),
                 sandbox.ralph(&["finish", "--keep"]),
             ] {
