@@ -5,6 +5,7 @@ pub mod attempt_output;
 pub mod box_filters;
 pub mod changed_files;
 pub mod doctor;
+mod ending;
 pub mod follow;
 pub mod next_steps;
 mod pace;

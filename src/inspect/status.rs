@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::at_work::{GateAtWork, RunningAttempt, Waiting};
+use super::ending::how_closed;
 use super::session::SessionStatus;
 use crate::engine::go_to_own_refused;
 use crate::engine::position::{branch_gone, checkpoint_gone};
@@ -13,8 +14,7 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::What;
-use crate::events::log::{LogEntry, attempts, read_events};
+use crate::events::log::{LogEntry, attempts};
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
@@ -272,7 +272,7 @@ impl Status {
         }
         self.messages += Store::new(&repo.common_dir, &state.change).untaken();
         if !state.is_live() {
-            self.closed = closed(repo, state);
+            self.closed = how_closed(repo, state);
             let list = state.source().to_name(&repo.top, state.change.as_str());
             self.over = Some(Over {
                 words: state.end_in_words(),
@@ -490,18 +490,4 @@ impl Status {
             away: if state.is_live() { noted::away(state) } else { None },
         }
     }
-}
-
-/// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, its events say so; `None` if
-/// they do not.
-fn closed(repo: &Repo, state: &State) -> Option<String> {
-    if let Some(closed) = state.here.closed {
-        return Some(closed.to_string());
-    }
-    let store = Store::new(&repo.common_dir, &state.change);
-    let events = read_events(&store.file("events.jsonl")).ok()?;
-    events.into_iter().rev().find_map(|event| match event.what {
-        What::Finished { how, .. } => Some(how),
-        _ => None,
-    })
 }
