@@ -258,6 +258,12 @@ impl RefChanges {
         let git = &site.repo.git;
         let visited = git.head_history().await?;
         let checked_out = git.checked_out_refs(&site.repo.top).await?;
+        let made: Vec<String> = self
+            .0
+            .iter()
+            .filter(|change| change.was.is_none())
+            .map(|change| change.name.clone())
+            .collect();
         for change in self.0 {
             // A branch at a commit that this HEAD never visited may belong to another work tree.
             // What the guard saw chooses words alone: other processes can write its log.
@@ -276,6 +282,18 @@ impl RefChanges {
                 site.notices.tell(change.message(who));
                 continue;
             };
+            // Git has no ref in the place of a directory of others: who made these may need them.
+            let is_in_the_way = |made: &&String| is_below(made, &change.name) || is_below(&change.name, made);
+            if let Some(other) = made.iter().find(is_in_the_way).filter(|_| change.is.is_none()) {
+                let ref_of_it = KeptRef::beside(name, &was);
+                site.notices.tell(format!(
+                    "{}; it cannot be put back beside {other}, and its commits are kept as {}",
+                    change.message(who),
+                    ref_of_it.name
+                ));
+                kept.push(ref_of_it);
+                continue;
+            }
             site.notices.tell(change.put_back(who, &was));
             if let Some(is) = &change.is {
                 kept.push(KeptRef::beside(name, is));
@@ -289,6 +307,11 @@ impl RefChanges {
         kept.dedup();
         Ok(updates)
     }
+}
+
+/// Returns whether the full name of a ref is below that of another one, which git then cannot have beside it.
+fn is_below(name: &str, other: &str) -> bool {
+    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.

@@ -187,3 +187,26 @@ fn content_that_is_only_staged_between_attempts_is_kept() {
     let kept = sandbox.git(&["for-each-ref", "refs/ralph/add-login/replaced"]);
     assert_eq!(kept.lines().count(), 1, "{kept}");
 }
+
+#[test]
+fn branch_in_whose_place_an_attempt_made_a_directory_of_others_is_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.guard", "false");
+    sandbox.git(&["branch", "f2"]);
+    let was = sandbox.git(&["rev-parse", "f2"]);
+    sandbox.start();
+    for (verb, name) in [("next", "f2/x"), ("retry", "f2/y")] {
+        let agent = sandbox.failing(&format!("git branch -D -q f2; git branch {name}"));
+        let output = sandbox.step(verb, &agent).exits(3);
+        if verb == "next" {
+            output.says("it cannot be put back beside refs/heads/f2/x, and its commits are kept as ");
+        }
+    }
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(objectname)",
+        "refs/ralph/add-login/attempts",
+    ]);
+    assert!(kept.contains(&was), "{kept}");
+    sandbox.ralph(&["abort"]).exits(0);
+}
