@@ -64,28 +64,40 @@ pub(super) fn began_later(here: &State, there: &Record) -> bool {
     numbers.is_some_and(|(here, there)| has_grown(here, there))
 }
 
-/// Returns whether the list of the work tree has grown since the loop on the remote was finished. Every story that was
-/// completed there has to be in it, and complete. The state is fetched if the numbers say so.
+/// Returns whether the list of the work tree has grown since the loop on the remote was finished.
 pub(super) async fn has_list_grown(
     context: &Context<'_>,
     server: &Server,
     there: &There,
 ) -> Result<bool, Error> {
-    let (Some(before), change) = (finished(&there.record), &there.record.change) else {
-        return Ok(false);
-    };
-    let Some(list) = List::read(context, &context.configuration.settings, change).await else {
-        return Ok(false);
-    };
-    if !has_grown((list.done, list.total), before) {
+    let settings = &context.configuration.settings;
+    match List::read(context, settings, &there.record.change).await {
+        Some(list) => has_grown_since(server, (list.done, list.total), &list.complete, there).await,
+        None => Ok(false),
+    }
+}
+
+/// Returns whether a list with `done` of `total` stories, of which these are `complete`, has grown since the loop on the remote
+/// was finished. Every story that was completed there has to be among them. The state is fetched if the numbers say so.
+pub(super) async fn has_grown_since(
+    server: &Server,
+    numbers: (usize, usize),
+    complete: &[String],
+    there: &There,
+) -> Result<bool, Error> {
+    let is_more = finished(&there.record).is_some_and(|before| has_grown(numbers, before));
+    if !is_more {
         return Ok(false);
     }
-    server
-        .fetch(&BTreeMap::from([(change.clone(), there.oid.clone())]))
-        .await?;
-    let completed = server.portable(there).await?.state.progress().completed.clone();
-    let is_done = |id: &str| list.complete.iter().any(|complete| complete == id);
-    Ok(completed.iter().all(|story| is_done(&story.id)))
+    let wanted = BTreeMap::from([(there.record.change.clone(), there.oid.clone())]);
+    server.fetch(&wanted).await?;
+    Ok(has_all(complete, &server.portable(there).await?.state))
+}
+
+/// Returns whether all stories that a loop completed are among those that are `complete`.
+pub(super) fn has_all(complete: &[String], state: &State) -> bool {
+    let completed = &state.progress().completed;
+    completed.iter().all(|story| complete.contains(&story.id))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::base::Base;
-use super::grown::{List, finished, has_grown};
+use super::grown::{List, has_all, has_grown, has_grown_since};
 use super::lease::{Holding, Watch};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
@@ -80,6 +80,9 @@ pub struct Entry {
     /// Finished changes, and the original branch, with which it would conflict; absent if that was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts_with: Option<Vec<String>>,
+    /// The ids of the complete stories in the list of this work tree.
+    #[serde(skip)]
+    pub complete: Vec<String>,
     /// The object of its state.
     #[serde(skip)]
     pub there: Option<There>,
@@ -103,7 +106,7 @@ pub async fn read(
     for change in state::changes(&context.repo.common_dir)? {
         let store = Store::new(&context.repo.common_dir, &change);
         let entry = match store.load() {
-            Ok(Some(state)) if is_grown(lists.get(&change), before(&state)) => continue,
+            Ok(Some(state)) if is_grown(lists.get(&change), &state) => continue,
             Ok(Some(state)) => of_loop(&store, &state),
             Ok(None) => continue,
             // One that cannot be read must not hide the others.
@@ -116,13 +119,13 @@ pub async fn read(
     }
     if let Some(server) = server {
         for mut entry in on_remote(server, watch).await? {
-            let there = entry.there.as_ref();
-            let before = there.and_then(|there| finished(&there.record));
-            if let Some(list) = lists
-                .get(&entry.change)
-                .filter(|list| is_grown(Some(*list), before))
-            {
-                entry = again(server, list, entry, watch);
+            if let (Some(list), Some(there)) = (lists.get(&entry.change), &entry.there) {
+                let numbers = (list.done, list.total.unwrap_or(0));
+                // A finished loop that cannot be read stays one.
+                let grown = has_grown_since(server, numbers, &list.complete, there).await;
+                if grown.unwrap_or(false) {
+                    entry = again(server, list, entry, watch);
+                }
             }
             let here = entries.remove(&entry.change);
             // A run can do nothing here before that is solved.
@@ -198,6 +201,7 @@ impl Entry {
             branch: change.branch(),
             checkpoint: None,
             claimed: false,
+            complete: Vec::new(),
             free: false,
             why,
             conflicts_with: None,
@@ -227,7 +231,10 @@ impl Entry {
 /// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.
 async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Entry> {
     let List {
-        source, done, total, ..
+        source,
+        done,
+        total,
+        complete,
     } = List::read(context, settings, change).await?;
     let is_open = done < total;
     let (phase, why) = match total {
@@ -239,23 +246,20 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
         source: Some(source.path),
         total: Some(total),
         done,
+        complete,
         phase,
         free: is_open,
         ..Entry::none(change.clone(), why)
     })
 }
 
-/// Returns whether a list has grown since a loop was finished with these numbers.
-fn is_grown(list: Option<&Entry>, before: Option<(usize, usize)>) -> bool {
-    let now = list.and_then(|list| Some((list.done, list.total?)));
-    now.zip(before)
-        .is_some_and(|(now, before)| has_grown(now, before))
-}
-
-/// Returns the numbers of a finished loop in this repository.
-fn before(state: &State) -> Option<(usize, usize)> {
-    let listed = state.listed().filter(|_| !state.is_live());
-    listed.map(|listed| (listed.done, listed.total))
+/// Returns whether a list has grown since a loop in this repository was finished.
+fn is_grown(list: Option<&Entry>, state: &State) -> bool {
+    let (Some(list), Some(listed), false) = (list, state.listed(), state.is_live()) else {
+        return false;
+    };
+    let now = (list.done, list.total.unwrap_or(0));
+    has_grown(now, (listed.done, listed.total)) && has_all(&list.complete, state)
 }
 
 /// Returns the entry of a finished loop on the remote whose list has grown: a new loop can begin on top of it.

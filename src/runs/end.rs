@@ -20,9 +20,8 @@ pub(super) fn end_of(ended: &Result<Ended, Error>, was_asked: bool) -> (End, Str
         Err(error) => error,
     };
     let end = match error {
-        Error::Remote(
-            RemoteRefusal::Held { .. } | RemoteRefusal::Lost { .. } | RemoteRefusal::Over { .. },
-        ) => End::Taken,
+        Error::Remote(RemoteRefusal::Held { .. } | RemoteRefusal::Lost { .. }) => End::Taken,
+        Error::Remote(RemoteRefusal::Over { .. }) => End::Over,
         Error::Story(StoryRefusal::NothingLeft { live: false, .. }) => End::WasComplete,
         error if is_about_one(error) => End::NeedsUser,
         _ => End::Stopped,

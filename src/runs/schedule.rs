@@ -47,6 +47,8 @@ pub enum End {
     WasComplete,
     /// Another run was faster, or this one too slow.
     Taken,
+    /// Another run has finished it.
+    Over,
     /// The change needs the user; the others can go on.
     NeedsUser,
     /// The reason is one for every change.
@@ -76,6 +78,8 @@ pub struct Schedule {
     number: usize,
     /// The changes that another run was faster to take.
     tried: BTreeSet<Change>,
+    /// The changes that were over when this run came to them, whatever a queue says of them later.
+    over: BTreeSet<Change>,
     /// The changes that need the user, with the exit codes that say so.
     passed_over: BTreeMap<Change, Exit>,
     /// The exit code of the changes that were closed; `None` if there are none.
@@ -100,6 +104,7 @@ impl Schedule {
             number: named.len(),
             named: named.into(),
             tried: BTreeSet::new(),
+            over: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             exit: None,
         }
@@ -170,10 +175,14 @@ impl Schedule {
                 Then::GoOn
             }
             End::WasComplete if !self.has_queue => Then::GoOn,
-            End::Stopped | End::Taken | End::NeedsUser if !self.has_queue => Then::Stop(first),
+            End::Stopped | End::Taken | End::Over | End::NeedsUser if !self.has_queue => Then::Stop(first),
             End::Stopped => Then::Stop(exit),
             End::Taken => {
                 self.tried.insert(change.clone());
+                Then::GoOn
+            }
+            End::Over => {
+                self.over.insert(change.clone());
                 Then::GoOn
             }
             End::WasComplete | End::NeedsUser => Then::PassOver(match exit {
@@ -192,7 +201,8 @@ impl Schedule {
 
     /// Returns whether the run may work on a change now.
     pub fn may_take(&self, change: &Change) -> bool {
-        !self.tried.contains(change) && !self.passed_over.contains_key(change)
+        let is_out = self.over.contains(change) || self.passed_over.contains_key(change);
+        !self.tried.contains(change) && !is_out
     }
 }
 

@@ -135,7 +135,7 @@ impl<C: Command> Worker<'_, C> {
         let exit = match self.schedule.note(change, end, exit) {
             Then::GoOn => {
                 match end {
-                    End::Taken => self.command.say(&why),
+                    End::Taken | End::Over => self.command.say(&why),
                     End::WasComplete => self.command.say(&format!("{change}: {why}")),
                     _ => {}
                 }

@@ -17,6 +17,7 @@ fn any_end() -> impl Strategy<Value = (End, Exit)> {
         (End::Closed, Exit::Signal(15)),
         (End::WasComplete, Exit::NoStory),
         (End::Taken, Exit::Busy),
+        (End::Over, Exit::NoStory),
         (End::NeedsUser, Exit::RetriesSpent),
         (End::NeedsUser, Exit::Error),
         (End::Stopped, Exit::Limit),
@@ -68,6 +69,8 @@ struct Run {
     schedule: Schedule,
     world: BTreeMap<Change, Fate>,
     taken: BTreeSet<Change>,
+    /// Those that were over when the run came to them.
+    over: BTreeSet<Change>,
     passed_over: BTreeMap<Change, Exit>,
     closed: Vec<Exit>,
 }
@@ -124,6 +127,7 @@ impl Run {
 
     fn work(&mut self, change: &Change, scene: &Scene) -> bool {
         assert!(!self.passed_over.contains_key(change), "{change} was passed over");
+        assert!(!self.over.contains(change), "{change} was over");
         assert!(
             !self.taken.contains(change),
             "{change} is taken again without a pause"
@@ -146,6 +150,8 @@ impl Run {
             (Then::GoOn, End::Taken) => {
                 self.taken.insert(change.clone());
             }
+            // The queue may list it as free all the same.
+            (Then::GoOn, End::Over) => drop(self.over.insert(change.clone())),
             (Then::PassOver(exit), End::NeedsUser | End::WasComplete) => self.pass_over(change, exit),
             (Then::Stop(code), End::Stopped) => {
                 assert_eq!(code, exit);
@@ -159,7 +165,7 @@ impl Run {
     /// Checks the end of a run that no change stopped.
     fn check(&self, end: &Turn) {
         let mut left = self.queue();
-        left.retain(|(change, _)| !self.passed_over.contains_key(change));
+        left.retain(|(change, _)| !self.passed_over.contains_key(change) && !self.over.contains(change));
         let is_held = |(_, standing): &(Change, Standing)| *standing == Standing::HeldByLiving;
         assert!(left.iter().all(is_held), "{left:?}");
         let exits: Vec<_> = self.passed_over.values().chain(&self.closed).copied().collect();
@@ -195,6 +201,7 @@ proptest! {
             schedule: Schedule::of_queue(),
             world: BTreeMap::new(),
             taken: BTreeSet::new(),
+            over: BTreeSet::new(),
             passed_over: BTreeMap::new(),
             closed: Vec::new(),
         };
@@ -239,7 +246,7 @@ proptest! {
             match (schedule.note(&change, end, exit), end) {
                 (Then::GoOn, End::WasComplete) => {}
                 (Then::GoOn, End::Closed) => exits.push(exit),
-                (Then::Stop(code), End::Taken | End::NeedsUser | End::Stopped) => {
+                (Then::Stop(code), End::Taken | End::Over | End::NeedsUser | End::Stopped) => {
                     exits.push(exit);
                     break code;
                 }

@@ -215,6 +215,11 @@ fn a_finished_change_whose_list_grew_is_begun_again() {
     tasks(&other, "\n## 4. More\n- [ ] 4.1 more\n");
     assert_eq!(phase(&other, CHANGE), "finished");
     other.ralph(&run).exits(5);
+    // As many complete ones are there, but not those of the loop.
+    let done = ["5", "6", "7"].map(|number| format!("\n## {number}. Other\n- [x] {number}.1 done\n"));
+    tasks(&other, &done.concat());
+    assert_eq!(phase(&other, CHANGE), "finished");
+    other.ralph(&run).exits(5);
     other.git(&["reset", "-q", "--hard", "origin/main"]);
     other.git(&["pull", "-q", "origin", "ralph/add-login"]);
     tasks(&other, "\n## 4. More\n- [ ] 4.1 more\n");
