@@ -328,7 +328,7 @@ pub fn range_of(
 /// Reads the history of a loop, and what has come since when it is asked again.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// What was read.
+    /// The history as far as it was read.
     pub history: History,
     /// The command lines of all gates that were run.
     pub gates: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! How a loop was closed.
+//! Tells how a loop was closed.
 
 use crate::events::What;
 use crate::events::log::read_events;

@@ -194,7 +194,7 @@ impl Found {
     }
 }
 
-/// What is in a file of git's configuration.
+/// The content of a file of git's configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Text {
     /// The text without keys.

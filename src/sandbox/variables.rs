@@ -1,4 +1,4 @@
-//! Which variables of the environment a process in the box sees: those that programs usually need, but for those among them
+//! Decides which variables of the environment a process in the box sees: those that programs usually need, but for those among them
 //! that hold keys, and those that lead to what is outside.
 
 /// Names that are seen.

@@ -287,6 +287,11 @@ impl Store {
             .write_private(&self.file(STOP), &format!("process {holder}\n"))?)
     }
 
+    /// Forgets such a request: in a container, the next process can have the same number.
+    pub fn forget_stop(&self) -> Result<(), StateError> {
+        Ok(self.door().remove(&self.file(STOP))?)
+    }
+
     /// Returns whether this process was asked to end between two attempts. A request to another process, which has
     /// ended since, does not count.
     pub fn is_asked_to_stop(&self) -> bool {

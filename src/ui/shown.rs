@@ -167,7 +167,7 @@ const LONGEST: usize = 64;
 /// The most bytes of such sequences that are kept.
 const COLOURS: usize = 256;
 
-/// What is shown in the place of bytes that are no text.
+/// The mark in the place of bytes that are no text.
 const BROKEN: &str = "\u{fffd}";
 
 /// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other

@@ -14,7 +14,7 @@ pub struct Viewed {
     pub model: Model,
     /// Its work tree.
     pub top: PathBuf,
-    /// Whether its attempts run in a box.
+    /// The mode of the box of its attempts.
     pub boxed: BoxMode,
 }
 

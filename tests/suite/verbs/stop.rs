@@ -42,6 +42,8 @@ fn stop_now_ends_a_background_run_at_once() {
     let status = sandbox.status();
     assert_eq!(status["stories_done"], 0);
     assert_eq!(status["stopped"], "stopped by git ralph stop --now");
+    let request = format!(".git/ralph/{CHANGE}/stop");
+    assert!(!sandbox.top.join(request).exists());
     sandbox.nothing_is_alive();
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
     }
     open.state.here.stopped = Some(why);
     open.state.end_wait();
-    if let Err(error) = open.save() {
+    if let Err(error) = open.save().and_then(|()| Ok(open.store.forget_stop()?)) {
         open.tell(format!("cannot note why it stopped: {error}"));
     }
 }
