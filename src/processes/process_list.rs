@@ -78,7 +78,8 @@ pub(crate) fn program(pid: i32) -> Option<Program> {
     let number = known(pid)?;
     let wanted = ProcessRefreshKind::nothing()
         .with_cmd(UpdateKind::Always)
-        .with_cwd(UpdateKind::Always);
+        .with_cwd(UpdateKind::Always)
+        .with_user(UpdateKind::Always);
     let system = listed(ProcessesToUpdate::Some(&[number]), wanted);
     let process = system.process(number)?;
     let words = process.cmd().iter();
@@ -87,8 +88,10 @@ pub(crate) fn program(pid: i32) -> Option<Program> {
         words: words.map(|word| word.as_encoded_bytes().to_vec()).collect(),
         directory: process.cwd().map(Path::to_owned),
     };
-    // One that has ended since works nowhere.
-    let is_there = program.directory.is_some() || entry(pid).is_some_and(|stat| !stat.dead);
+    // One of our own user's without a directory is about to end: it has left its directory, and is not listed as dead yet.
+    let ours = nix::unistd::geteuid().as_raw();
+    let is_ours = process.effective_user_id().is_some_and(|user| **user == ours);
+    let is_there = program.directory.is_some() || (!is_ours && entry(pid).is_some_and(|stat| !stat.dead));
     is_there.then_some(program)
 }
 
