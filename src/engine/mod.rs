@@ -47,6 +47,7 @@ pub(crate) mod steps;
 pub mod stories;
 pub(crate) mod story_refusal;
 pub mod story_source;
+mod submodules;
 mod transition;
 pub mod travel;
 pub mod unmarked_stories;

@@ -23,6 +23,7 @@ use crate::engine::Context;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
+use crate::engine::submodules;
 use crate::error::{Error, refuse};
 use crate::events::News;
 use crate::fs::{
@@ -157,6 +158,7 @@ impl OwnTree<'_> {
             let index = made.read_index_if_there(&made.index())?;
             let paths = index.entries().map(|entry| entry.path);
             KeptModes::read(&context.repo, paths)?.give(&made)?;
+            submodules::check_out(context, change, &made).await?;
             self.set_up(&top).await?;
             tell_contents(context, change, &made, self.settings).await
         };

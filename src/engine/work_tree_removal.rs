@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::work_tree_place::{configured, is_free};
 use crate::error::Error;
 use crate::fs::{
-    Below, FileError, entries_of, is_there, may_be_there, may_exist, remove_named_dir, target_of,
+    Below, FileError, entries_of, file_error, is_there, may_be_there, may_exist, path_below,
+    remove_named_dir, target_of,
 };
 use crate::git::{Git, GitError, Repo, RepoLayout, index};
 use crate::names::Oid;
@@ -51,27 +52,43 @@ struct Contents {
     is_whole: bool,
 }
 
-/// Removes the work tree of a closed loop. `outside` runs git in another directory. The work tree stays if it was changed since it was closed.
+/// Removes the work tree of a closed loop. `outside` runs git in another directory. The work tree stays if it was changed since
+/// it was closed, or if its submodules have commits that are only there (`are_shared` is false).
 pub(super) async fn remove_final(
     outside: &Git,
     top: &Path,
+    are_shared: bool,
     trash: (&Below, &Path),
 ) -> Result<Removal, Error> {
-    let mut moved = None;
+    let (mut moved, mut has_submodules) = (None, false);
     if target_of(top)?.is_some() {
         let git = Git::at_top(top);
-        let staged = git.cmd("ls-files", ["-s", "-z"]).fields().await?;
-        if staged.iter().any(|entry| entry.starts_with(b"160000 ")) {
-            return stays(outside, top, "it has submodules").await;
+        has_submodules = !git.submodules(None).await?.is_empty();
+        if has_submodules && !are_shared {
+            return stays(
+                outside,
+                top,
+                "commits of its submodules are in no other repository",
+            )
+            .await;
         }
         let contents = look(&git, None).await?;
         if !contents.is_whole {
             return stays(outside, top, "files in it are in no commit").await;
         }
         moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
+        if has_submodules && !look(&git, None).await?.is_whole {
+            return stays(outside, top, "files in it are in no commit").await;
+        }
     }
     outside.unlock_work_tree(top).await?;
-    if let Err(error) = outside.remove_work_tree(top).await
+    let removed = if has_submodules {
+        // Git removes one with submodules only by force; it was looked at just now.
+        outside.delete_work_tree(top).await
+    } else {
+        outside.remove_work_tree(top).await
+    };
+    if let Err(error) = removed
         && may_exist(top)
     {
         return Err(error.into());
@@ -90,9 +107,6 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
     let git = &repo.git;
     let mut moved = None;
     match RepoLayout::of_work_tree(top).filter(|layout| layout.shares(&repo.common_dir)) {
-        Some(layout) if may_exist(&layout.git_dir.join("modules")) => {
-            return Ok(Removal::Stays("it has submodules"));
-        }
         Some(layout) => {
             let own = Git::at_top(top);
             let head = own.cmd("rev-parse", ["-q", "--verify", "HEAD^{commit}"]);
@@ -104,6 +118,14 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
                     let contents = look(&own, Some(&dir.join(SCRATCH))).await?;
                     let trash = (&repo.door(trash), trash);
                     moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
+                    let (door, modules) = (Below::new(&layout.git_dir), layout.git_dir.join("modules"));
+                    if let Some(moved) = &moved
+                        && may_exist(&modules)
+                    {
+                        let to = moved.join(".git-modules");
+                        door.move_to(&modules, &repo.door(trash.1), &to)
+                            .map_err(|error| file_error("move to the trash", &modules, error))?;
+                    }
                 }
                 Some(_) => {
                     return Ok(Removal::Stays(
@@ -162,6 +184,7 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
         "-z",
         "--untracked-files=all",
         "--ignored=matching",
+        "--ignore-submodules=none",
         "--no-renames",
     ];
     let (status, files) = (git.cmd("status", args), git.cmd("ls-files", ["-z"]));
@@ -174,16 +197,29 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
         let found = listed.iter().filter_map(|line| line.strip_prefix(mark));
         found.map(<[u8]>::to_vec).collect()
     };
-    let ignored = with(b"!! ");
+    let mut ignored = with(b"!! ");
     let changed = [with(b" M "), with(b" T ")].concat();
     kept.retain(|path| !changed.contains(path));
+    // Submodules are moved as a whole. One that is gone was moved before.
+    let submodules = git.submodules(scratch).await?;
+    let gone = with(b" D ")
+        .iter()
+        .filter(|path| submodules.contains(path))
+        .count();
+    let is_whole = ignored.len() + gone == listed.len();
+    kept.retain(|path| !submodules.contains(path));
+    ignored.extend(
+        submodules
+            .into_iter()
+            .filter(|path| may_exist(&path_below(git.top(), path))),
+    );
     if let Some(scratch) = scratch {
         index::discard(&Below::of_loop(scratch), scratch)?;
     }
     Ok(Contents {
         kept,
-        is_whole: ignored.len() == listed.len(),
         ignored,
+        is_whole,
     })
 }
 

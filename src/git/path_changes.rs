@@ -25,13 +25,20 @@ pub struct PathChange {
     pub is: Option<StagedEntry>,
 }
 
+impl StagedEntry {
+    /// Returns whether it is a submodule.
+    pub fn is_submodule(&self) -> bool {
+        self.mode == GITLINK
+    }
+}
+
 impl PathChange {
     /// Returns whether one of the two is a submodule.
     pub fn is_of_submodule(&self) -> bool {
         [&self.was, &self.is]
             .into_iter()
             .flatten()
-            .any(|entry| entry.mode == GITLINK)
+            .any(StagedEntry::is_submodule)
     }
 
     /// Reads a record of `git diff-tree --raw -z`: `:<old mode> <new mode> <old oid> <new oid> <status>` and a path.

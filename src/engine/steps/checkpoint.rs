@@ -3,7 +3,7 @@
 use crate::engine::position::Position;
 use crate::engine::stories::changes_only_the_list;
 use crate::engine::transition::{self, Known};
-use crate::engine::{Loop, users_head};
+use crate::engine::{Loop, submodules, users_head};
 use crate::error::Error;
 use crate::events::Notices;
 use crate::git::worktree::Reading;
@@ -79,6 +79,7 @@ pub(super) async fn commit(
     position: &Position,
     tree: Oid,
 ) -> Result<(), Error> {
+    submodules::share(open, open.state.checkpoint_tree(), &tree).await?;
     let name = match (&new.story, new.attempt) {
         (Some(story), Some(attempt)) => open.state.change.attempt_ref(story, attempt),
         _ => String::new(),

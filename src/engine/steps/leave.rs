@@ -4,13 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::engine::Loop;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
     self, FINAL, Known, final_state, merged, target_index, work_tree_at, work_tree_now,
 };
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
+use crate::engine::{Loop, submodules};
 use crate::error::{Error, refuse};
 use crate::fs::{Durability, may_exist, target_of};
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
@@ -67,6 +67,7 @@ pub(super) async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPl
     let tip = position.require_tip(&open.state)?;
     refuse_operation(open.repo()).await?;
     let ours = work_tree_now(open).await?;
+    submodules::share(open, open.state.checkpoint_tree(), &ours).await?;
     let finished = final_state(open, &tip, &ours, FINAL).await?;
     let into = match target {
         Some(target) => Some(plan_into(open, target, &ours).await?),
@@ -155,7 +156,8 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
         if target_of(&top)?.is_some() {
             open.checkpoint().before_removal(&bytes, &trash).await?;
         }
-        remove_final(&outside, &top, (&site.own_door(), &trash)).await
+        let are_shared = target_of(&top)?.is_none() || submodules::share_all(open).await?;
+        remove_final(&outside, &top, are_shared, (&site.own_door(), &trash)).await
     };
     let removed = removed.await;
     if matches!(removed, Ok(Removal::Done(_))) {

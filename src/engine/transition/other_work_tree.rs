@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::REPLACED;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::{Loop, describe};
+use crate::engine::{Loop, describe, submodules};
 use crate::error::{Error, refuse};
 use crate::fs::{Links, may_exist, path_below, read_regular, seen_itself};
 use crate::git::{GitError, Repo, discover};
@@ -45,7 +45,7 @@ pub(super) async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<&Repo
 async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
     let changes = target.git.diff_trees(&into.from, &into.merged).await?;
     let Err(words) = write_but(open, into, target, &changes, &[]).await? else {
-        return Ok(());
+        return submodules::bring(open, target, &into.from, &into.merged).await;
     };
     let half_written = put_half_written_away(open, into, target, &changes).await?;
     if !half_written.is_empty()
@@ -55,7 +55,7 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     {
         let names = first_few(&half_written).join(", ");
         open.tell(format!("only half written, and written again: {names}"));
-        return Ok(());
+        return submodules::bring(open, target, &into.from, &into.merged).await;
     }
     refuse(FinishRefusal::NotWritten {
         change: open.change().to_string(),

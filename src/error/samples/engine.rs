@@ -212,7 +212,7 @@ pub(super) fn start() -> Vec<StartRefusal> {
         StartRefusal::WorkTreeStays {
             change: change(),
             path: path("/r.ralph/add-login"),
-            why: "it has submodules",
+            why: "git cannot read its HEAD",
         },
         StartRefusal::WorkTreeOfLostLoop {
             change: change(),

@@ -216,6 +216,59 @@ impl Savepoint<'_> {
     }
 }
 
+impl Site<'_> {
+    /// Has a submodule of the user's, in another work tree than the loop's, check out the commit that the loop has brought
+    /// it; HEAD is then detached. Returns why it stays as it is, if it does: only one that is unchanged since `was` moves.
+    ///
+    /// # Errors
+    /// If its files cannot be read or written.
+    pub async fn move_submodule(
+        self,
+        path: &[u8],
+        was: Option<&Oid>,
+        to: &Oid,
+    ) -> Result<Option<String>, ProtectError> {
+        let dir = path_below(&self.repo.top, path);
+        let stays = |why: &str| Ok(Some(why.to_owned()));
+        if !is_there(&dir.join(".git"))? {
+            return stays("it is not checked out there");
+        }
+        let Ok((mut repo, head)) = discover(&dir).await else {
+            return stays("git cannot read it");
+        };
+        if head.oid.as_ref() == Some(to) {
+            return Ok(None);
+        }
+        let Some(was) = was.filter(|was| head.oid.as_ref() == Some(*was)) else {
+            return stays("another commit is checked out in it");
+        };
+        repo.git = repo.git.with_settings(self.repo.git.settings());
+        let work = self.file("submodule.index");
+        let made = repo.private_index(&work, Some(was)).await?;
+        repo.show_paths(&work, &made.entries.hidden()).await?;
+        let [old, new] = repo.git.existing_trees([was, to]).await?;
+        let whose = Whose::Loops { nested: &[] };
+        let now = repo
+            .read_work_tree(&work, &old, None, whose, Count::Nothing)
+            .await?;
+        let is_changed = now.tree != old || !is_indexed(&repo, &work)?;
+        if is_changed
+            || !repo
+                .in_the_way(&repo.git.diff_trees(&old, &new).await?)?
+                .is_empty()
+        {
+            repo.discard_index(&work)?;
+            return stays("files in it were changed");
+        }
+        repo.switch_work_tree(&work, &old, &new).await?;
+        repo.install_index(&work).await?;
+        repo.set_head(&Head::new(None, Some(to.clone())), "ralph: finish")
+            .await?;
+        repo.discard_index(&work)?;
+        Ok(None)
+    }
+}
+
 /// Returns whether the index of a repository has the same content as this one.
 fn is_indexed(repo: &Repo, work: &Path) -> Result<bool, GitError> {
     let (was, is) = (repo.read_index_or_none(&repo.index())?, repo.read_index(work)?);

@@ -43,6 +43,7 @@ mod other_repositories;
 mod others;
 mod outside;
 mod own_files;
+mod own_submodules;
 mod own_work_tree;
 mod own_work_tree_kept;
 mod own_work_tree_over;

@@ -117,6 +117,7 @@ fn hint_after_keep_leads_to_what_cleanup_leaves() {
 fn start_names_what_a_new_work_tree_lacks_and_what_its_preparation_adds() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
+    sandbox.git(&["submodule", "--quiet", "deinit", "lib"]);
     sandbox.configure(
         "ralph.worktreeSetup",
         "mkdir target; echo 1 >target/out; ln -s /usr node_modules",

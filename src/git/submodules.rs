@@ -1,0 +1,189 @@
+//! Submodules of linked work trees. Each work tree of a loop gets a clone of its own of a submodule, made from the one that
+//! is checked out in another work tree: without network, with branches of its own. Commits made in such a clone are copied
+//! to a repository that stays. They are copied as packs: a fetch would run what the configuration of the clone names.
+
+use std::path::{Path, PathBuf};
+
+use super::command::Git;
+use super::error::GitError;
+use super::layout::RepoLayout;
+use crate::fs::path_below;
+use crate::names::Oid;
+use crate::paths::shown;
+
+/// The mode of a submodule in a listing, with the space behind it.
+const GITLINK: &[u8] = b"160000 ";
+
+/// Settings with which a clone is made: git clones submodules from a directory only if that is allowed.
+const CLONES: [&str; 2] = ["protocol.file.allow=always", "clone.defaultRemoteName=origin"];
+
+/// Checks out in the work tree `made` the submodules that are checked out in `from`, and those in them, each in a clone of
+/// its own. Returns the paths of those that could not be checked out, each with git's words.
+///
+/// # Errors
+/// If git cannot list the submodules of the work tree.
+pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u8>, String)>, GitError> {
+    let mut failed = Vec::new();
+    let mut levels = vec![Vec::new()];
+    while let Some(level) = levels.pop() {
+        let around = [from, made].map(|top| Git::at_top(&path_below(top, &level)));
+        for path in around[1].submodules(None).await? {
+            let below = [level.as_slice(), &path].concat();
+            let Some(source) = RepoLayout::of_work_tree(&path_below(from, &below)) else {
+                continue;
+            };
+            match check_out(
+                [&around[0], &around[1]],
+                &path,
+                &source.common_dir,
+                !level.is_empty(),
+            )
+            .await
+            {
+                Ok(()) => levels.push([&below[..], b"/"].concat()),
+                Err(error) => failed.push((below, error.to_string())),
+            }
+        }
+    }
+    Ok(failed)
+}
+
+/// Checks out one submodule from the repository `source`; `from` and `made` run in the work trees around it.
+async fn check_out(
+    [from, made]: [&Git; 2],
+    path: &[u8],
+    source: &Path,
+    is_inner: bool,
+) -> Result<(), GitError> {
+    let unnamed = || GitError::answer("submodule", &format!("no name for {}", shown(path)));
+    let (Some(name), Some(url)) = (made.name_of_submodule(path).await?, source.to_str()) else {
+        return Err(unnamed());
+    };
+    let key = format!("submodule.{name}.url");
+    let setting = format!("{key}={url}");
+    let settings = [CLONES[0], CLONES[1], &setting];
+    let there = String::from_utf8_lossy(path);
+    let args = ["--quiet", "update", "--init", "--checkout", "--", &there];
+    made.cmd_with(&settings, "submodule", args).done().await?;
+    let clone = Git::at_top(&path_below(made.top(), path));
+    let source = Git::at_top(&path_below(from.top(), path));
+    source.copy_setting("remote.origin.url", &clone).await?;
+    if is_inner {
+        from.copy_setting(&key, made).await?;
+    }
+    Ok(())
+}
+
+/// Copies a commit, with all that it needs, from the repository `own` to the repository `to`, which keeps it by this ref.
+/// What is reachable from `base` is not copied if `to` has that.
+///
+/// # Errors
+/// If `own` lacks the commit or something below it, or git cannot write.
+pub async fn copy_commit(
+    own: &Path,
+    to: &Path,
+    commit: &Oid,
+    base: Option<&Oid>,
+    name: &str,
+) -> Result<(), GitError> {
+    let [own, kept] = [own, to].map(|dir| Git::at(dir).with_repository(dir));
+    if !kept.is_connected(commit).await? {
+        let mut wanted = format!("{commit}\n");
+        if let Some(base) = base
+            && kept.is_connected(base).await?
+        {
+            wanted += &format!("^{base}\n");
+        }
+        let place = to.join("objects/pack/pack");
+        let args = ["--revs".as_ref(), "--quiet".as_ref(), place.as_os_str()];
+        own.cmd("pack-objects", args).stdin(wanted).done().await?;
+        if !kept.is_connected(commit).await? {
+            return Err(GitError::answer(
+                "pack-objects",
+                &format!("{commit} is not whole"),
+            ));
+        }
+    }
+    kept.cmd("update-ref", [name, commit.as_str()]).done().await
+}
+
+/// Copies everything that the branches, tags, stash and HEAD of the repository `own` have, and the repository `to` lacks; each
+/// commit is kept there by a ref with this beginning and its id.
+pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(), GitError> {
+    let [here, there] = [own, to].map(|dir| Git::at(dir).with_repository(dir));
+    let args = [
+        "HEAD",
+        "--branches",
+        "--tags",
+        "--glob=refs/ralph",
+        "--glob=refs/stash",
+        "--no-walk",
+        "--ignore-missing",
+    ];
+    for tip in here.cmd("rev-list", args).text().await?.lines() {
+        let Some(tip) = Oid::parse(tip) else { continue };
+        if !there.has_in_a_ref(&tip).await? {
+            copy_commit(own, to, &tip, None, &format!("{prefix}{tip}")).await?;
+        }
+    }
+    Ok(())
+}
+
+impl Git {
+    /// Returns whether a ref has a commit, or one after it.
+    async fn has_in_a_ref(&self, commit: &Oid) -> Result<bool, GitError> {
+        let args = ["--max-count=1", commit.as_str(), "--not", "--all"];
+        let left = self.cmd("rev-list", args).any_exit().await?;
+        Ok(left.code == Some(0) && left.stdout.is_empty())
+    }
+
+    /// Lists the paths of the submodules in an index, that of the work tree if none is named.
+    pub async fn submodules(&self, index: Option<&Path>) -> Result<Vec<Vec<u8>>, GitError> {
+        let list = self.cmd("ls-files", ["-s", "-z"]);
+        let entries = match index {
+            Some(index) => list.index(index).fields().await?,
+            None => list.fields().await?,
+        };
+        let links = entries.iter().filter(|entry| entry.starts_with(GITLINK));
+        let paths = links.filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1));
+        Ok(paths.map(<[u8]>::to_vec).collect())
+    }
+
+    /// Returns the name of a submodule in `.gitmodules`.
+    async fn name_of_submodule(&self, path: &[u8]) -> Result<Option<String>, GitError> {
+        let file = self.top().join(".gitmodules");
+        let args = ["-z", "--get-regexp", r"^submodule\..*\.path$"];
+        let listed = self.config_of(&file, &args).any_exit().await?;
+        let mut entries = listed.stdout.split(|byte| *byte == 0);
+        let named = entries.find_map(|entry| {
+            let entry = std::str::from_utf8(entry).ok()?;
+            let (key, value) = entry.split_once('\n')?;
+            let name = key.strip_prefix("submodule.")?.strip_suffix(".path")?;
+            // A setting for one command cannot name it.
+            (value.as_bytes() == path && !name.contains('=')).then(|| name.to_owned())
+        });
+        Ok(named)
+    }
+
+    /// Gives another repository the value that a setting has here, if it has one.
+    async fn copy_setting(&self, key: &str, to: &Self) -> Result<(), GitError> {
+        let value = self.cmd("config", ["--get", key]).answer().await?;
+        let Some(value) = value else { return Ok(()) };
+        let value = String::from_utf8_lossy(&value);
+        to.cmd("config", [key, value.trim_end_matches('\n')]).done().await
+    }
+
+    /// Returns whether everything that a commit needs is there.
+    async fn is_connected(&self, commit: &Oid) -> Result<bool, GitError> {
+        let args = ["--quiet", "--objects", commit.as_str(), "--not", "--all"];
+        Ok(self.cmd("rev-list", args).any_exit().await?.code == Some(0))
+    }
+}
+
+/// Returns where the clone of a submodule in a work tree of a loop is copied to: the repository of the same submodule in the
+/// directory that all work trees share (gitrepository-layout(5), `modules`), else that of the work tree `from`.
+pub fn shared_submodule(own: &Path, [git_dir, common_dir]: [&Path; 2], from: &Path) -> Option<PathBuf> {
+    let shared = own.strip_prefix(git_dir).ok().map(|rest| common_dir.join(rest));
+    let shared = shared.filter(|shared| crate::fs::may_exist(&shared.join("objects")));
+    shared.or_else(|| Some(RepoLayout::of_work_tree(from)?.common_dir))
+}

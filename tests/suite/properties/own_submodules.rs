@@ -1,0 +1,175 @@
+//! Submodules of a loop with a work tree of its own.
+
+use std::fs;
+use std::path::Path;
+
+use super::own_work_tree::{begin, own};
+use crate::support::{CHANGE, Sandbox, git};
+
+/// A commit in the submodule, as somebody.
+const IN_LIB: &str = "echo more >>lib/a; git -C lib -c user.name=A -c user.email=a@e commit -qam more";
+
+fn started() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    begin(&sandbox);
+    sandbox
+}
+
+fn git_in(sandbox: &Sandbox, dir: &Path, args: &[&str]) -> String {
+    sandbox
+        .git_cmd(args)
+        .dir(dir)
+        .run()
+        .exits(0)
+        .stdout
+        .trim()
+        .to_owned()
+}
+
+/// Returns whether a repository has this commit.
+fn has(sandbox: &Sandbox, dir: &Path, commit: &str) -> bool {
+    let args = ["rev-list", "--objects", "--quiet", commit];
+    sandbox.git_cmd(&args).dir(dir).run().code == 0
+}
+
+#[test]
+fn each_work_tree_has_a_clone_of_its_own_without_network() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    // A submodule in the submodule.
+    let (inner, lib) = (sandbox.outside("inner"), sandbox.top.join("lib"));
+    fs::rename(sandbox.outside("library"), sandbox.outside("gone")).unwrap();
+    git_in(
+        &sandbox,
+        &sandbox.top,
+        &["clone", "-q", "lib", inner.to_str().unwrap()],
+    );
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        inner.to_str().unwrap(),
+        "in",
+    ];
+    git_in(&sandbox, &lib, &add);
+    let commit = ["-c", "user.name=U", "-c", "user.email=u@e", "commit", "-qm", "in"];
+    git_in(&sandbox, &lib, &commit);
+    sandbox.git(&["commit", "-qam", "lib"]);
+    fs::rename(&inner, sandbox.outside("gone-too")).unwrap();
+    begin(&sandbox);
+    let own = own(&sandbox, CHANGE);
+    assert_eq!(fs::read_to_string(own.join("lib/in/a")).unwrap(), "a\n");
+    assert_eq!(
+        sandbox.git_cmd(&["status", "--porcelain"]).dir(&own).run().stdout,
+        ""
+    );
+    for path in ["lib", "lib/in"] {
+        let url = |top: &Path| git_in(&sandbox, &top.join(path), &["config", "remote.origin.url"]);
+        assert_eq!(url(&own), url(&sandbox.top));
+    }
+    git_in(&sandbox, &own.join("lib"), &["branch", "only-here"]);
+    assert_eq!(git_in(&sandbox, &lib, &["branch", "--list", "only-here"]), "");
+}
+
+#[test]
+fn a_commit_in_a_submodule_outlives_the_work_tree() {
+    let sandbox = started();
+    let own = own(&sandbox, CHANGE);
+    sandbox.step("next", &sandbox.completing(IN_LIB)).exits(0);
+    let commit = git_in(&sandbox, &own.join("lib"), &["rev-parse", "HEAD"]);
+    let lib = sandbox.top.join("lib");
+    assert!(has(&sandbox, &lib, &commit));
+    // Both are gone: what is made again has the commit.
+    fs::remove_dir_all(&own).unwrap();
+    fs::remove_dir_all(sandbox.top.join(".git/worktrees/add-login")).unwrap();
+    begin(&sandbox);
+    assert_eq!(git_in(&sandbox, &own.join("lib"), &["rev-parse", "HEAD"]), commit);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the submodule lib is at ")
+        .says("the loop's work tree is removed");
+    assert!(!own.exists());
+    assert_eq!(sandbox.read("lib/a"), "a\nmore\n");
+    assert_eq!(git_in(&sandbox, &lib, &["rev-parse", "HEAD"]), commit);
+    assert_eq!(git_in(&sandbox, &lib, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn abort_keeps_the_commits_of_a_submodule() {
+    let sandbox = started();
+    let own = own(&sandbox, CHANGE);
+    let failed = sandbox.failing(IN_LIB);
+    sandbox
+        .step("next", &failed)
+        .exits(3)
+        .says("the submodule lib was changed; it is back");
+    let kept = git_in(
+        &sandbox,
+        &own.join("lib"),
+        &["rev-parse", "refs/ralph/add-login/attempts/1/1"],
+    );
+    sandbox
+        .ralph(&["abort", CHANGE])
+        .exits(0)
+        .says("the loop's work tree is removed");
+    let lib = sandbox.top.join("lib");
+    assert_eq!(git_in(&sandbox, &lib, &["show", &format!("{kept}:a")]), "a\nmore");
+    assert_eq!(sandbox.read("lib/a"), "a\n");
+}
+
+#[test]
+fn a_submodule_that_the_user_has_changed_meanwhile_stays() {
+    let sandbox = started();
+    sandbox.step("next", &sandbox.completing(IN_LIB)).exits(0);
+    sandbox.write("lib/a", "the user's\n");
+    let into = ["finish", "--cleanup", CHANGE];
+    sandbox.ralph(&into).exits(7).says("lib");
+    assert_eq!(sandbox.read("lib/a"), "the user's\n");
+    // One that is not checked out cannot have a commit.
+    sandbox.git(&["submodule", "--quiet", "deinit", "-f", "lib"]);
+    sandbox
+        .ralph(&into)
+        .exits(0)
+        .says("the submodule lib stays as it is, because it is not checked out there; the loop has it at ");
+}
+
+#[test]
+fn a_submodule_that_only_the_loop_has_keeps_its_work_tree() {
+    let sandbox = Sandbox::new();
+    begin(&sandbox);
+    let own = own(&sandbox, CHANGE);
+    let add =
+        "git init -q ../new; git -C ../new -c user.name=A -c user.email=a@e commit -q --allow-empty -m new
+        git -c protocol.file.allow=always submodule --quiet add ../new new";
+    sandbox
+        .step("next", &sandbox.completing(add))
+        .exits(0)
+        .says("of the submodule new is in no other repository than the loop's");
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the loop's work tree stays, because commits of its submodules are in no other repository");
+    assert!(own.join("new/.git").exists());
+}
+
+#[test]
+fn a_start_that_was_killed_among_its_submodules_can_be_repeated() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let script = format!(
+        "#!/bin/sh\n'{0}' \"$@\"\ncase \" $* \" in *' submodule '*) kill -KILL $PPID ;; esac\n",
+        git().display()
+    );
+    sandbox.install("git", &script);
+    sandbox.direct(&["start", CHANGE, "--worktree"]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    sandbox
+        .ralph(&["start", CHANGE, "--worktree"])
+        .exits(0)
+        .says("the work tree that it began to make is removed");
+    assert!(own(&sandbox, CHANGE).join("lib/a").exists());
+}
