@@ -166,6 +166,7 @@ impl Command for Typed<'_> {
             allow_red: args.allow_red,
             own_work_tree: args.worktree.place(),
             linked: None,
+            set_up: Vec::new(),
         };
         if args.dry_run {
             Box::pin(show(screen, context, &change, args, &options)).await?;

@@ -85,6 +85,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         allow_red: args.allow_red,
         own_work_tree: args.worktree.place(),
         linked: None,
+        set_up: Vec::new(),
     };
     if args.dry_run {
         if !dry_run::of_new_loop(console.screen, &context, &change, &options, refs).await? {

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, run_name, variable};
-use super::work_tree_contents::tell_contents;
+use super::work_tree_contents::{settle, tell_empty_submodules};
 use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use crate::agent::job::Job;
@@ -30,7 +30,9 @@ use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there,
     read_regular_text, target_of,
 };
-use crate::git::{BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, WorkTreeInfo, discover};
+use crate::git::{
+    BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover,
+};
 use crate::names::{Change, Oid, counted};
 use crate::paths::WorkTreePath;
 use crate::protect::KeptModes;
@@ -52,6 +54,23 @@ pub(super) struct Prepared {
     pub linked: Linked,
     /// True if it was made just now.
     pub is_new: bool,
+    /// The new files that its preparation made, which are no work of the loop.
+    pub set_up: Vec<StagedEntry>,
+}
+
+/// A work tree that was made just now, or is there already.
+pub(super) struct Made {
+    /// Its top directory.
+    pub top: PathBuf,
+    /// The new files that its preparation made.
+    pub set_up: Vec<StagedEntry>,
+}
+
+impl Made {
+    fn there(top: PathBuf) -> Self {
+        let set_up = Vec::new();
+        Self { top, set_up }
+    }
 }
 
 /// Returns the reason for which the work tree of a loop is locked.
@@ -128,12 +147,11 @@ pub(super) struct OwnTree<'a> {
 }
 
 impl OwnTree<'_> {
-    /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`; returns its top
-    /// directory. It is locked. The user's work tree, index and branch stay as they are.
+    /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`. It is locked. The user's work tree, index and branch stay as they are.
     ///
     /// # Errors
     /// If something else is there, git cannot make it, or the command fails; no work tree is left then.
-    async fn make(self, begins_at: BeginsAt<'_>) -> Result<PathBuf, Error> {
+    async fn make(self, begins_at: BeginsAt<'_>) -> Result<Made, Error> {
         let (context, change) = (self.context, self.change);
         let top = self.directory().await?;
         if !is_free(&top)? {
@@ -156,18 +174,28 @@ impl OwnTree<'_> {
         let prepared = async {
             let (made, _) = discover(&top).await?;
             let index = made.read_index_if_there(&made.index())?;
-            let paths = index.entries().map(|entry| entry.path);
-            KeptModes::read(&context.repo, paths)?.give(&made)?;
+            let modes = KeptModes::read(&context.repo, index.entries().map(|entry| entry.path))?;
+            modes.give(&made)?;
             submodules::check_out(context, change, &made).await?;
-            self.set_up(&top).await?;
-            tell_contents(context, change, &made, self.settings).await
+            let mut set_up = Vec::new();
+            if self.settings.worktree_setup.is_some() {
+                self.set_up(&top).await?;
+                set_up = settle(context, change, &made).await?;
+                modes.give(&made)?;
+            }
+            tell_empty_submodules(context, change, &made).await?;
+            Ok(set_up)
         };
-        if let Err(error) = Box::pin(prepared).await {
-            remove_new(&context.repo, &top, self.settings).await?;
-            return Err(error);
-        }
+        let set_up = match Box::pin(prepared).await {
+            Ok(set_up) => set_up,
+            Err(error) => {
+                remove_new(&context.repo, &top, self.settings).await?;
+                return Err(error);
+            }
+        };
         note_made(change, &top, context.repo.sharing.file_mode())?;
-        Ok(top.canonicalize().unwrap_or(top))
+        let top = top.canonicalize().unwrap_or(top);
+        Ok(Made { top, set_up })
     }
 
     /// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
@@ -238,14 +266,19 @@ impl OwnTree<'_> {
         };
         self.tell_left_behind(head.short()).await?;
         let is_new = is_free(&top)?;
-        let top = if is_new {
+        let Made { top, set_up } = if is_new {
             self.make(BeginsAt::Commit(&head)).await?
         } else {
             let found = trees.iter().find(|tree| tree.top == top);
             self.reuse(&top, found, &head).await?;
-            top
+            Made::there(top)
         };
-        Ok(Prepared { top, linked, is_new })
+        Ok(Prepared {
+            top,
+            linked,
+            is_new,
+            set_up,
+        })
     }
 
     /// Says that uncommitted changes do not come along, if there are any.
@@ -303,18 +336,23 @@ impl OwnTree<'_> {
     }
 
     /// Returns the work tree that has the branch of the change checked out, and makes one for it if there is none.
-    pub(super) async fn on_branch(self) -> Result<PathBuf, Error> {
+    pub(super) async fn on_branch(self) -> Result<Made, Error> {
         let (context, change) = (self.context, self.change);
         let branch = change.branch_ref();
         let trees = context.repo.work_trees().await?;
         let found = trees
             .into_iter()
             .find(|tree| tree.branch.as_deref() == Some(&branch));
-        if let Some(found) = found.filter(|tree| may_exist(&tree.top)) {
-            if !is_half_made(change, &found.top) {
-                return Ok(found.top);
+        if let Some(found) = found {
+            if !may_exist(&found.top) {
+                if [reason(change), making(change)].map(Some).contains(&found.locked) {
+                    context.repo.git.unlock_work_tree(&found.top).await?;
+                }
+            } else if is_half_made(change, &found.top) {
+                self.clear_away(&found.top).await?;
+            } else {
+                return Ok(Made::there(found.top));
             }
-            self.clear_away(&found.top).await?;
         }
         let refs = context.repo.git.refs(&[&branch]).await?;
         if refs.iter().all(|found| found.name != branch) {
@@ -380,15 +418,16 @@ impl OwnTree<'_> {
     }
 }
 
-/// Makes the work tree of a live loop again, if it is gone: at the loop's branch.
+/// Makes the work tree of a live loop again, if it is gone: at the loop's branch. Returns the new files that its preparation
+/// made.
 pub(super) async fn make_again(
     context: &Context<'_>,
     state: &State,
     settings: &Settings,
-) -> Result<(), Error> {
+) -> Result<Vec<StagedEntry>, Error> {
     let place = state.work_tree();
     if !state.has_own_work_tree() || !state.is_live() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let own = OwnTree {
         context,
@@ -400,7 +439,7 @@ pub(super) async fn make_again(
         own.clear_away(place).await?;
     }
     if target_of(place)?.is_some() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     if let Some(moved) = moved(&context.repo, state)? {
         return Err(moved.into());
@@ -413,7 +452,7 @@ pub(super) async fn make_again(
     } else {
         BeginsAt::Commit(state.checkpoint())
     };
-    own.make(begins_at).await?;
+    let made = own.make(begins_at).await?;
     context.tell(
         &state.change,
         format!(
@@ -421,7 +460,7 @@ pub(super) async fn make_again(
             place.display()
         ),
     );
-    Ok(())
+    Ok(made.set_up)
 }
 
 /// Goes to the work tree of a live loop that has one of its own.

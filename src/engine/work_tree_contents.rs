@@ -1,29 +1,22 @@
-//! Reports what a new work tree of a loop lacks, and what its preparation adds to the loop's commits.
+//! Settles what the preparation of a loop's new work tree has made: none of it is work of the loop. Reports what the work tree
+//! lacks.
 
 use super::Context;
 use crate::error::Error;
-use crate::fs::entries_of;
-use crate::git::Repo;
-use crate::git::index_file::GITLINK;
+use crate::fs::{Below, entries_of};
+use crate::git::worktree::{Count, Whose};
+use crate::git::{Repo, StagedEntry, index};
 use crate::names::Change;
 use crate::paths::{first_few, path_of};
-use crate::settings::Settings;
 
-/// Reports empty submodules, and what `ralph.worktreeSetup` made or changed and git does not ignore.
-pub(super) async fn tell_contents(
+/// Reports submodules that are empty.
+pub(super) async fn tell_empty_submodules(
     context: &Context<'_>,
     change: &Change,
     made: &Repo,
-    settings: &Settings,
 ) -> Result<(), Error> {
-    let index = made.read_index_if_there(&made.index())?;
-    let is_empty =
-        |path: &[u8]| entries_of(&made.top.join(path_of(path))).is_ok_and(|found| found.is_empty());
-    let submodules = index.entries().filter(|entry| entry.mode == GITLINK);
-    let empty: Vec<Vec<u8>> = submodules
-        .map(|entry| entry.path.to_vec())
-        .filter(|path| is_empty(path))
-        .collect();
+    let mut empty = made.git.submodules(None).await?;
+    empty.retain(|path| entries_of(&made.top.join(path_of(path))).is_ok_and(|found| found.is_empty()));
     if !empty.is_empty() {
         let names = first_few(&empty).join(", ");
         let fill = "git config ralph.worktreeSetup 'git submodule update --init --recursive'";
@@ -32,25 +25,43 @@ pub(super) async fn tell_contents(
             format!("submodules are empty in the loop's work tree: {names}; to have them filled: {fill}"),
         );
     }
-    if settings.worktree_setup.is_none() {
-        return Ok(());
+    Ok(())
+}
+
+/// Puts the tracked files back that `ralph.worktreeSetup` changed, and returns the new files that it made and git does not
+/// ignore: they stay out of the loop's commits. Reports both.
+pub(super) async fn settle(
+    context: &Context<'_>,
+    change: &Change,
+    made: &Repo,
+) -> Result<Vec<StagedEntry>, Error> {
+    let scratch = made.git_dir.join("ralph/set-up.index");
+    let (head, base) = (made.head().await?.oid, made.git.tree_of_name("HEAD").await?);
+    made.private_index(&scratch, head.as_ref()).await?;
+    let reading = made
+        .read_work_tree(&scratch, &base, None, Whose::Users, Count::Nothing)
+        .await?;
+    index::discard(&Below::new(&made.git_dir), &scratch)?;
+    let changes = made.git.changes_among(&base, &reading.tree, &[]).await?;
+    let (new, changed): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| change.was.is_none());
+    if !changed.is_empty() {
+        let args = ["--reset", "-u", "HEAD"];
+        made.git.cmd("read-tree", args).done().await?;
+        let names = first_few(changed.iter().map(|change| &change.path)).join(", ");
+        context.tell(
+            change,
+            format!("ralph.worktreeSetup changed files that are committed, and they are put back: {names}"),
+        );
     }
-    let args = ["--porcelain", "-z", "--no-renames"];
-    let lines = made.git.cmd("status", args).fields().await?;
-    let paths: Vec<Vec<u8>> = lines
-        .iter()
-        .filter_map(|line| line.get(3..))
-        .map(<[u8]>::to_vec)
-        .collect();
-    if !paths.is_empty() {
-        let names = first_few(&paths).join(", ");
+    if !new.is_empty() {
+        let names = first_few(new.iter().map(|change| &change.path)).join(", ");
         context.tell(
             change,
             format!(
-                "ralph.worktreeSetup made or changed what git does not ignore, so the loop commits it: {names}; to \
-                 leave it out, add it to .gitignore"
+                "ralph.worktreeSetup made new files, which stay out of the checkpoints: {names}; to ignore them, add \
+                 them to .gitignore"
             ),
         );
     }
-    Ok(())
+    Ok(new.into_iter().filter_map(|change| change.is).collect())
 }

@@ -181,6 +181,12 @@ async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
             "the gates made new files, which stay out of the checkpoint: {names}; to ignore them, add them to .gitignore"
         ));
     }
+    leave_out_of_work(open, made).await
+}
+
+/// Notes new files that gates or the preparation of the work tree made: no checkpoint has them until an attempt or the user
+/// changes or adds them.
+pub(super) async fn leave_out_of_work(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     if made.is_empty() {
         return Ok(());
     }

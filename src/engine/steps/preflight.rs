@@ -19,7 +19,7 @@ use crate::engine::story_source::take_commands;
 use crate::engine::{Context, Place, agent_of};
 use crate::error::{Error, refuse};
 use crate::git::index::Entries;
-use crate::git::{RefInfo, locks, oid_of};
+use crate::git::{RefInfo, StagedEntry, locks, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, shown};
 use crate::prompt::{self, Template};
@@ -44,6 +44,8 @@ pub struct StartOptions {
     pub own_work_tree: Option<Place>,
     /// The origin of the present work tree, once it was made for the loop.
     pub linked: Option<Linked>,
+    /// The new files in it that its preparation made, which are no work of the loop.
+    pub set_up: Vec<StagedEntry>,
 }
 
 impl StartOptions {

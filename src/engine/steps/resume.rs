@@ -11,7 +11,7 @@ use crate::engine::own_work_tree::OwnTree;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
-use crate::engine::{Context, Loop};
+use crate::engine::{Context, Loop, judged};
 use crate::error::Error;
 use crate::git::{Described, RefInfo, Repo, oid_of};
 use crate::names::{Change, Oid};
@@ -33,6 +33,7 @@ pub async fn resume<'o>(
     change: &Change,
     options: &StartOptions,
 ) -> Result<Loop<'o>, Error> {
+    let mut set_up = Vec::new();
     if let Some(place) = &options.own_work_tree {
         let _alone = Store::new(&context.repo.common_dir, change).lock_making()?;
         let own = OwnTree {
@@ -41,8 +42,9 @@ pub async fn resume<'o>(
             place,
             settings: &options.settings,
         };
-        let top = own.on_branch().await?;
-        context = context.at(&top).await?;
+        let made = own.on_branch().await?;
+        set_up = made.set_up;
+        context = context.at(&made.top).await?;
     }
     let repo = &context.repo;
     let remains = Remains::find(&context, change).await?;
@@ -129,6 +131,7 @@ pub async fn resume<'o>(
     let state = State::new(change.clone(), common, here);
     store.save(&state)?;
     let open = Loop::new(context, state, store, lock);
+    judged::leave_out_of_work(&open, &set_up).await?;
     open.tell("the loop's state is rebuilt from its branch and refs");
     Ok(open)
 }

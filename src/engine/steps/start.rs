@@ -15,7 +15,7 @@ use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
-use crate::engine::{Context, Loop, agent_of, missing_agents, own_output, refuse_inside_attempt};
+use crate::engine::{Context, Loop, agent_of, judged, missing_agents, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::may_exist;
@@ -60,6 +60,7 @@ pub(super) async fn begin<'o>(
     };
     transition::apply(&mut open, Intent::Start(plan), known).await?;
     open.view.note_at_checkpoint(true);
+    judged::leave_out_of_work(&open, &options.set_up).await?;
     tell(&open, options, &found, &saved);
     held::tell_files(&open, &options.settings).await?;
     let is_first = found.earlier.is_empty() && !had_loop;
@@ -142,7 +143,10 @@ async fn compute(
     let (reading, staged, recorded, anchor, from_head) = tokio::join!(
         async {
             let reading = repo.read_work_tree(&work, &base, None, Whose::Users, Count::Nothing);
-            own_output::leave_out(repo, &work, reading.await?).await
+            let mut reading = own_output::leave_out(repo, &work, reading.await?).await?;
+            let set_up: Vec<Vec<u8>> = options.set_up.iter().map(|file| file.path.clone()).collect();
+            repo.leave_out(&work, &mut reading, &set_up).await?;
+            Ok::<_, Error>(reading)
         },
         staged_commit(context, &staged),
         site.begin_records(&users_index, &made.entries),

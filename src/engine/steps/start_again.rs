@@ -8,7 +8,7 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::story_source::wanted;
 use crate::engine::work_tree_removal::remove_new;
-use crate::engine::{Context, Loop, Place, open, refuse_inside_attempt};
+use crate::engine::{Context, Loop, Place, judged, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
@@ -54,12 +54,14 @@ pub async fn start<'o>(
                 source.list(top).await?;
             }
         }
+        let mut set_up = Vec::new();
         if place.is_some() {
             let _alone = store.lock_making()?;
-            Box::pin(make_again(&context, &state, &options.settings)).await?;
+            set_up = Box::pin(make_again(&context, &state, &options.settings)).await?;
         }
         let typed_in = context.repo.top.clone();
         let open = open(context, change).await?;
+        judged::leave_out_of_work(&open, &set_up).await?;
         if open.state.is_live() && !options.restart {
             return Ok(Started { open, already: true });
         }
@@ -104,6 +106,7 @@ async fn begin_in_own<'o>(
     let top = prepared.top;
     let options = StartOptions {
         linked: Some(prepared.linked),
+        set_up: prepared.set_up,
         ..options.clone()
     };
     let begun = async { Box::pin(begin(context.at(&top).await?, change, &options, None)).await };

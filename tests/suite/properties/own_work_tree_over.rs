@@ -124,7 +124,58 @@ fn start_names_what_a_new_work_tree_lacks_and_what_its_preparation_adds() {
     );
     let output = sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
     let output = output.says("submodules are empty in the loop's work tree: lib");
-    output.says("so the loop commits it: node_modules; to leave it out, add it to .gitignore");
+    output
+        .says("made new files, which stay out of the checkpoints: node_modules; to ignore them, add them to");
+}
+
+#[test]
+fn what_the_preparation_makes_is_no_work() {
+    let sandbox = Sandbox::new();
+    let setup = "echo changed >>README.md; rm old.txt; ln -s /usr node_modules; mkdir made; echo 1 >made/1; echo 2 >2";
+    sandbox.configure("ralph.worktreeSetup", setup);
+    let start = ["start", CHANGE, "--worktree"];
+    sandbox
+        .ralph(&start)
+        .exits(0)
+        .says("changed files that are committed, and they are put back: README.md, old.txt");
+    let own = own(&sandbox, CHANGE);
+    let made = |commit: &str| sandbox.git(&["diff", "--name-only", "main", commit]);
+    assert_eq!(made("ralph/add-login"), "");
+    sandbox
+        .step(
+            "next",
+            &sandbox.completing("rm made/1; echo new >new; echo agent >2"),
+        )
+        .exits(0);
+    // What an attempt changes is its work.
+    assert_eq!(made("ralph/add-login"), format!("2\nnew\n{TASKS}"));
+    sandbox.step("next", &sandbox.failing("rm node_modules")).exits(3);
+    assert!(own.join("node_modules").is_symlink());
+    // A work tree that is made again is prepared again.
+    fs::remove_dir_all(&own).unwrap();
+    sandbox.ralph(&start).exits(0).says("is made again");
+    sandbox.step("retry", &sandbox.completing("true")).exits(0);
+    assert_eq!(made("ralph/add-login"), format!("2\nnew\n{TASKS}"));
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert!(!own.exists() && !sandbox.top.join("node_modules").is_symlink());
+}
+
+#[test]
+fn what_the_preparation_makes_is_no_work_of_a_resumed_loop() {
+    let sandbox = worked();
+    let own = own(&sandbox, CHANGE);
+    fs::remove_dir_all(&own).unwrap();
+    fs::remove_dir_all(sandbox.top.join(".git/ralph")).unwrap();
+    sandbox.configure("ralph.worktreeSetup", "ln -s /usr node_modules");
+    sandbox
+        .ralph(&["start", CHANGE, "--resume", "--worktree"])
+        .exits(0);
+    sandbox.step("next", &sandbox.completing("echo 2 >2")).exits(0);
+    assert!(own.join("node_modules").is_symlink());
+    assert_eq!(
+        sandbox.git(&["ls-tree", "--name-only", "ralph/add-login", "node_modules"]),
+        ""
+    );
 }
 
 #[test]
