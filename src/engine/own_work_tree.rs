@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
-use super::run_command::{CommandListener, failure_of, run_name, variable};
+use super::run_command::{CommandListener, failure_of, met_a_lock, run_name, variable};
 use super::work_tree_contents::{settle, tell_empty_submodules};
 use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
@@ -22,6 +22,7 @@ use crate::agent::process::{self, Ending};
 use crate::engine::Context;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::submodules;
 use crate::error::{Error, refuse};
@@ -34,7 +35,7 @@ use crate::git::{
     BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover,
 };
 use crate::names::{Change, Oid, counted};
-use crate::paths::WorkTreePath;
+use crate::paths::{WorkTreePath, shown};
 use crate::protect::KeptModes;
 use crate::settings::{Settings, to_std};
 use crate::state::{Linked, State, Store};
@@ -315,6 +316,15 @@ impl OwnTree<'_> {
                 path: top.to_owned(),
             });
         }
+        // Git would write over files that it ignores.
+        let (there, at) = discover(top).await?;
+        let from = there.tree_at(at.oid.as_ref()).await?;
+        let paths = there.in_the_way(&git.diff_trees(&from, head).await?)?;
+        if !paths.is_empty() {
+            let of = format!("the work tree {}", top.display());
+            let paths = paths.iter().map(|path| shown(path)).collect();
+            return Err(RepositoryRefusal::InTheWay { of, paths }.into());
+        }
         git.cmd("read-tree", ["-m", "-u", "HEAD", head.as_str()])
             .done()
             .await?;
@@ -401,13 +411,18 @@ impl OwnTree<'_> {
             .observer
             .hear(News::Doing(&format!("setting up the work tree: {command}")));
         let mut stop = context.stop.clone();
-        let mut listener = CommandListener {
+        let listener = || CommandListener {
             change: self.change.to_string(),
             observer: context.observer,
             tail: OutputTail::default(),
         };
-        let ended = process::run(job, &log, &mut stop, &mut listener).await?;
-        let output = listener.tail.text();
+        let mut heard = listener();
+        let mut ended = process::run(job.clone(), &log, &mut stop, &mut heard).await?;
+        if !matches!(ended.ending, Ending::Exited(0) | Ending::Interrupted(_)) && met_a_lock(&heard.tail) {
+            heard = listener();
+            ended = process::run(job, &log, &mut stop, &mut heard).await?;
+        }
+        let output = heard.tail.text();
         match ended.ending {
             Ending::Interrupted(signal) => Err(Error::Stopped(signal)),
             ending => match failure_of(ending) {

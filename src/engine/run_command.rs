@@ -42,11 +42,32 @@ pub(crate) struct Failure {
     pub tail: OutputTail,
 }
 
+/// Words of a git that found the configuration locked by another one: several loops share the file.
+const LOCKED: &str = "could not lock config file";
+
+/// Returns whether a command failed only because another git had the configuration at that moment.
+pub(super) fn met_a_lock(output: &OutputTail) -> bool {
+    output.both_ends().contains(LOCKED)
+}
+
+/// Runs a command that changes nothing of the loop's to its end; once more if it met git's configuration locked.
+pub(crate) async fn run_gate_command(
+    open: &Loop<'_>,
+    job: Job,
+    log: &File,
+    stop: Stop,
+) -> Result<Passed, Error> {
+    match run_command(open, job.clone(), log, stop.clone()).await? {
+        Passed::No(failure) if met_a_lock(&failure.tail) => run_command(open, job, log, stop).await,
+        passed => Ok(passed),
+    }
+}
+
 /// Runs a command to its end.
 pub(crate) async fn run_command(
     open: &Loop<'_>,
     job: Job,
-    log: File,
+    log: &File,
     mut stop: Stop,
 ) -> Result<Passed, Error> {
     let link = open.site().repo_link()?;
@@ -55,7 +76,7 @@ pub(crate) async fn run_command(
         observer: open.context.observer,
         tail: OutputTail::default(),
     };
-    let ended = process::run(job, &log, &mut stop, &mut listener).await?;
+    let ended = process::run(job, log, &mut stop, &mut listener).await?;
     let tail = listener.tail;
     link.restore(open.site())?;
     open.view.drop_all();

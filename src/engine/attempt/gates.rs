@@ -12,7 +12,7 @@ use crate::agent::process::ProcessError;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{OutputTail, length, printed};
-use crate::engine::run_command::{Passed, run_command, variable};
+use crate::engine::run_command::{Passed, run_gate_command, variable};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail};
 use crate::error::{Error, refuse};
@@ -185,7 +185,6 @@ pub(crate) async fn run_gate(
     }
     let since = Instant::now();
     let from = length(&log);
-    let to_end = log.try_clone().ok();
     let job = Job {
         argv: ["sh", "-c", gate].map(OsString::from).into(),
         timeout: settings.verify_timeout.map(to_std),
@@ -193,7 +192,7 @@ pub(crate) async fn run_gate(
         ..job
     };
     let stop = open.context.stop.clone();
-    let passed = run_command(open, job, log, stop).await?;
+    let passed = run_gate_command(open, job, &log, stop).await?;
     let why = match &passed {
         Passed::Yes => None,
         Passed::No(failure) => Some(failure.why.clone()),
@@ -206,7 +205,7 @@ pub(crate) async fn run_gate(
         passed: why.is_none(),
         reason: why,
         duration: since.elapsed().as_secs_f64(),
-        output: to_end.and_then(|log| printed(&log, from)),
+        output: printed(&log, from),
         held: about.is_some_and(|about| about.held),
     }));
     Ok(passed)

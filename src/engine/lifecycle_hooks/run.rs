@@ -187,7 +187,7 @@ fn subject(what: &What) -> (Option<&str>, Option<u32>) {
 async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
     // The signal that stopped the attempt must not stop its hooks; only a further signal does.
     let stop = open.context.stop.renewed();
-    let passed = run_command(open, job, log, stop).await?;
+    let passed = run_command(open, job, &log, stop).await?;
     open.context.configuration.hooks.replace(None);
     if !matches!(passed, Passed::Yes) {
         open.site().remove_stale_locks(&open.state.change).await?;

@@ -7,6 +7,24 @@ use nix::sys::signal::Signal;
 use crate::support::{CHANGE, Sandbox, TASKS, wait_for, wait_until};
 
 #[test]
+fn a_gate_that_met_a_locked_configuration_runs_once_more() {
+    let sandbox = Sandbox::new();
+    let lock = "echo 'error: could not lock config file .git/config: File exists' >&2; exit 255";
+    sandbox.configure(
+        "ralph.verify",
+        &format!("[ -e \"$HOME/ran\" ] || {{ >\"$HOME/ran\"; {lock}; }}"),
+    );
+    sandbox.start();
+    fs::remove_file(sandbox.outside("home/ran")).unwrap();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.configure("ralph.verify", lock);
+    sandbox
+        .step("next", &sandbox.completing("echo y >y"))
+        .exits(3)
+        .says("exit code 255");
+}
+
+#[test]
 fn a_gate_that_fails_before_any_work_refuses_the_start() {
     let sandbox = Sandbox::dirty();
     let (print, files) = (sandbox.print(), sandbox.files());
