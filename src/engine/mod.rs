@@ -54,6 +54,7 @@ pub mod unmarked_stories;
 mod users_head;
 mod watch;
 mod work_tree_contents;
+mod work_tree_copies;
 mod work_tree_place;
 mod work_tree_removal;
 

@@ -13,7 +13,8 @@ use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, met_a_lock, run_name, variable};
-use super::work_tree_contents::{settle, tell_empty_submodules};
+use super::work_tree_contents::{settle, tell_lacking};
+use super::work_tree_copies::copy_ignored;
 use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use crate::agent::job::Job;
@@ -178,13 +179,14 @@ impl OwnTree<'_> {
             let modes = KeptModes::read(&context.repo, index.entries().map(|entry| entry.path))?;
             modes.give(&made)?;
             submodules::check_out(context, change, &made).await?;
+            copy_ignored(context, change, &made, &self.settings.worktree_copy).await?;
             let mut set_up = Vec::new();
-            if self.settings.worktree_setup.is_some() {
+            if self.settings.worktree_setup.is_some() || !self.settings.worktree_copy.is_empty() {
                 self.set_up(&top).await?;
                 set_up = settle(context, change, &made).await?;
                 modes.give(&made)?;
             }
-            tell_empty_submodules(context, change, &made).await?;
+            tell_lacking(context, change, &made).await?;
             Ok(set_up)
         };
         let set_up = match Box::pin(prepared).await {

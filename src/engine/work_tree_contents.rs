@@ -3,18 +3,15 @@
 
 use super::Context;
 use crate::error::Error;
-use crate::fs::{Below, entries_of};
+use crate::fs::{Below, entries_of, may_exist, path_below};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Repo, StagedEntry, index};
 use crate::names::Change;
 use crate::paths::{first_few, path_of};
 
-/// Reports submodules that are empty.
-pub(super) async fn tell_empty_submodules(
-    context: &Context<'_>,
-    change: &Change,
-    made: &Repo,
-) -> Result<(), Error> {
+/// Reports submodules that are empty, and what git ignores in the work tree in which the command was typed and the new one has
+/// not.
+pub(super) async fn tell_lacking(context: &Context<'_>, change: &Change, made: &Repo) -> Result<(), Error> {
     let mut empty = made.git.submodules(None).await?;
     empty.retain(|path| entries_of(&made.top.join(path_of(path))).is_ok_and(|found| found.is_empty()));
     if !empty.is_empty() {
@@ -23,6 +20,19 @@ pub(super) async fn tell_empty_submodules(
         context.tell(
             change,
             format!("submodules are empty in the loop's work tree: {names}; to have them filled: {fill}"),
+        );
+    }
+    let args = ["-z", "--others", "--ignored", "--exclude-standard", "--directory"];
+    let mut ignored = context.repo.git.cmd("ls-files", args).fields().await?;
+    ignored.retain(|path| !may_exist(&path_below(&made.top, path)));
+    if !ignored.is_empty() {
+        let names = first_few(&ignored).join(", ");
+        context.tell(
+            change,
+            format!(
+                "ignored here, and not in the loop's work tree: {names}; to have one copied: git config --add \
+                 ralph.worktreeCopy <path>"
+            ),
         );
     }
     Ok(())
@@ -35,7 +45,7 @@ pub(super) async fn settle(
     change: &Change,
     made: &Repo,
 ) -> Result<Vec<StagedEntry>, Error> {
-    let scratch = made.git_dir.join("ralph/set-up.index");
+    let scratch = made.git_dir.join("set-up.index");
     let (head, base) = (made.head().await?.oid, made.git.tree_of_name("HEAD").await?);
     made.private_index(&scratch, head.as_ref()).await?;
     let reading = made
@@ -50,7 +60,7 @@ pub(super) async fn settle(
         let names = first_few(changed.iter().map(|change| &change.path)).join(", ");
         context.tell(
             change,
-            format!("ralph.worktreeSetup changed files that are committed, and they are put back: {names}"),
+            format!("the preparation of the work tree changed files that are committed; they are put back: {names}"),
         );
     }
     if !new.is_empty() {
@@ -58,7 +68,7 @@ pub(super) async fn settle(
         context.tell(
             change,
             format!(
-                "ralph.worktreeSetup made new files, which stay out of the checkpoints: {names}; to ignore them, add \
+                "the preparation of the work tree made new files, which stay out of the checkpoints: {names}; to ignore them, add \
                  them to .gitignore"
             ),
         );

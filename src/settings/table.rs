@@ -180,6 +180,8 @@ settings! {
         "branch", "where a new loop makes its checkpoints: branch, or stash: HEAD, its branch and the index stay as they are";
     "ralph.worktreeDir" => worktree_dir: Option<String> = None;
         "../<repository>.ralph", "directory in which a loop begun with --worktree gets a work tree named after its change; from the main work tree";
+    "ralph.worktreeCopy" => worktree_copy: Vec<String> = Vec::new();
+        "none", "a path or git pathspec from the top directory: ignored files that such a new work tree gets, copied from the one in which the command is typed; may have several values";
     "ralph.worktreeSetup" => worktree_setup: Option<String> = None, is Command;
         "none", "shell command that prepares such a new work tree, before the loop begins there";
     "ralph.onFailure" => on_failure: OnFailure = OnFailure::Stop;

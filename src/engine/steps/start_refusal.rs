@@ -125,6 +125,13 @@ pub enum StartRefusal {
         output: String,
     }
         => "correct the command, then run the same again: git config ralph.worktreeSetup '<command>'";
+    /// Such an environment names the directory that it was made in.
+    #[error("ralph.worktreeCopy names a virtual environment ({0}), whose programs would write into this one")]
+    EnvironmentCopied(String)
+        => "have it made there: git config ralph.worktreeSetup '<command>'";
+    #[error("ralph.worktreeCopy names {files} files of {} MB, which are too many to copy", bytes / 1_000_000)]
+    TooMuchCopied { files: usize, bytes: u64 }
+        => "have them made there: git config ralph.worktreeSetup '<command>'";
     /// `start --resume` lacks something that it needs.
     #[error(
         "cannot resume '{0}': HEAD must be on ralph/{0}, or where it was if the strategy was stash, and the state before the loop must still be saved"

@@ -223,6 +223,11 @@ pub(super) fn start() -> Vec<StartRefusal> {
             why: "exit code 1".to_owned(),
             output: "npm error code EUSAGE".to_owned(),
         },
+        StartRefusal::EnvironmentCopied("venv/pyvenv.cfg".to_owned()),
+        StartRefusal::TooMuchCopied {
+            files: 60_000,
+            bytes: 1 << 31,
+        },
         StartRefusal::NothingToResume(change()),
     ]
 }

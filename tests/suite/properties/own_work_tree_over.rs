@@ -1,6 +1,7 @@
 //! Loops with a work tree of their own that are over: what the same command, or another one, does then.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::own_work_tree::{begin, own, worked};
 use crate::support::{CHANGE, Sandbox, TASKS, git};
@@ -137,7 +138,7 @@ fn what_the_preparation_makes_is_no_work() {
     sandbox
         .ralph(&start)
         .exits(0)
-        .says("changed files that are committed, and they are put back: README.md, old.txt");
+        .says("changed files that are committed; they are put back: README.md, old.txt");
     let own = own(&sandbox, CHANGE);
     let made = |commit: &str| sandbox.git(&["diff", "--name-only", "main", commit]);
     assert_eq!(made("ralph/add-login"), "");
@@ -195,4 +196,57 @@ fn work_does_not_go_into_the_tree_of_another_live_loop() {
         .ralph(&["finish", "--cleanup", CHANGE, "--into", top])
         .exits(0);
     assert_eq!(sandbox.read("new/file"), "new\n");
+}
+
+#[test]
+fn ignored_files_are_copied_as_configured() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", ".env\nmodules/\nvenv/\n");
+    sandbox.git(&["commit", "-qam", "rules"]);
+    let top = sandbox.top.to_str().unwrap();
+    sandbox.write("modules/a/index", "one\n");
+    symlink(sandbox.top.join("modules/a"), sandbox.top.join("modules/link")).unwrap();
+    sandbox.write("modules/tool", &format!("#!{top}/modules/a/run -x\n"));
+    let program = fs::Permissions::from_mode(0o750);
+    fs::set_permissions(sandbox.top.join("modules/tool"), program).unwrap();
+    sandbox.write("venv/pyvenv.cfg", "home = /usr/bin\n");
+    let start = ["start", CHANGE, "--worktree"];
+    sandbox
+        .ralph(&start)
+        .exits(0)
+        .says("ignored here, and not in the loop's work tree: .env, modules/, venv/; to have one copied: ");
+    sandbox.ralph(&["abort", CHANGE]).exits(0);
+    sandbox.configure("ralph.worktreeCopy", "modules");
+    sandbox.git(&["config", "--add", "ralph.worktreeCopy", ":(glob)*.env"]);
+    sandbox.ralph(&start).exits(0).says(&format!(
+        "copied scripts still run programs of {top}: modules/tool"
+    ));
+    let own = own(&sandbox, CHANGE);
+    let read = |path: &str| fs::read_to_string(own.join(path)).unwrap();
+    assert_eq!(
+        (read(".env"), read("modules/a/index")),
+        ("SECRET=1\n".into(), "one\n".into())
+    );
+    assert_eq!(
+        fs::read_link(own.join("modules/link")).unwrap(),
+        own.join("modules/a")
+    );
+    let mode = fs::metadata(own.join("modules/tool"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o750);
+    assert_eq!(
+        sandbox.git_cmd(&["status", "--porcelain"]).dir(&own).run().stdout,
+        ""
+    );
+    sandbox.ralph(&["abort", CHANGE]).exits(0);
+    sandbox.git(&["config", "--add", "ralph.worktreeCopy", "venv"]);
+    let print = sandbox.print();
+    sandbox
+        .ralph(&start)
+        .exits(1)
+        .says("ralph.worktreeCopy names a virtual environment (venv/pyvenv.cfg)");
+    assert_eq!(sandbox.print(), print);
+    assert!(!own.exists());
 }

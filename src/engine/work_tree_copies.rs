@@ -1,0 +1,109 @@
+//! Copies ignored files of the work tree in which a command was typed into the new work tree of a loop, as
+//! `ralph.worktreeCopy` says.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::Context;
+use crate::engine::steps::start_refusal::StartRefusal;
+use crate::error::{Error, refuse};
+use crate::fs::{Below, Links, link_of, may_exist, open_regular, path_below, seen_itself};
+use crate::git::Repo;
+use crate::names::Change;
+use crate::paths::{first_few, path_of, shown};
+
+/// The most files that are copied.
+const MOST_FILES: usize = 50_000;
+/// The most bytes that are copied.
+const MOST_BYTES: u64 = 1 << 30;
+/// The file by which a virtual environment of Python is known (PEP 405): its programs write into the one that they came from.
+const ENVIRONMENT: &[u8] = b"pyvenv.cfg";
+
+/// Copies the ignored files that match these pathspecs. Links into the work tree that they come from lead into the new one;
+/// scripts whose first line leads there are named.
+///
+/// # Errors
+/// If these are too many, or a virtual environment, or cannot be copied.
+pub(super) async fn copy_ignored(
+    context: &Context<'_>,
+    change: &Change,
+    made: &Repo,
+    pathspecs: &[String],
+) -> Result<(), Error> {
+    if pathspecs.is_empty() {
+        return Ok(());
+    }
+    let from = &context.repo;
+    let list = ["-z", "--others", "--ignored", "--exclude-standard", "--"];
+    let args = list.into_iter().chain(pathspecs.iter().map(String::as_str));
+    let paths = from.git.cmd("ls-files", args).fields().await?;
+    if paths.is_empty() {
+        let named = pathspecs.join(", ");
+        context.tell(
+            change,
+            format!("no ignored file here matches ralph.worktreeCopy: {named}"),
+        );
+    }
+    refuse_copy(&from.top, &paths)?;
+    let mut scripts = Vec::new();
+    for path in paths {
+        if !copy(&from.top, &made.top, &path)? {
+            scripts.push(path);
+        }
+    }
+    if !scripts.is_empty() {
+        let names = first_few(&scripts).join(", ");
+        let top = from.top.display();
+        context.tell(
+            change,
+            format!("copied scripts still run programs of {top}: {names}"),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses what should be made by a command in the new work tree instead.
+fn refuse_copy(top: &Path, paths: &[Vec<u8>]) -> Result<(), Error> {
+    let is_environment = |path: &&Vec<u8>| path.rsplit(|byte| *byte == b'/').next() == Some(ENVIRONMENT);
+    if let Some(found) = paths.iter().find(is_environment) {
+        return refuse(StartRefusal::EnvironmentCopied(shown(found)));
+    }
+    let sizes = paths
+        .iter()
+        .filter_map(|path| seen_itself(&path_below(top, path)));
+    let bytes = sizes.map(|found| found.len()).sum();
+    if paths.len() > MOST_FILES || bytes > MOST_BYTES {
+        let files = paths.len();
+        return refuse(StartRefusal::TooMuchCopied { files, bytes });
+    }
+    Ok(())
+}
+
+/// Copies one file or link, if nothing is in its place. Returns false for a script that runs a program of the work tree that
+/// it comes from.
+fn copy(from: &Path, made: &Path, path: &[u8]) -> Result<bool, Error> {
+    let (source, to, door) = (path_below(from, path), path_of(path), Below::new(made));
+    let Some(found) = seen_itself(&source).filter(|_| !may_exist(&made.join(to))) else {
+        return Ok(true);
+    };
+    if found.is_symlink() {
+        let target = link_of(&source)?;
+        let inside = target.strip_prefix(from).map(|rest| made.join(rest));
+        door.link(&inside.unwrap_or(target), to)?;
+    } else if found.is_file() {
+        door.copy(&source, to)?;
+        let is_program = found.permissions().mode() & 0o111 != 0;
+        return Ok(!is_program || !first_line_leads(&source, from));
+    }
+    Ok(true)
+}
+
+/// Returns whether a script's first line names a program below this directory.
+fn first_line_leads(script: &Path, top: &Path) -> bool {
+    let mut begins = Vec::new();
+    let read = open_regular(script, Links::Refused).map(|file| file.take(512).read_to_end(&mut begins));
+    let line = begins.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let program = line.strip_prefix(b"#!").map(<[u8]>::trim_ascii);
+    read.is_ok() && program.is_some_and(|program| path_of(program).starts_with(top))
+}
