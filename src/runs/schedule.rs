@@ -142,7 +142,9 @@ impl Schedule {
     /// alike: workers that begin at the same time would all take the first.
     pub fn choose(&mut self, queue: &[(Change, Standing)], random: usize) -> Turn {
         let is_free = |(_, standing): &&(_, _)| matches!(standing, Standing::Begun | Standing::New);
-        let (free, held): (Vec<_>, Vec<_>) = queue.iter().partition(is_free);
+        // A run does not wait for a change that it never takes again.
+        let left = queue.iter().filter(|(change, _)| !self.is_out(change));
+        let (free, held): (Vec<_>, Vec<_>) = left.partition(is_free);
         let possible = free.iter().filter(|(change, _)| self.may_take(change));
         let possible: Vec<_> = possible.collect();
         if let Some((_, first)) = possible.first() {
@@ -201,8 +203,12 @@ impl Schedule {
 
     /// Returns whether the run may work on a change now.
     pub fn may_take(&self, change: &Change) -> bool {
-        let is_out = self.over.contains(change) || self.passed_over.contains_key(change);
-        !self.tried.contains(change) && !is_out
+        !self.tried.contains(change) && !self.is_out(change)
+    }
+
+    /// Returns whether the run never works on a change again.
+    fn is_out(&self, change: &Change) -> bool {
+        self.over.contains(change) || self.passed_over.contains_key(change)
     }
 }
 
