@@ -21,6 +21,9 @@ pub struct Args {
     /// Remove finished loops from this git remote instead; without a name from ralph.remote
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "")]
     pub remote: Option<String>,
+    /// Remove work trees and branches of finished loops, too, that hold nothing which is not on another branch
+    #[arg(long, conflicts_with = "remote")]
+    pub worktrees: bool,
     /// Only show what would be removed from the remote
     #[arg(long, requires = "remote")]
     pub dry_run: bool,
@@ -38,10 +41,30 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let change = args.change.as_deref().map(|name| resolve(&context, Some(name)));
     let change = change.transpose()?;
     let removed = engine::prune(&context, change.as_ref()).await?;
+    let unneeded = engine::unneeded(&context, change.as_ref()).await?;
     if args.json {
-        console.document(&json!({ "removed": removed }));
+        console.document(&json!({ "removed": removed, "unneeded": unneeded }));
     } else if removed == 0 {
         console.say("nothing is old enough to be removed\n");
+    }
+    for one in &unneeded {
+        let what = match &one.worktree {
+            Some(top) => format!("{} and its work tree {}", one.branch, top.display()),
+            None => one.branch.clone(),
+        };
+        if !args.worktrees {
+            context.tell(
+                &one.change,
+                format!("everything on {what} is on another branch, too"),
+            );
+        } else if let Some(why) = engine::remove_unneeded(&context, one).await? {
+            context.tell(&one.change, format!("{what} stays: {why}"));
+        } else {
+            context.tell(&one.change, format!("removed {what}"));
+        }
+    }
+    if !args.worktrees && !unneeded.is_empty() {
+        console.say("  (use \"git ralph prune --worktrees\" to remove them)\n");
     }
     Ok(Exit::Done)
 }

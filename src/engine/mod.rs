@@ -85,4 +85,5 @@ pub use steps::run::{Driver, Stopped};
 pub use steps::start::preview;
 pub use steps::start_again::start;
 pub use steps::take_list::take_list;
+pub use steps::unneeded::{remove as remove_unneeded, unneeded};
 pub use work_tree_place::Place;

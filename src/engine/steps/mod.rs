@@ -25,4 +25,5 @@ pub(super) mod start;
 pub(super) mod start_again;
 pub(crate) mod start_refusal;
 pub(super) mod take_list;
+pub(crate) mod unneeded;
 mod work_away;

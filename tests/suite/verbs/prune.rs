@@ -1,6 +1,6 @@
 //! `git ralph prune`: what finished loops left goes when it is old, and only then.
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 fn kept(sandbox: &Sandbox) -> String {
     sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/ralph"])
@@ -97,4 +97,45 @@ fn what_a_loop_replaced_is_pruned_when_all_of_it_is_old() {
         .says(&format!("removed {first}"))
         .says(&format!("removed {second}"));
     assert!(!kept(&sandbox).contains("replaced"));
+}
+
+#[test]
+fn branches_and_work_trees_that_hold_nothing_more_are_named_and_removed() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    sandbox
+        .step(
+            "next",
+            &sandbox.completing("echo x >x; mkdir target; echo o >target/out"),
+        )
+        .exits(0);
+    sandbox.ralph(&["finish", "--keep", CHANGE]).exits(0);
+    let own = sandbox.outside("repo.ralph/add-login");
+    let stays = |sandbox: &Sandbox| {
+        let output = sandbox.ralph(&["prune", "--worktrees"]).exits(0);
+        assert!(!output.stderr.contains("ralph/add-login"), "{}", output.stderr);
+        assert!(own.join("x").exists());
+    };
+    // Its checkpoint is on no other branch.
+    stays(&sandbox);
+    sandbox.git(&["merge", "-q", "ralph/add-login"]);
+    std::fs::write(own.join("new"), "a person's\n").unwrap();
+    stays(&sandbox);
+    std::fs::remove_file(own.join("new")).unwrap();
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says("everything on ralph/add-login and its work tree")
+        .says("git ralph prune --worktrees");
+    assert!(own.join("x").exists());
+    sandbox
+        .ralph(&["prune", "--worktrees"])
+        .exits(0)
+        .says("removed ralph/add-login and its work tree");
+    assert!(!own.exists());
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+    assert_eq!(
+        sandbox.read(".git/ralph/add-login/trash/worktree/target/out"),
+        "o\n"
+    );
 }
