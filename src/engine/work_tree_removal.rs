@@ -52,18 +52,18 @@ struct Contents {
     is_whole: bool,
 }
 
-/// Removes the work tree of a closed loop. `outside` runs git in another directory. The work tree stays if it was changed since
+/// Removes the work tree of a closed loop, in which `own` runs git. `outside` runs it in another directory. The work tree stays if it was changed since
 /// it was closed, or if its submodules have commits that are only there (`are_shared` is false).
 pub(super) async fn remove_final(
     outside: &Git,
-    top: &Path,
+    own: &Git,
     are_shared: bool,
     trash: (&Below, &Path),
 ) -> Result<Removal, Error> {
     let (mut moved, mut has_submodules) = (None, false);
+    let top = own.top();
     if target_of(top)?.is_some() {
-        let git = Git::at_top(top);
-        has_submodules = !git.submodules(None).await?.is_empty();
+        has_submodules = !own.submodules(None).await?.is_empty();
         if has_submodules && !are_shared {
             return stays(
                 outside,
@@ -72,12 +72,12 @@ pub(super) async fn remove_final(
             )
             .await;
         }
-        let contents = look(&git, None).await?;
+        let contents = look(own, None).await?;
         if !contents.is_whole {
             return stays(outside, top, "files in it are in no commit").await;
         }
         moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
-        if has_submodules && !look(&git, None).await?.is_whole {
+        if has_submodules && !look(own, None).await?.is_whole {
             return stays(outside, top, "files in it are in no commit").await;
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
-    self, FINAL, Known, final_state, merged, target_index, work_tree_at, work_tree_now,
+    self, FINAL, Known, final_state, merged, target_at, target_index, work_tree_at, work_tree_now,
 };
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
 use crate::engine::{Loop, submodules};
@@ -43,7 +43,7 @@ pub(super) async fn can_bring(open: &Loop<'_>) -> Result<(), Error> {
 /// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.
 async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     if let Some(dir) = into {
-        return work_tree_at(open, dir).await;
+        return target_at(open, dir).await;
     }
     let branch = open.state.begun_on().cloned();
     let name = branch.as_ref().map(|branch| format!("refs/heads/{branch}"));
@@ -53,7 +53,7 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     let is_there = |tree: &&WorkTreeInfo| !tree.is_bare && tree.branch == name && may_exist(&tree.top);
     let mut found = trees.iter().filter(is_there);
     match (name.is_some(), found.next(), found.next()) {
-        (true, Some(only), None) => work_tree_at(open, &only.top).await,
+        (true, Some(only), None) => target_at(open, &only.top).await,
         _ => refuse(FinishRefusal::NoWorkTreeToGoTo {
             change: open.change().to_string(),
             branch,
@@ -157,7 +157,8 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
             open.checkpoint().before_removal(&bytes, &trash).await?;
         }
         let are_shared = target_of(&top)?.is_none() || submodules::share_all(open).await?;
-        remove_final(&outside, &top, are_shared, (&site.own_door(), &trash)).await
+        let own = Git::at_top(&top).with_settings(open.git().settings());
+        remove_final(&outside, &own, are_shared, (&site.own_door(), &trash)).await
     };
     let removed = removed.await;
     if matches!(removed, Ok(Removal::Done(_))) {

@@ -84,7 +84,8 @@ async fn of_loop(
     }))
 }
 
-/// Returns whether a work tree has nothing but its commit, and what git ignores.
+/// Returns whether a work tree has nothing but its commit, and what git ignores. One with submodules is not removed, so no git
+/// runs in these.
 async fn is_as_committed(top: &Path) -> Result<bool, Error> {
     if !may_exist(top) {
         return Ok(true);
@@ -93,7 +94,7 @@ async fn is_as_committed(top: &Path) -> Result<bool, Error> {
         "--porcelain",
         "-z",
         "--untracked-files=all",
-        "--ignore-submodules=none",
+        "--ignore-submodules=all",
     ];
     Ok(Git::at_top(top).cmd("status", args).fields().await?.is_empty())
 }
@@ -117,7 +118,9 @@ pub async fn remove(context: &Context<'_>, unneeded: &Unneeded) -> Result<Option
     }
     if let Some(top) = &unneeded.worktree {
         let trash = store.file("trash").join(TRASH);
-        if let Removal::Stays(why) = remove_final(git, top, false, (&store.door(), &trash)).await? {
+        if let Removal::Stays(why) =
+            remove_final(git, &Git::at_top(top), false, (&store.door(), &trash)).await?
+        {
             return Ok(Some(why));
         }
     }

@@ -25,6 +25,14 @@ pub(crate) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Er
     Ok(repo)
 }
 
+/// Opens the work tree that gets the work. No filter runs that an attempt may have added to its submodules.
+pub(crate) async fn target_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
+    let repo = work_tree_at(open, dir).await?;
+    let off = open.site().with_repo(&repo).switched_off_filters().await?;
+    repo.git.change_settings([repo.git.settings(), off].concat());
+    Ok(repo)
+}
+
 /// Returns the private index with which the target's files are compared and changed. Its own index stays as it is.
 pub(crate) fn target_index(open: &Loop<'_>) -> PathBuf {
     open.site().file("into.index")
@@ -35,7 +43,7 @@ pub(super) async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<&Repo
     if let Some(target) = target {
         return write_files(open, into, target).await;
     }
-    let target = work_tree_at(open, into.worktree.as_path()).await?;
+    let target = target_at(open, into.worktree.as_path()).await?;
     let _alone = open.store.lock_work_tree(&target.git_dir)?;
     write_files(open, into, &target).await
 }

@@ -173,3 +173,26 @@ fn a_start_that_was_killed_among_its_submodules_can_be_repeated() {
         .says("the work tree that it began to make is removed");
     assert!(own(&sandbox, CHANGE).join("lib/a").exists());
 }
+
+#[test]
+fn finish_runs_no_filter_that_an_attempt_added_to_a_submodule() {
+    let sandbox = started();
+    let ran = sandbox.outside("home/ran");
+    let plant = format!(
+        "plant() {{ for which in clean smudge; do git config -f $1/config filter.f.$which \"touch '{}'; cat\"; done
+             mkdir -p $1/info; echo '* filter=f' >$1/info/attributes; }}
+         {IN_LIB}; plant $(git -C lib rev-parse --absolute-git-dir); plant '{}/.git/modules/lib'",
+        ran.display(),
+        sandbox.top.display()
+    );
+    sandbox.step("next", &sandbox.completing(&plant)).exits(0);
+    let _ = fs::remove_file(&ran);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("filters that are not known to be configured since before the loop are not run in lib")
+        .says("the submodule lib is at ")
+        .says("the loop's work tree is removed");
+    assert!(!ran.exists());
+    assert_eq!(sandbox.read("lib/a"), "a\nmore\n");
+}
