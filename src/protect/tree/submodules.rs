@@ -243,24 +243,33 @@ impl Site<'_> {
             return stays("another commit is checked out in it");
         };
         repo.git = repo.git.with_settings(self.repo.git.settings());
+        let stale = locks::of_git(&repo);
+        if locks::remove_stale(&repo, &stale).await.is_err() {
+            return stays("another git works in it");
+        }
         let work = self.file("submodule.index");
         let made = repo.private_index(&work, Some(was)).await?;
         repo.show_paths(&work, &made.entries.hidden()).await?;
+        let staged = repo.git.write_tree(&work).await?;
         let [old, new] = repo.git.existing_trees([was, to]).await?;
         let whose = Whose::Loops { nested: &[] };
         let now = repo
             .read_work_tree(&work, &old, None, whose, Count::Nothing)
-            .await?;
-        let is_changed = now.tree != old || !is_indexed(&repo, &work)?;
+            .await?
+            .tree;
+        // A git-ralph that was killed here has written a part of it.
+        let wanted = repo.git.changes_among(&old, &new, &[]).await?;
+        let found = repo.git.changes_among(&old, &now, &[]).await?;
+        let is_changed = ![&old, &new].contains(&&staged) || found.iter().any(|one| !wanted.contains(one));
         if is_changed
             || !repo
-                .in_the_way(&repo.git.diff_trees(&old, &new).await?)?
+                .in_the_way(&repo.git.diff_trees(&now, &new).await?)?
                 .is_empty()
         {
             repo.discard_index(&work)?;
             return stays("files in it were changed");
         }
-        repo.switch_work_tree(&work, &old, &new).await?;
+        repo.switch_work_tree(&work, &now, &new).await?;
         repo.install_index(&work).await?;
         repo.set_head(&Head::new(None, Some(to.clone())), "ralph: finish")
             .await?;

@@ -380,6 +380,10 @@ fn print(sandbox: &Sandbox, step: &Step) -> Print {
         let refs = print.refs.lines().filter(|line| !line.contains("/anchor "));
         print.refs = refs.map(|line| format!("{line}\n")).collect();
     }
+    if step.name == "own_submodule_finish" {
+        let look = "cd lib; git rev-parse HEAD; git status --porcelain";
+        print.head += &sandbox.cmd("sh").args(["-c", look]).run().stdout;
+    }
     if is_by_earlier() {
         // Earlier versions kept no stash entries before an attempt.
         let refs = print.refs.lines().filter(|line| !line.contains("/stash "));

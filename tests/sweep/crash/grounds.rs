@@ -76,3 +76,22 @@ pub fn worked_in_own(sandbox: &Sandbox) {
     sandbox.write("target/trees/add-login/last.txt", "last\n");
     sandbox.write("target/trees/add-login/target/built", "built\n");
 }
+
+/// A submodule in `lib`; the same in each sandbox.
+pub fn add_submodule(sandbox: &Sandbox) {
+    let make = "export GIT_AUTHOR_NAME=U GIT_AUTHOR_EMAIL=u@e GIT_COMMITTER_NAME=U GIT_COMMITTER_EMAIL=u@e
+        git init -q ../library; cd ../library; echo a >a; git add a; git commit -qm a; cd ../repo
+        git -c protocol.file.allow=always submodule --quiet add ../library lib; git commit -qm lib";
+    dated(sandbox.cmd("sh").args(["-ec", make])).run().exits(0);
+}
+
+/// In a work tree of the loop's own: a story for which a commit was made in the submodule.
+pub fn worked_in_submodule(sandbox: &Sandbox) {
+    dated(sandbox.direct(&["start", CHANGE, "--worktree"]))
+        .run()
+        .exits(0);
+    let agent = sandbox.agent("echo more >>lib/a; git -C lib -c user.name=U -c user.email=u@e commit -qam more; echo x >x; complete");
+    dated(sandbox.direct(&["next", CHANGE, "--", &agent]))
+        .run()
+        .exits(0);
+}

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use self::Done::{Looks, Status};
-use super::grounds::{WORK, dated, edit, fail, failed_in_place, pushed, start, worked, worked_in_own};
+use super::grounds::{
+    WORK, add_submodule, dated, edit, fail, failed_in_place, pushed, start, worked, worked_in_own,
+    worked_in_submodule,
+};
 use crate::support::sandbox::PROGRAM;
 use crate::support::{CHANGE, Sandbox};
 
@@ -324,6 +327,22 @@ pub const STEPS: &[Step] = &[
         done: Status(|status| status["phase"] == "finished"),
     },
     Step {
+        name: "own_submodule_start",
+        prepare: |_| {},
+        args: &["start", CHANGE, "--worktree"],
+        agent: None,
+        has_middle: true,
+        done: Status(|status| status["phase"] == "ready"),
+    },
+    Step {
+        name: "own_submodule_finish",
+        prepare: worked_in_submodule,
+        args: &["finish", "--cleanup", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
         name: "held_tests",
         prepare: |sandbox| {
             sandbox.configure("ralph.verify", "echo gate; [ ! -e hid ] || rm -f src/x");
@@ -411,6 +430,9 @@ impl Step {
             let sandbox = Sandbox::new();
             sandbox.configure("ralph.worktreeDir", "target/trees");
             sandbox.configure("ralph.worktreeSetup", "echo SECRET=2 >.env");
+            if self.name.starts_with("own_submodule_") {
+                add_submodule(&sandbox);
+            }
             return sandbox;
         }
         let moved = self.name == "finish_moved";
