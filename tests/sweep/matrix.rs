@@ -8,6 +8,7 @@
 
 mod in_place;
 pub mod misdeeds;
+mod misdoers;
 pub mod states;
 
 use std::collections::{BTreeMap, BTreeSet};
