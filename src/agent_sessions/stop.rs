@@ -21,7 +21,7 @@ use crate::engine::steps::manual::{conclude_by_hand, forget_record};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::stories::{list_before_attempt, note_open, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text};
+use crate::engine::{Loop, Step, StepEnd, numbers, prompt_text, raised_by};
 use crate::error::Error;
 use crate::events::What;
 use crate::names::{heading, typed};
@@ -284,10 +284,14 @@ async fn repair_control_files(open: &Loop<'_>) -> Result<bool, Error> {
 }
 
 fn limited(open: &Loop<'_>, limit: &str) -> String {
-    let change = open.change();
+    let change = typed(open.change());
+    let attempts = open.attempts().unwrap_or_default();
+    let later = match raised_by(&open.state, &attempts, &open.settings()) {
+        Some(option) => format!("run {change} {option}"),
+        None => format!("next {change}"),
+    };
     format!(
-        "stopped at a limit: {limit}. To go on later: git ralph next {change}; to end: git ralph finish {change}",
-        change = typed(change)
+        "stopped at a limit: {limit}. To go on later: git ralph {later}; to end: git ralph finish {change}"
     )
 }
 

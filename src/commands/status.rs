@@ -40,7 +40,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if let Some(name) = &args.change {
         let change = resolve(&context, Some(name))?;
         let (context, state) = look(context, &change).await?;
-        let status = Status::seen_from(&context.repo, &context.head, &state).await?;
+        let status = Status::seen_from(&context, &state).await?;
         console.present(args.json, &status, || {
             ui::status::table(&status, console.columns())
         });
@@ -58,7 +58,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         }
         let (back, state) = look(context, &change).await?;
         context = back;
-        all.push(Status::seen_from(&context.repo, &context.head, &state).await?);
+        all.push(Status::seen_from(&context, &state).await?);
     }
     if args.json {
         console.document(&all);

@@ -129,11 +129,12 @@ impl Status {
         let is_given = self.is_given();
         let purpose = match driver {
             _ if is_given => "if the agent's session is gone",
+            _ if self.raised_by.is_some() => "to continue with a higher limit",
             Driver::Steps => "to have the agent attempt it",
             Driver::Run => "to continue",
         };
         let mut steps = vec![does(&self.step("next", driver), purpose)];
-        if self.stopped.is_some() && driver == Driver::Steps && !is_given {
+        if self.stopped.is_some() && driver == Driver::Steps && !is_given && self.raised_by.is_none() {
             let all = "to have it attempt all that are left";
             steps.push(does(&format!("run {}", typed(&self.change)), all));
         }
@@ -198,11 +199,14 @@ impl Status {
     /// Returns the command that continues the loop, without `git ralph`.
     fn step(&self, verb: &str, driver: Driver) -> String {
         let verb = match driver {
-            Driver::Steps => verb,
-            Driver::Run => "run",
+            Driver::Steps if self.raised_by.is_none() => verb,
+            _ => "run",
         };
-        let force = if self.is_given() { " --force" } else { "" };
-        format!("{verb} {}{force}", typed(&self.change))
+        let force = self.is_given().then_some("--force");
+        let options = [force, self.raised_by].into_iter().flatten();
+        options.fold(format!("{verb} {}", typed(&self.change)), |line, option| {
+            format!("{line} {option}")
+        })
     }
 
     /// Returns the command that shows the latest attempt, if there is something to see.

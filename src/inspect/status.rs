@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::at_work::{GateAtWork, RunningAttempt, Waiting};
 use super::ending::how_closed;
 use super::session::SessionStatus;
-use crate::engine::go_to_own_refused;
 use crate::engine::position::{branch_gone, checkpoint_gone};
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::{Context, go_to_own_refused, raised_by};
 use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::events::log::{LogEntry, attempts};
@@ -89,6 +89,9 @@ pub struct Status {
     /// The reason why the last step or run ended before its time; null if its story is the reason, or during an attempt or
     /// a wait.
     pub stopped: Option<String>,
+    /// The option of `git ralph run` without which the loop makes no further attempt; `None` if no limit holds.
+    #[serde(skip)]
+    pub raised_by: Option<&'static str>,
     /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
@@ -193,13 +196,15 @@ const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came aft
 impl Status {
     /// Returns the status of a loop of this repository. Reads the story list in the loop's own work tree, and only
     /// while its branch is checked out there: another branch has another list.
-    pub async fn seen_from(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
+    pub async fn seen_from(context: &Context<'_>, state: &State) -> Result<Self, Error> {
+        let (repo, head) = (&context.repo, &context.head);
         let running = RunningAttempt::of(repo, state);
         let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
         if let Ok(attempts) = attempts(&store.file("events.jsonl")) {
             status.add_attempts(state, &attempts);
+            status.raised_by = raised_by(state, &attempts, &state.settings_in(&context.configuration));
         }
         Ok(status.with(running, waiting, repo, state))
     }
@@ -468,6 +473,7 @@ impl Status {
                 .stopped
                 .clone()
                 .filter(|_| matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)),
+            raised_by: None,
             next: match progress.phase {
                 Phase::Ready | Phase::Failed | Phase::Exhausted
                     if state.here.restored.is_some() && !state.here.is_unreviewed =>

@@ -1,7 +1,7 @@
 //! The summary of a loop at the end of a command: its progress, its time and cost.
 
 use super::status::Status;
-use crate::engine::Loop;
+use crate::engine::{Loop, raised_by};
 use crate::error::Error;
 use crate::events::log::LogEntry;
 use crate::git::DiffSize;
@@ -25,6 +25,7 @@ impl Summary {
         let mut status = Status::remembered(&open.state);
         let attempts = open.attempts()?;
         status.add_attempts(&open.state, &attempts);
+        status.raised_by = raised_by(&open.state, &attempts, &open.settings());
         let state = &open.state;
         let failed = state.progress().skipped.iter().filter_map(|id| {
             let last = attempts.iter().rfind(|entry| entry.attempt.story == *id)?;

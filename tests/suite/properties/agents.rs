@@ -160,7 +160,23 @@ fn cost_limit_sums_the_costs_that_agents_report() {
     sandbox
         .step("next", &telling)
         .exits(6)
-        .says("$0.02 of $0.01 spent (ralph.maxCost); to raise it: git ralph run --max-cost <dollars>");
+        .says("stopped at a limit: $0.02 of $0.01 spent (ralph.maxCost)\n")
+        .says("(use \"git ralph run add-login --max-cost <dollars>\" to continue with a higher limit)");
+    // Without a limit in the configuration, the same command continues.
+    let run = sandbox.ralph(&["run", "--", &telling]).exits(6);
+    let higher = "  (use \"git ralph run add-login --max-cost <dollars>\" to continue with a higher limit)\n";
+    assert!(run.stderr.contains(higher), "{}", run.stderr);
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains(higher) && !status.contains("git ralph next"),
+        "{status}"
+    );
+    sandbox.git(&["config", "--unset", "ralph.maxCost"]);
+    let run = ["run", "--max-cost", "0.01", "--", &telling];
+    sandbox
+        .ralph(&run)
+        .exits(6)
+        .says("(use \"git ralph run add-login\" to continue)");
 }
 
 #[test]

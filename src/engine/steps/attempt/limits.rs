@@ -6,9 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::events::Attempt;
+use crate::events::log::LogEntry;
 use crate::names::{counted, dollars};
 use crate::settings::Settings;
-use crate::state::Verdict;
+use crate::state::{State, Verdict};
 
 /// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost: before its first
 /// attempt if that is known, otherwise after it.
@@ -65,29 +66,44 @@ pub(super) fn limit_of_loop(
     settings: &Settings,
     spent: f64,
 ) -> Result<Option<String>, Error> {
-    if let Some(longest) = settings.max_duration {
-        let age = Timestamp::now().duration_since(open.state.common.started);
-        if age >= longest {
-            let age = SignedDuration::from_secs(age.as_secs());
-            return Ok(Some(format!(
-                "the loop is {age:#} old (ralph.maxDuration); to raise it: git ralph run --max-duration <time>"
-            )));
+    let reader = open.history()?;
+    let reached = Reached::of(&open.state, reader.history.ended(), settings, spent);
+    Ok(reached.map(|reached| reached.to_string()))
+}
+
+/// A limit on the whole loop that was reached: it holds for the next command too.
+#[derive(Debug, thiserror::Error)]
+enum Reached {
+    #[error("the loop is {0:#} old (ralph.maxDuration)")]
+    Age(SignedDuration),
+    #[error("{} of {} spent (ralph.maxCost)", dollars(*.spent), dollars(*.most))]
+    Cost { spent: f64, most: f64 },
+}
+
+/// Returns the option of `git ralph run` without which a loop with these attempts makes no other one; `None` if no limit
+/// holds.
+pub(crate) fn raised_by(state: &State, attempts: &[LogEntry], settings: &Settings) -> Option<&'static str> {
+    Some(match Reached::of(state, attempts.iter(), settings, 0.0)? {
+        Reached::Age(_) => "--max-duration <time>",
+        Reached::Cost { .. } => "--max-cost <dollars>",
+    })
+}
+
+impl Reached {
+    /// Returns the limit that a loop with these attempts has reached; `spent` is the cost of the attempt that runs.
+    fn of<'a>(
+        state: &State,
+        ended: impl Iterator<Item = &'a LogEntry>,
+        settings: &Settings,
+        spent: f64,
+    ) -> Option<Self> {
+        let age = Timestamp::now().duration_since(state.common.started);
+        if settings.max_duration.is_some_and(|longest| age >= longest) {
+            return Some(Self::Age(SignedDuration::from_secs(age.as_secs())));
         }
-    }
-    if let Some(most) = settings.max_cost {
-        let reader = open.history()?;
-        let earlier = reader
-            .history
-            .ended()
-            .filter_map(|entry| entry.attempt.whole_cost());
+        let most = settings.max_cost?;
+        let earlier = ended.filter_map(|entry| entry.attempt.whole_cost());
         let spent = earlier.sum::<f64>() + spent;
-        if spent >= most {
-            return Ok(Some(format!(
-                "{} of {} spent (ralph.maxCost); to raise it: git ralph run --max-cost <dollars>",
-                dollars(spent),
-                dollars(most)
-            )));
-        }
+        (spent >= most).then_some(Self::Cost { spent, most })
     }
-    Ok(None)
 }
