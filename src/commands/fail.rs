@@ -1,6 +1,6 @@
 //! `git ralph fail`.
 
-use super::setup::{Console, end_step};
+use super::setup::{Console, change_and_word, end_step};
 use crate::cli::complete::{loops, offer};
 use crate::engine::{self, StepEnd};
 use crate::error::Error;
@@ -9,9 +9,10 @@ use crate::state::{Effect, Phase};
 
 /// The arguments of `git ralph fail`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "git ralph fail [--json] [<change>] [<reason>...]")]
 pub struct Args {
-    /// The change, the reason, or both; a single word that names no loop is the reason
-    #[arg(num_args = 0..=2, value_names = ["CHANGE", "REASON"], add = offer(loops))]
+    /// The change, the reason, or both; a single word that names no loop is the reason, as are more than two
+    #[arg(num_args = 0.., value_names = ["CHANGE", "REASON"], add = offer(loops))]
     pub words: Vec<String>,
     /// Print events as JSON, one per line (git ralph help events)
     #[arg(long)]
@@ -19,7 +20,15 @@ pub struct Args {
 }
 
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
-    let (mut open, reason) = console.open_with_word(&args.words).await?;
+    let context = console.context().await?;
+    let names_loop = |word: &String| context.resolve_change(Some(word)).is_ok();
+    let words = match args.words.as_slice() {
+        [first, rest @ ..] if rest.len() > 1 && names_loop(first) => vec![first.clone(), rest.join(" ")],
+        words if words.len() > 2 => vec![words.join(" ")],
+        words => words.to_vec(),
+    };
+    let (change, reason) = change_and_word(&context, &words)?;
+    let mut open = engine::open(context, &change).await?;
     let retries_left = match open.state.phase() {
         Phase::Failed => Some(true),
         Phase::Exhausted => Some(false),

@@ -53,7 +53,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         Some(word) => Some(story_and_attempt(&context, &state, word).await?),
         None if args.follow || args.raw => {
             let newest = running.clone().or_else(|| newest(&History::read(&events).ok()?));
-            Some(newest.ok_or_else(|| unknown(&change, "attempt"))?)
+            Some(newest.ok_or_else(|| OpenRefusal::NoAttempts(change.to_string()))?)
         }
         None => None,
     };

@@ -38,6 +38,10 @@ pub fn explained(mut error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument => {
             let _ = error.remove(ContextKind::Suggested);
         }
+        // It lists hidden commands too.
+        ErrorKind::MissingSubcommand => {
+            let _ = error.remove(ContextKind::ValidSubcommand);
+        }
         ErrorKind::InvalidSubcommand => {
             let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
                 return error;
@@ -123,6 +127,7 @@ mod tests {
             let said = said(line);
             let advice = format!("\nFor more information, try '{help} -h'.\n");
             assert!(said.ends_with(&advice), "{line}: {said}");
+            assert!(!said.contains("demo-agent"), "{said}");
         }
     }
 

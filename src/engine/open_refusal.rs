@@ -98,6 +98,9 @@ pub enum OpenRefusal {
     #[error("there is no saved attempt {attempt}")]
     UnknownAttempt { change: String, attempt: String }
         => "git ralph log {change}", change;
+    #[error("no attempt of '{0}' is recorded")]
+    NoAttempts(String)
+        => "git ralph status {change}", (change);
     /// Events name commits for ever.
     #[error("git does not have these commits of '{0}' any more: git ralph prune, or git gc, has removed them")]
     Pruned(String)

@@ -88,6 +88,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             attempt: "2@9".to_owned(),
         },
         OpenRefusal::Pruned(change()),
+        OpenRefusal::NoAttempts(change()),
         OpenRefusal::NoAttempt("2@x".to_owned()),
         OpenRefusal::SeveralStories {
             change: change(),

@@ -28,3 +28,17 @@ fn fail_counts_keeps_and_undoes_the_attempt() {
     }
     assert!(sandbox.ralph(&["prompt"]).exits(0).stdout.contains("> still red"));
 }
+
+#[test]
+fn fail_joins_the_words_of_a_reason() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["fail", "tests", "are", "red"]).exits(3);
+    sandbox.ralph(&["fail", CHANGE, "still", "red"]).exits(3);
+    sandbox.ralph(&["fail", "chnage", "red"]).exits(1);
+    let reasons: Vec<_> = sandbox
+        .attempts()
+        .into_iter()
+        .map(|attempt| attempt["reason"].clone())
+        .collect();
+    assert_eq!(reasons, ["tests are red", "still red"]);
+}

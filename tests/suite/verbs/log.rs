@@ -98,6 +98,12 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"<promise>C
 #[test]
 fn log_shows_the_output_of_an_attempt_in_words_or_raw() {
     let sandbox = Sandbox::started();
+    for option in ["--follow", "--raw"] {
+        sandbox
+            .ralph(&["log", option])
+            .exits(1)
+            .says("error: no attempt of 'add-login' is recorded\nhint: git ralph status add-login\n");
+    }
     let agent = sandbox.agent(STREAM);
     sandbox.configure("ralph.verify", "echo the gate");
     sandbox.step("next", &agent).exits(0);
