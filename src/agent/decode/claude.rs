@@ -55,19 +55,40 @@ impl Claude {
         let Some(content) = assistant.list("message/content") else {
             return;
         };
+        let is_subagent = assistant.has("parent_tool_use_id");
+        let by = if is_subagent { "subagent: " } else { "" };
         for block in content {
             match block.text("type").as_str() {
                 // It becomes the reason.
                 "text" if error.is_some() => {}
-                "text" => report.note(&block.text("text")),
-                "tool_use" => report.note_tool(&block.text("name"), &block.object("input")),
+                "text" => match block.text("text").trim_start() {
+                    "" => {}
+                    text => report.note(&format!("{by}{text}")),
+                },
+                "tool_use" => {
+                    report.note_tool(&format!("{by}{}", block.text("name")), &block.object("input"));
+                }
                 _ => {}
             }
         }
-        let is_subagent = assistant.has("parent_tool_use_id");
         if !is_subagent {
             report.message_begins();
             self.error = error;
+        }
+    }
+
+    /// Shows the errors of tools.
+    fn tool_results(user: &Object, report: &mut ReportBuilder) {
+        let failed = |block: &Object| block.get("is_error") == Some(true);
+        let content = user.list("message/content").unwrap_or_default();
+        for block in content.iter().filter(|block| failed(block)) {
+            let texts = block.list("content").unwrap_or_default();
+            let text = texts.first().map(|first| first.text("text"));
+            let text = block.get("content").or(text).unwrap_or_default();
+            report.note_error(
+                text.trim_start_matches("<tool_use_error>")
+                    .trim_end_matches("</tool_use_error>"),
+            );
         }
     }
 
@@ -142,6 +163,7 @@ impl Dialect for Claude {
         match event.text("type").as_str() {
             "system" => self.system(&event, report),
             "assistant" => self.assistant(&event, report),
+            "user" => Self::tool_results(&event, report),
             "rate_limit_event" => {
                 if event.text("rate_limit_info/status") == "rejected" {
                     self.resets_at = event.get("rate_limit_info/resetsAt");
@@ -332,6 +354,21 @@ mod tests {
         decoder.push(format!("{INIT}\n{TALK}\n{TOOL}\n").as_bytes());
         assert_eq!(decoder.take_activity(), ["I will.", "Bash: make test"]);
         assert!(decoder.take_activity().is_empty());
+        let late = TALK.replace("null", r#""t1""#);
+        let failed = r#"{"type":"user","message":{"content":[{"type":"tool_result","is_error":true,"content":"<tool_use_error>Not found</tool_use_error>"}]}}"#;
+        let edit = TALK.replace("Bash", "Edit").replace(
+            r#"{"command":"make test"}"#,
+            r#"{"file_path":"a","old_string":"one\ntwo\nfour","new_string":"one\n2\nthree\nfour"}"#,
+        );
+        decoder.push(format!("{late}\n{failed}\n{edit}\n").as_bytes());
+        let shown = [
+            "subagent: I will.",
+            "subagent: Bash: make test",
+            "error: Not found",
+            "I will.",
+            "Edit: a, +2 -1",
+        ];
+        assert_eq!(decoder.take_activity(), shown);
         let error = TALK.replacen(r#""parent"#, r#""error":"rate_limit","parent"#, 1);
         decoder.push(format!("{error}\n").as_bytes());
         assert_eq!(decoder.take_activity(), ["Bash: make test"]);

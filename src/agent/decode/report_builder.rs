@@ -40,6 +40,24 @@ const MODEL_CHARS: usize = 100;
 /// The most bytes that are kept of the end of the final message.
 const MESSAGE_KEPT: usize = 4 * 1024;
 
+/// Returns the first line of a text that is not blank, as activity.
+fn first_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let shown = |char: char| if char.is_control() { ' ' } else { char };
+    Some(line.chars().map(shown).take(ACTIVITY_CHARS).collect())
+}
+
+/// Returns the number of lines that an edit adds and removes, in words, if the input of a tool tells.
+fn edit_size(input: &Object) -> Option<String> {
+    let (old, new): (String, String) = (input.get("old_string")?, input.get("new_string")?);
+    let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
+    let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| pairs.take_while(|(a, b)| a == b).count();
+    let begin = same(&mut old.iter().zip(&new));
+    let (old, new) = (&old[begin..], &new[begin..]);
+    let end = same(&mut old.iter().rev().zip(new.iter().rev()));
+    Some(format!(", +{} -{}", new.len() - end, old.len() - end))
+}
+
 /// The report on the run so far.
 pub(super) struct ReportBuilder {
     scanner: PromiseScanner,
@@ -154,12 +172,9 @@ impl ReportBuilder {
 
     /// Notes the first line of `text` as something the agent does.
     pub(super) fn note(&mut self, text: &str) {
-        let is_blank = |line: &&str| line.trim().is_empty();
-        let Some(line) = text.lines().find(|line| !is_blank(line)) else {
+        let Some(line) = first_line(text) else {
             return;
         };
-        let shown = |char: char| if char.is_control() { ' ' } else { char };
-        let line: String = line.trim().chars().map(shown).take(ACTIVITY_CHARS).collect();
         if self.recent.contains(&line) {
             self.repeats = self.repeats.saturating_add(1);
         } else {
@@ -167,6 +182,17 @@ impl ReportBuilder {
             self.recent.push_back(line.clone());
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
+        self.show(line);
+    }
+
+    /// Notes that a tool failed. That is no progress, whatever it says.
+    pub(super) fn note_error(&mut self, text: &str) {
+        if let Some(line) = first_line(text) {
+            self.show(format!("error: {line}"));
+        }
+    }
+
+    fn show(&mut self, line: String) {
         if self.activity.len() < ACTIVITY_LINES {
             self.activity.push(line);
         }
@@ -180,7 +206,10 @@ impl ReportBuilder {
     /// Notes that a tool is used.
     pub(super) fn note_tool(&mut self, name: &str, input: &Object) {
         match phrases(INPUTS).find_map(|field| input.get::<String>(field)) {
-            Some(gist) => self.note(&format!("{name}: {}", gist.trim_start())),
+            Some(gist) => {
+                let size = edit_size(input).unwrap_or_default();
+                self.note(&format!("{name}: {}{size}", gist.trim_start()));
+            }
             None => self.note(name),
         }
     }
