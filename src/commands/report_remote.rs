@@ -26,7 +26,7 @@ pub(super) async fn reports(
 ) -> Result<(Vec<Report>, Exit), Error> {
     let named = Some(remote).filter(|name| !name.is_empty());
     let server = Server::new(&context.repo, &context.configuration.settings, named)?;
-    progress.doing("fetching the loops");
+    progress.doing("fetching the loops", true);
     let listed = server.list().await?;
     let there = listed.iter();
     let there = there.filter_map(|(change, found)| Some((change.clone(), found.as_ref().ok()?.oid.clone())));

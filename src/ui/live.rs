@@ -43,6 +43,8 @@ struct Work {
     since: Instant,
     /// The current work; empty if it is unknown.
     doing: String,
+    /// True if git-ralph has begun that work, and knows that it goes on in silence: a gate.
+    is_own: bool,
     printed: Instant,
     /// The time of the last message that it is still running, if there is no line.
     said: Instant,
@@ -80,15 +82,17 @@ impl Live {
             heading,
             since: now,
             doing: String::new(),
+            is_own: false,
             printed: now,
             said: now,
         });
     }
 
-    /// Notes the current work.
-    pub fn doing(&mut self, what: &str) {
+    /// Notes the current work; `is_own` if git-ralph has begun it.
+    pub fn doing(&mut self, what: &str, is_own: bool) {
         if let Some(work) = &mut self.work {
             what.clone_into(&mut work.doing);
+            work.is_own = is_own;
             work.printed = Instant::now();
         }
     }
@@ -226,22 +230,24 @@ impl Work {
         let words = |time_since: Duration| time(time_since.as_secs_f64());
         let mut parts = vec![words(since(self.since))];
         let quiet = since(self.printed);
-        if quiet.as_secs() >= QUIET {
+        let is_quiet = quiet.as_secs() >= QUIET;
+        if !self.doing.is_empty() && (self.is_own || !is_quiet) {
+            parts.push(self.doing.clone());
+        }
+        if is_quiet {
             let limit = watching
                 .idle
                 .map_or_else(String::new, |limit| format!(" of {}", words(limit)));
             parts.push(format!("quiet {}{limit}", words(quiet)));
-        } else if !self.doing.is_empty() {
-            parts.push(self.doing.clone());
         }
         let before = since(begun).saturating_sub(since(self.since));
         if before.as_secs() > 0 {
             parts.push(format!("run {}", words(since(begun))));
         }
-        match watching.max_cost {
-            Some(most) => parts.push(format!("{} of {}", dollars(cost), dollars(most))),
-            None if cost > 0.0 => parts.push(dollars(cost)),
-            None => {}
+        // An agent may not report any.
+        if cost > 0.0 {
+            let most = watching.max_cost.map(|most| format!(" of {}", dollars(most)));
+            parts.push(dollars(cost) + &most.unwrap_or_default());
         }
         let rest = plain(&parts.join(", ")).into_owned();
         let room = columns.saturating_sub(display_width(&rest) + 2);
@@ -264,6 +270,7 @@ mod tests {
             heading: "[2/7] 2. Check".to_owned(),
             since: begun + Duration::from_secs(60),
             doing: "Bash: cargo test".to_owned(),
+            is_own: false,
             printed: begun + Duration::from_secs(100),
             said: begun,
         }
@@ -289,6 +296,17 @@ mod tests {
         assert_eq!(
             at(160, 0.42, &held),
             "[2/7] 2. Check, 1m 40s, quiet 1m 00s of 30m 00s, run 2m 40s, $0.42 of $5.00"
+        );
+        assert!(at(160, 0.0, &held).ends_with(", run 2m 40s"));
+        let gate = Work {
+            doing: "gate: cargo test".to_owned(),
+            is_own: true,
+            ..work(begun)
+        };
+        let line = gate.line(begun + Duration::from_secs(160), begun, 0.0, &free, 79);
+        assert_eq!(
+            line,
+            "[2/7] 2. Check, 1m 40s, gate: cargo test, quiet 1m 00s, run 2m 40s"
         );
     }
 

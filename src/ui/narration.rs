@@ -27,7 +27,11 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::AttemptEnded(attempt) => ended(attempt),
         What::Gate(gate) => {
-            let after = time(gate.duration);
+            let after = match gate.duration {
+                // "0s" reads as if it had not run.
+                short if short < 0.995 => format!("{:.2}s", short.max(0.01)),
+                seconds => time(seconds),
+            };
             let when = match (&gate.story, gate.held) {
                 (None, _) => " before any work",
                 (Some(_), true) => " with the tests as they were",

@@ -209,7 +209,7 @@ impl Tale {
 
     fn activity(&mut self, line: &str) {
         let line = self.below_top(line);
-        self.live.doing(&line);
+        self.live.doing(&line, false);
         if self.live.is_wanted() {
             self.say(&format!("{}{line}\n", margin::mark()));
         } else {
@@ -223,7 +223,7 @@ impl Tale {
     }
 
     fn doing(&mut self, what: &str) {
-        self.live.doing(what);
+        self.live.doing(what, true);
         // A terminal shows it in the last line.
         if !self.live.is_wanted() {
             self.say(&format!("  {what}\n"));

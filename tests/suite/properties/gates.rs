@@ -53,6 +53,7 @@ fn a_gate_that_fails_before_any_work_refuses_the_start() {
     sandbox.configure("ralph.verify", "true");
     let told = sandbox.start().says("gate before any work passed after ");
     assert!(told.stderr.contains("s: true\n"), "{}", told.stderr);
+    assert!(!told.stderr.contains("after 0s"), "{}", told.stderr);
 }
 
 #[test]

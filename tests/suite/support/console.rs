@@ -60,7 +60,7 @@ pub fn constant(text: &str) -> String {
             format!("<commit>{end}")
         } else if bare
             .strip_suffix('s')
-            .is_some_and(|number| number.parse::<u32>().is_ok())
+            .is_some_and(|number| number.parse::<f64>().is_ok())
         {
             format!("<time>{end}")
         } else {
