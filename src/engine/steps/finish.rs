@@ -53,7 +53,13 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
             Finish::Cleanup { index } => cleanup(open, index).await?,
             Finish::Keep => (keep(open, false).await?, Known::fresh()),
         };
+        let stay = stash_entries(open).filter(|_| how == Finish::Keep);
         transition::take(open, Intent::End(plan), known).await?;
+        if let Some(entries) = stay {
+            open.tell(format!(
+                "the stash keeps {entries}, as before attempts that were not complete; to drop it: git stash drop"
+            ));
+        }
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
     // The loop is closed; anything that could not be pruned now is pruned with a later loop.
@@ -100,6 +106,15 @@ async fn close(open: &Loop<'_>, keep: bool) -> Result<EndPlan, Error> {
         keep,
         ..EndPlan::new(EndStep::Close, finished)
     })
+}
+
+/// Names the loop's entries in the list of the stash, if it has any.
+fn stash_entries(open: &Loop<'_>) -> Option<String> {
+    let points = open.state.here.save_points.iter();
+    let names: Vec<String> = points
+        .map(|point| format!("ralph:{}:{}", open.change(), point.story))
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.

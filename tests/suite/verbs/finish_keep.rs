@@ -74,3 +74,19 @@ fn hint_for_the_other_choice_has_two_commands() {
         }
     }
 }
+
+#[test]
+fn keep_names_the_stash_entries_that_stay() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", "--strategy", "stash"]).exits(0);
+    let agent = sandbox.completing("echo x >x");
+    sandbox.step("next", &agent).exits(0);
+    let failing = sandbox.failing("no");
+    sandbox.step("next", &failing).exits(3);
+    let told = sandbox.ralph(&["finish", "--keep"]).exits(0).stderr;
+    let line = "the stash keeps ralph:add-login:2, as before attempts that were not complete; \
+                to drop it: git stash drop\n";
+    assert!(told.contains(line), "{told}");
+    let list = sandbox.git(&["stash", "list"]);
+    assert!(list.ends_with("ralph:add-login:2"), "{list}");
+}
