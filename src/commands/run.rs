@@ -11,7 +11,7 @@ use crate::cli;
 use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::story_source::wanted;
+use crate::engine::stories::source_of_new_loop;
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
@@ -19,7 +19,6 @@ use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
-use crate::stories;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
 use std::ffi::OsString;
@@ -88,7 +87,7 @@ pub struct Args {
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let change = args.changes.first().map(String::as_str);
-    let command = Typed { screen, args: &args };
+    let command = Typed::new(screen, &args);
     let ended = Box::pin(one(&command, change, &mut Watch::default())).await;
     Ok(ended?.exit)
 }
@@ -97,6 +96,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
 pub(super) struct Typed<'a> {
     pub(super) screen: Screen,
     pub(super) args: &'a Args,
+    /// The start of the command.
+    pub(super) begun: Instant,
+}
+
+impl<'a> Typed<'a> {
+    pub(super) fn new(screen: Screen, args: &'a Args) -> Self {
+        let begun = Instant::now();
+        Self { screen, args, begun }
+    }
 }
 
 impl Command for Typed<'_> {
@@ -151,11 +159,7 @@ impl Command for Typed<'_> {
         tell_ignored(&context, &change);
         if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
             // The hint does not repeat a mistyped name.
-            stories::resolve(
-                &context.repo.top,
-                change.as_str(),
-                &wanted(&settings, &change, &context.below_top),
-            )?;
+            source_of_new_loop(&context, &change, &settings)?;
             return Err(AttemptRefusal::NoAgent(format!("run {}", names::typed(&change))).into());
         }
         let options = StartOptions {
@@ -218,6 +222,7 @@ impl Command for Typed<'_> {
             let end = RunEnd {
                 stopped: stopped?,
                 begun,
+                took: self.begun.elapsed(),
                 has_view,
             };
             match end.conclude(screen, open, given, step).await? {

@@ -1,6 +1,6 @@
 //! Ends a run: prints where the loop stands, asks the user what to do with it, and closes it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::choose::{AT_THE_END, choose, closes};
 use super::notify::notify;
@@ -29,8 +29,10 @@ pub(super) const AFTER_A_FAILURE: [Choice; 7] = [
 /// The state of a run whose loop has stopped.
 pub(super) struct RunEnd {
     pub(super) stopped: Stopped,
-    /// The start of the run.
+    /// The start of the run, or of what followed the last question.
     pub(super) begun: Instant,
+    /// The time since the command began.
+    pub(super) took: Duration,
     /// True if the run was shown on the whole screen.
     pub(super) has_view: bool,
 }
@@ -63,7 +65,10 @@ impl RunEnd {
         given: Option<Finish>,
         step: &AttemptOptions,
     ) -> Result<Turn, Error> {
-        let summary = Summary::of(open).await?;
+        let summary = Summary {
+            run: Some(self.took),
+            ..Summary::of(open).await?
+        };
         let at_its_end = !matches!(
             self.stopped,
             Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_)

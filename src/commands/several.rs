@@ -4,13 +4,12 @@ use super::run::{Args, Typed, goes_on, has_choice};
 use super::setup::{Console, put_stories_in};
 use crate::engine::refuse_inside_attempt;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::story_source::wanted;
+use crate::engine::stories::source_of_new_loop;
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::runs::{Schedule, work};
 use crate::state::{State, Store};
-use crate::stories;
 use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
@@ -20,7 +19,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     } else {
         named(screen, &args).await?
     };
-    let command = Typed { screen, args: &args };
+    let command = Typed::new(screen, &args);
     Box::pin(work(&command, schedule)).await
 }
 
@@ -34,8 +33,7 @@ async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
     let find = |name: &String| -> Result<Change, Error> {
         let change = Change::new(name)?;
         if !goes_on(&context, &change) {
-            let wanted = wanted(&settings, &change, &context.below_top);
-            stories::resolve(&context.repo.top, change.as_str(), &wanted)?;
+            source_of_new_loop(&context, &change, &settings)?;
         }
         Ok(change)
     };

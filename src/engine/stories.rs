@@ -15,7 +15,7 @@ use crate::git::{Head, Repo};
 use crate::names::{Change, typed};
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
-use crate::stories::{Listing, Source, SourceError, Story, Warning, not_listed, resolve_typed};
+use crate::stories::{Listing, Source, SourceError, Story, Wanted, Warning, not_listed, resolve_typed};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,14 +143,35 @@ pub async fn list_of_new_loop(
     settings: &Settings,
     is_again: bool,
 ) -> Result<(Source, Listing), Error> {
-    let top = &context.repo.top;
-    let wanted = wanted(settings, change, &context.below_top);
-    let source = resolve_typed(top, change.as_str(), &wanted)?;
-    let mut listing = source.list(top).await?;
+    let source = source_of_new_loop(context, change, settings)?;
+    let mut listing = source.list(&context.repo.top).await?;
     if source.is_whole() && !is_again {
         remember_text(context, change, &source, &mut listing).await?;
     }
     Ok((source, listing))
+}
+
+/// Finds the list of a loop that is to begin: the named one, that in a known place, else that of the change's last loop.
+pub fn source_of_new_loop(
+    context: &Context<'_>,
+    change: &Change,
+    settings: &Settings,
+) -> Result<Source, SourceError> {
+    let (top, name) = (&context.repo.top, change.as_str());
+    let found = resolve_typed(top, name, &wanted(settings, change, &context.below_top));
+    if !matches!(found, Err(SourceError::NoStories { .. })) {
+        return found;
+    }
+    let last = Store::new(&context.repo.common_dir, change).load();
+    let last = last.ok().flatten().filter(|last| !last.is_live());
+    let Some(list) = last.and_then(|last| last.source().to_name(top, name)) else {
+        return found;
+    };
+    let of_last = Wanted {
+        stories: Some(list),
+        ..Wanted::default()
+    };
+    resolve_typed(top, name, &of_last).or(found)
 }
 
 /// Takes the story of a text as done if the last loop of its change has completed it, and the text is still the same.

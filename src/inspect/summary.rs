@@ -5,6 +5,7 @@ use crate::engine::{Loop, raised_by};
 use crate::error::Error;
 use crate::events::log::LogEntry;
 use crate::git::DiffSize;
+use std::time::Duration;
 
 /// The summary of a loop at the end of a command.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Summary {
     pub status: Status,
     /// Its attempts.
     pub attempts: Vec<LogEntry>,
+    /// The time of the run that ends; `None` for another command.
+    pub run: Option<Duration>,
     /// The size of the checkpoints' changes.
     pub changed: DiffSize,
     /// The last attempts at stories that are skipped because they failed.
@@ -34,6 +37,7 @@ impl Summary {
         Ok(Self {
             failed: failed.collect(),
             attempts,
+            run: None,
             changed: open.git().diff_size(state.initial(), state.checkpoint()).await?,
             status,
         })

@@ -17,7 +17,8 @@ pub enum SourceError {
     UnknownAdapter { name: String }
         => |name| {
             let known = Adapter::ALL.map(|adapter| adapter.name().to_owned());
-            hint(format!("--adapter {}", closest(name, &known).unwrap_or("<name>")))
+            let meant = closest(name, &known).unwrap_or("<name>");
+            hint(format!("--adapter {meant}, or: git config ralph.adapter {meant}"))
         };
     /// The command adapter has no command that lists stories.
     #[error("no command that lists the stories is configured")]

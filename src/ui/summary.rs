@@ -1,8 +1,9 @@
 //! The last lines of a command: how far the loop is, why it stopped, and what to type next.
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use super::amounts::{far_of, time_and_cost};
+use super::amounts::{far_of, time, time_and_cost};
 use super::style::{bold, green, red};
 use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
@@ -21,6 +22,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         let attempts = counted(summary.attempts.len(), "attempt", "attempts");
         parts.push(format!("{attempts}, {}", time_and_cost(&summary.attempts)));
     }
+    parts.extend(summary.run.and_then(time_of_run));
     let changed = summary.changed;
     if changed.files > 0 {
         let files = counted(changed.files, "file", "files");
@@ -66,6 +68,11 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     text
 }
 
+/// Returns the time of a run, with all gates and waits, unless it is short.
+fn time_of_run(took: Duration) -> Option<String> {
+    (took >= Duration::from_secs(60)).then(|| format!("the run took {}", time(took.as_secs_f64())))
+}
+
 /// Returns the line about a loop that has no open story: green only if an attempt completed each.
 pub(super) fn no_open_story(status: &Status) -> String {
     if !status.put_off.is_empty() {
@@ -96,4 +103,16 @@ pub fn next(steps: &[NextStep]) -> String {
         let _ = writeln!(text, "  (use \"{}\" {})", step.command, step.purpose);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_of_a_run_is_shown_if_it_is_long() {
+        assert_eq!(time_of_run(Duration::from_secs(59)), None);
+        let long = time_of_run(Duration::from_secs(623));
+        assert_eq!(long.as_deref(), Some("the run took 10m 23s"));
+    }
 }

@@ -316,3 +316,27 @@ fn error_names_the_only_list_and_the_bad_line() {
             .says(" line 2");
     }
 }
+
+#[test]
+fn a_loop_that_begins_again_has_the_list_of_the_last_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes/next.md", "- [ ] one\n");
+    let agent = sandbox.completing("count; echo $n >x");
+    let first = ["run", "--stories", "notes/next.md", "--cleanup", "--", &agent];
+    sandbox.ralph(&first).exits(0);
+    sandbox.write("notes/next.md", "- [x] one\n- [ ] two\n");
+    let again = sandbox
+        .ralph(&["run", "next", "--cleanup", "--", &agent])
+        .exits(0);
+    assert!(
+        again.stderr.contains("stories: notes/next.md\n"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(sandbox.read("notes/next.md"), "- [x] one\n- [x] two\n");
+    std::fs::remove_file(sandbox.top.join("notes/next.md")).unwrap();
+    sandbox
+        .ralph(&["run", "next", "--", &agent])
+        .exits(1)
+        .says("no story file at 'notes/next.md'");
+}
