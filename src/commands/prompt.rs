@@ -19,7 +19,8 @@ use serde_json::json;
 /// The arguments of `git ralph prompt`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open stories
+    /// The change, or a story of the loop; defaults to that of the current branch, to the only active loop, or to the only
+    /// change with open stories
     #[arg(add = offer(changes_and_loops))]
     pub change: Option<String>,
     /// The story; defaults to that of the next attempt
@@ -39,16 +40,26 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         return Ok(Exit::Done);
     }
     let context = console.context().await?;
+    let mut id = args.story.clone();
     let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) => change,
         (Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. })), Some(name)) => {
-            return match before(console.screen, &context, Change::new(name)?, &args).await {
-                // Another one is meant.
-                Err(Error::Source(SourceError::NoStories { changes, .. })) if !changes.is_empty() => {
-                    Err(unknown)
-                }
-                answered => answered,
+            let answered = match Change::new(name) {
+                Ok(change) => before(console.screen, &context, change, &args).await,
+                Err(error) => Err(error.into()),
             };
+            match (answered, context.resolve_change(None)) {
+                (Ok(exit), _) => return Ok(exit),
+                (_, Ok(change)) if id.is_none() => {
+                    id = Some(name.clone());
+                    change
+                }
+                // Another one is meant.
+                (Err(Error::Source(SourceError::NoStories { changes, .. })), _) if !changes.is_empty() => {
+                    return Err(unknown);
+                }
+                (Err(error), _) => return Err(error),
+            }
         }
         (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
             let change = change_to_run(console.screen, &context, &context.configuration.settings).await?;
@@ -62,7 +73,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         return Err(StepRefusal::of_end(&open.state).into());
     }
     let listing = listing_of(&open.state, &open.repo().top).await?;
-    let story = match &args.story {
+    let story = match &id {
         None => {
             refuse_unmarked(&open.state, &listing)?;
             story_to_do(&open.state, &listing)?

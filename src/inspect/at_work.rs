@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::fs::seen;
 use crate::git::Repo;
-use crate::state::{State, Store};
+use crate::state::{RunningGate, State, Store};
 
 /// A running attempt in a status.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +24,8 @@ pub struct RunningAttempt {
     pub since: Timestamp,
     /// Time of its last output; that of its beginning if it has printed nothing.
     pub last_output: Timestamp,
+    /// The gate or the reviewer that judges it; null while the agent works.
+    pub gate: Option<RunningGate>,
 }
 
 impl RunningAttempt {
@@ -46,6 +48,7 @@ impl RunningAttempt {
             attempt: story.attempt,
             rounds: running.rounds.unwrap_or(1),
             since: running.since,
+            gate: running.judging,
             last_output: printed.unwrap_or(running.since).max(running.since),
         })
     }

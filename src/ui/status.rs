@@ -175,8 +175,12 @@ fn running(status: &Status) -> String {
         Some(_) => "has been waiting and running",
         None => "is running",
     };
+    let gate = running.gate.as_ref().map_or_else(String::new, |gate| {
+        let kind = if gate.is_review { "review" } else { "gate" };
+        format!("  {kind}: {}, for {}\n", gate.command, ago(gate.since))
+    });
     format!(
-        "  attempt {}{round} {runs}{process} for {}, last output {} ago\n  \
+        "  attempt {}{round} {runs}{process} for {}, last output {} ago\n{gate}  \
          (use \"git ralph log --follow {} {attempt}\" to watch it)\n",
         running.attempt,
         ago(running.since),

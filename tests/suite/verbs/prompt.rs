@@ -310,3 +310,11 @@ fn prompt_lists_held_tests_unless_changes_are_allowed() {
     let prompt = sandbox.ralph(&["prompt", CHANGE]).exits(0).stdout;
     assert!(!prompt.contains("tests as they were"), "{prompt}");
 }
+
+#[test]
+fn a_word_that_names_no_change_is_a_story() {
+    let sandbox = Sandbox::started();
+    let named = sandbox.ralph(&["prompt", "--story", "2"]).exits(0).stdout;
+    assert_eq!(sandbox.ralph(&["prompt", "2"]).exits(0).stdout, named);
+    sandbox.ralph(&["prompt", "7"]).exits(1).says("7");
+}
