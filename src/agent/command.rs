@@ -125,7 +125,8 @@ pub fn program_of(line: &str) -> &str {
     first.rsplit('/').next().unwrap_or(first)
 }
 
-fn plain_first_word(line: &str) -> Option<&str> {
+/// Returns the first word of a command line that is no assignment, if a shell would look for a program of that name.
+pub fn plain_first_word(line: &str) -> Option<&str> {
     first_word(line).filter(|word| !SHELL_WORDS.contains(word))
 }
 

@@ -21,4 +21,4 @@ pub mod promise;
 pub mod runner;
 
 pub use choice::{Agent, Pieces};
-pub use command::{AgentCommand, program_of};
+pub use command::{AgentCommand, plain_first_word, program_of};

@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::git::RefInfo;
 use crate::inspect::box_filters::loose;
 use crate::inspect::stories::{ChosenAgent, NextAttempt, Preview, Stories};
+use crate::inspect::wrong_values::wrong_values;
 use crate::names::Change;
 use crate::settings::{BoxMode, Options};
 use crate::ui::{self, Screen};
@@ -77,6 +78,9 @@ pub(super) async fn of_loop(
 async fn show(screen: Screen, preview: &Preview, given: &[OsString], top: &Path) {
     for (key, missing) in missing_agents(given, &preview.settings, top) {
         screen.say(&format!("warning: {key}: cannot find the agent '{missing}'\n"));
+    }
+    for wrong in wrong_values(&preview.settings, top).await {
+        screen.say(&format!("warning: {}\n", wrong.message));
     }
     if preview.settings.boxing.mode != BoxMode::Off {
         for filter in loose(top).await.unwrap_or_default() {

@@ -15,3 +15,4 @@ pub mod status_line;
 pub mod stories;
 pub mod story_text;
 pub mod summary;
+pub mod wrong_values;

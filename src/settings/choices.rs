@@ -187,6 +187,17 @@ pub enum Notify {
     Command(String),
 }
 
+impl Notify {
+    /// Returns the shell command, if it is one.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &String> {
+        let line = match self {
+            Self::Command(line) => Some(line),
+            Self::Bell | Self::Off => None,
+        };
+        line.into_iter()
+    }
+}
+
 /// The use of colours, as in git's `color.ui`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {

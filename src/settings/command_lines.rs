@@ -1,18 +1,16 @@
 //! Lists the settings that are command lines: they can contain keys, and so they never leave the machine.
 
-use super::{Notify, Settings};
+use super::Settings;
 
 impl Settings {
     /// Returns every command line among the settings, and every part of one.
     pub fn command_lines(&self) -> Vec<&str> {
         let pieces = self.agents.values();
         let pieces = pieces.flat_map(|pieces| [pieces.command.as_deref(), pieces.args.as_deref()]);
-        let notify = match &self.notify {
-            Notify::Command(line) => Some(line.as_str()),
-            Notify::Bell | Notify::Off => None,
-        };
-        let values = self.values_with_commands().map(String::as_str);
-        pieces.chain([notify]).flatten().chain(values).collect()
+        let texts = self.texts_of_kinds().into_iter();
+        let lines = texts.filter(|(_, kind, _)| matches!(*kind, "Command" | "Agent"));
+        let lines = lines.map(|(.., text)| text.as_str());
+        pieces.flatten().chain(lines).collect()
     }
 }
 

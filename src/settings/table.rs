@@ -28,19 +28,20 @@ macro_rules! put {
     };
 }
 
-/// Returns the texts of a setting that may be command lines.
-macro_rules! command_lines {
-    (Command, $value:expr) => {
+/// Returns the values of a setting of this kind that are texts.
+macro_rules! texts {
+    (Time, $value:expr) => {{
+        let none: std::slice::Iter<'_, String> = [].iter();
+        none
+    }};
+    ($kind:ident, $value:expr) => {
         $value.iter()
-    };
-    (Time, $value:expr) => {
-        [].iter()
     };
 }
 
 /// Makes the settings of their rows: the key; the value, as a field with its type and default, or as a part of one of `wholes`;
-/// how its text is read, where the type does not say that; whether it is a `Command` line, or a `Time` whose unit may be
-/// forgotten; then the default and the meaning for the manual.
+/// how its text is read, where the type does not say that; its kind: a `Command` line, an `Agent` by name or command line, the
+/// path of a `Template`, a `Remote`, or a `Time` whose unit may be forgotten; then the default and the meaning for the manual.
 macro_rules! settings {
     (
         $(
@@ -84,10 +85,11 @@ macro_rules! settings {
                 None
             }
 
-            /// Returns the values that are command lines.
-            pub(super) fn values_with_commands(&self) -> impl Iterator<Item = &String> {
-                let none: std::slice::Iter<'_, String> = [].iter();
-                none$($($(.chain(command_lines!($kind, self.$field)))?)?)*
+            /// Returns the texts whose settings are of a kind, each with its key and its kind.
+            pub fn texts_of_kinds(&self) -> Vec<(&'static str, &'static str, &String)> {
+                let mut all = Vec::new();
+                $($($(all.extend(texts!($kind, self.$field).map(|text| ($key, stringify!($kind), text)));)?)?)*
+                all
             }
         }
 
@@ -104,7 +106,7 @@ macro_rules! settings {
 }
 
 settings! {
-    "ralph.agent" => agent: Option<String> = None, is Command;
+    "ralph.agent" => agent: Option<String> = None, is Agent;
         "first on PATH", "the agent: a name that git ralph doctor lists, or a shell command line that reads the prompt from standard input";
     "ralph.agent.<name>.command";
         "of the preset", "the shell command line of the agent with this name";
@@ -112,9 +114,9 @@ settings! {
         "none", "arguments for the end of that agent's command line, as a shell reads them, such as --model x";
     "ralph.agent.<name>.format";
         "of the preset; auto for a command of your own", "its output format: auto, text, claude, codex, gemini, opencode, copilot, qwen, pi, droid, goose, cline, openhands or kiro";
-    "ralph.retryAgent" => retry_agent: Vec<String> = Vec::new(), is Command;
+    "ralph.retryAgent" => retry_agent: Vec<String> = Vec::new(), is Agent;
         "as ralph.agent", "the agent of retries: a name or a shell command line; of several values, each retry uses the next, and the last one stays; not used if an agent is given after --";
-    "ralph.fallbackAgent" => fallback_agent: Option<String> = None, is Command;
+    "ralph.fallbackAgent" => fallback_agent: Option<String> = None, is Agent;
         "none", "the agent to retry with when the first one is missing, not signed in, or its service cannot answer";
     "ralph.maxRetries" => max_retries: u32 = 3;
         "3", "retries per story, after the first attempt";
@@ -138,9 +140,9 @@ settings! {
         "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process continues its work; if set, the prompt names it; 0: CONTINUE is no promise";
     "ralph.verifyTimeout" => verify_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
         "30m", "time limit of a gate, and of a review";
-    "ralph.review" => review: Vec<String> = Vec::new(), is Command;
+    "ralph.review" => review: Vec<String> = Vec::new(), is Agent;
         "none", "the agent that gives a second opinion before a checkpoint: a name or a shell command line; may have several values, which must all accept";
-    "ralph.reviewPrompt" => review_prompt: Option<String> = None;
+    "ralph.reviewPrompt" => review_prompt: Option<String> = None, is Template;
         "built in", "path of a template for the prompt of a review, from the top directory";
     "ralph.maxDuration" => max_duration: Option<SignedDuration> = None, is Time;
         "none", "age of the loop after which git-ralph starts no more attempts (exit code 6)";
@@ -164,7 +166,7 @@ settings! {
         "auto", "who marks a complete story as done: auto (git-ralph), agent, or never";
     "ralph.listEdits" => list_edits: ListEdits = ListEdits::Additions;
         "additions", "which changes an attempt may make to other stories of the list: additions (new stories, which are open), none, or allow (any)";
-    "ralph.prompt" => prompt: Option<String> = None;
+    "ralph.prompt" => prompt: Option<String> = None, is Template;
         "built in", "path of a prompt template, from the top directory";
     "ralph.retryContext" => retry_context: RetryContext = RetryContext::Reason;
         "reason", "what the prompt of a retry adds after an attempt without the promise: reason (nothing), or always (the ref and the log of that attempt, and its last 40 lines)";
@@ -188,13 +190,13 @@ settings! {
         "stop", "what git ralph run does when a story has no retries left: stop, skip the story, later (try it again after the others, if one of them was completed), or finish the loop";
     "ralph.finish" => finish: FinishChoice = FinishChoice::Ask;
         "ask", "what git ralph run does when the loop is complete: ask, cleanup or keep";
-    "ralph.notify" => notify: Notify = Notify::Bell;
+    "ralph.notify" => notify: Notify = Notify::Bell, is Command;
         "bell", "what happens when a run of over a minute ends or asks: bell, off, or a shell command that gets RALPH_CHANGE and RALPH_MESSAGE";
     "ralph.redact" => redact: Vec<String> = Vec::new(), if is_expression;
         "none", "a regular expression whose matches git ralph report replaces by ***; may have several values";
     "ralph.linkCommit" => link_commit: Option<String> = None, if is_address;
         "by the remote", "the address of a commit in reports, such as https://example.org/c/{oid}";
-    "ralph.remote" => remote: Option<String> = None;
+    "ralph.remote" => remote: Option<String> = None, is Remote;
         "none", "the remote that keeps loops: git ralph run takes the loop there, and pushes each step; nothing is pushed without it or --remote";
     "ralph.lease" => lease: SignedDuration = SignedDuration::from_mins(15), by lease, is Time;
         "15m", "how long the holder of a loop on a remote may be silent before another run takes the loop; renewed at a third of it";

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::fs::target_of;
 use crate::git::index::lock_of;
 use crate::git::{GitError, Head, RefInfo, Repo, discover, locks};
+use crate::inspect::wrong_values::wrong_values;
 use crate::install::repository_hooks;
 use crate::names::{Change, typed, typed_path};
 use crate::settings::{Settings, to_std};
@@ -95,6 +96,13 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         Err(error) => note(&error, notes),
     }
     tests(&repo, settings, notes).await;
+    for wrong in wrong_values(settings, &repo.top).await {
+        if wrong.is_harmless {
+            notes.advice(wrong.message, wrong.hint);
+        } else {
+            notes.problem(wrong.message, wrong.hint);
+        }
+    }
     let mut changes = Vec::new();
     for change in stories::changes(&repo.top) {
         changes.push(examine_change(&repo.top, change, settings, notes).await);

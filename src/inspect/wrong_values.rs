@@ -1,0 +1,101 @@
+//! Finds values of settings with which a run would stop, or that have no effect, by the kinds of the table of settings. Runs
+//! nothing of the user's.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::agent::plain_first_word;
+use crate::async_cmd::{self, Command, find_program};
+use crate::fs::may_exist;
+use crate::git::Git;
+use crate::prompt::Template;
+use crate::settings::Settings;
+use crate::stories::Adapter;
+
+/// A value that cannot be meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The setting, and what is wrong with it.
+    pub message: String,
+    /// The command to type.
+    pub hint: String,
+    /// True if it only has no effect.
+    pub is_harmless: bool,
+}
+
+/// Lists the wrong values of the settings of the repository at `top`.
+pub async fn wrong_values(settings: &Settings, top: &Path) -> Vec<Wrong> {
+    let mut found = Vec::new();
+    for (key, kind, text) in settings.texts_of_kinds() {
+        let why = match kind {
+            "Command" => match unreadable(text, top).await {
+                None => missing(text, top).await,
+                why => why,
+            },
+            // Its program may have another name, and is looked for with the agents.
+            "Agent" => unreadable(text, top).await,
+            "Template" => Template::load(top, Some(text))
+                .err()
+                .map(|error| error.to_string()),
+            "Remote" => unknown_remote(text, top).await,
+            _ => None,
+        };
+        found.extend(why.map(|why| Wrong {
+            message: format!("{key}: {why}"),
+            hint: format!("to see where it is set: git config --show-origin --get-all {key}"),
+            is_harmless: false,
+        }));
+    }
+    found.extend(without_adapter(settings));
+    found
+}
+
+/// Returns why a shell cannot read a command line.
+async fn unreadable(line: &str, top: &Path) -> Option<String> {
+    let command = Command::new("sh").args(["-n", "-c", line]).dir(top);
+    let output = async_cmd::run(command).await.ok()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or("it is no shell command").trim();
+    (output.code != Some(0)).then(|| format!("the shell cannot read `{line}`: {said}"))
+}
+
+/// Returns the words about a command line whose program is neither on PATH nor built into the shell.
+async fn missing(line: &str, top: &Path) -> Option<String> {
+    let word = plain_first_word(line)?;
+    if find_program(OsStr::new(word), top).is_some() {
+        return None;
+    }
+    let command = Command::new("sh")
+        .args(["-c", "command -v \"$1\"", "sh", word])
+        .dir(top);
+    let output = async_cmd::run(command).await.ok()?;
+    (output.code != Some(0)).then(|| format!("cannot find the program '{word}' of `{line}`"))
+}
+
+/// Returns the words about a remote that is no name, no address and no path.
+async fn unknown_remote(name: &str, top: &Path) -> Option<String> {
+    let asked = Git::at(top)
+        .cmd("ls-remote", ["--get-url", "--", name])
+        .text()
+        .await
+        .ok()?;
+    let is_known = asked.trim_end() != name || name.contains(':') || may_exist(&top.join(name));
+    (!is_known).then(|| format!("there is no remote '{name}'"))
+}
+
+/// Returns the words about commands of a tracker that no adapter runs.
+fn without_adapter(settings: &Settings) -> Vec<Wrong> {
+    let is_used = settings.adapter.as_deref() == Some(Adapter::Command.name());
+    let set = [
+        ("ralph.storiesCommand", &settings.stories_command),
+        ("ralph.doneCommand", &settings.done_command),
+        ("ralph.closedCommand", &settings.closed_command),
+    ];
+    let unused = set.into_iter().filter(|(_, value)| value.is_some() && !is_used);
+    let wrong = unused.map(|(key, _)| Wrong {
+        message: format!("{key} has no effect without ralph.adapter=command"),
+        hint: "git config ralph.adapter command".to_owned(),
+        is_harmless: true,
+    });
+    wrong.collect()
+}

@@ -1,0 +1,84 @@
+//! What `doctor` and `--dry-run` say of settings with which a run would stop.
+
+use crate::support::{CHANGE, Sandbox};
+
+/// A value for each setting whose text is not checked where it is read, and the words about it.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("ralph.agent", "'x", "the shell cannot read `'x`"),
+    ("ralph.retryAgent", "'x", "the shell cannot read `'x`"),
+    ("ralph.fallbackAgent", "'x", "the shell cannot read `'x`"),
+    ("ralph.review", "'x", "the shell cannot read `'x`"),
+    ("ralph.verify", "'x", "the shell cannot read `'x`"),
+    (
+        "ralph.verify",
+        "no-such test",
+        "cannot find the program 'no-such'",
+    ),
+    (
+        "ralph.worktreeSetup",
+        "./no-such",
+        "cannot find the program './no-such'",
+    ),
+    ("ralph.notify", "no-such", "cannot find the program 'no-such'"),
+    (
+        "ralph.reviewPrompt",
+        "none.md",
+        "cannot read the template 'none.md'",
+    ),
+    ("ralph.remote", "nosuch", "there is no remote 'nosuch'"),
+    (
+        "ralph.storiesCommand",
+        "true",
+        "has no effect without ralph.adapter=command",
+    ),
+    (
+        "ralph.doneCommand",
+        "true",
+        "has no effect without ralph.adapter=command",
+    ),
+    (
+        "ralph.closedCommand",
+        "true",
+        "has no effect without ralph.adapter=command",
+    ),
+];
+
+#[test]
+fn doctor_and_a_dry_run_name_values_with_which_a_run_would_stop() {
+    let sandbox = Sandbox::new();
+    sandbox.install("claude", "true");
+    sandbox.git(&["remote", "add", "origin", "../other"]);
+    for (key, value, words) in WRONG {
+        sandbox.configure(key, value);
+        let words = format!(
+            "{key}{}{words}",
+            if words.starts_with("has ") { " " } else { ": " }
+        );
+        for args in [&["doctor"][..], &["start", CHANGE, "--dry-run"]] {
+            let said = sandbox.ralph(args);
+            let all = said.stdout + &said.stderr;
+            assert!(all.contains(&words), "{args:?}, {key}={value}: {all}");
+        }
+        sandbox.git(&["config", "--unset", key]);
+    }
+    sandbox.configure("ralph.prompt", "none.md");
+    let found = sandbox.ralph(&["doctor"]).exits(1);
+    assert!(
+        found.stdout.contains("ralph.prompt: cannot read the template"),
+        "{}",
+        found.stdout
+    );
+    sandbox.git(&["config", "--unset", "ralph.prompt"]);
+    for (key, value) in [
+        ("ralph.verify", "cd . && KEY=1 test -d ."),
+        ("ralph.notify", "printf '%s' \"$RALPH_MESSAGE\""),
+        ("ralph.remote", "origin"),
+        ("ralph.remote", "https://example.org/r.git"),
+        ("ralph.remote", ".."),
+    ] {
+        sandbox.configure(key, value);
+        let said = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0);
+        assert!(!said.stderr.contains(key), "{key}={value}: {}", said.stderr);
+        sandbox.git(&["config", "--unset", key]);
+    }
+}
