@@ -193,7 +193,7 @@ impl Position {
     ) -> Result<Result<Parent, String>, Error> {
         if let Some(operation) = operations_in_progress(site.repo).await?.first() {
             return Ok(Err(format!(
-                "a git {operation} was left unfinished; finish or abort it before you end"
+                "a git {operation} is in progress; finish it, or abort it"
             )));
         }
         let (branch, checkpoint, git) = (&state.common.branch, state.checkpoint(), &site.repo.git);

@@ -89,8 +89,8 @@ fn an_amended_dropped_or_deleted_checkpoint_is_a_failure() {
 #[test]
 fn an_unfinished_merge_or_rebase_is_a_failure() {
     for (operation, says) in [
-        ("merge", "a git merge was left"),
-        ("rebase", "a git rebase was left"),
+        ("merge", "a git merge is in progress"),
+        ("rebase", "a git rebase is in progress"),
     ] {
         let sandbox = Sandbox::started();
         let before = sandbox.print();
@@ -469,7 +469,7 @@ fn step_finds_an_unfinished_cherry_pick_with_reftables() {
     sandbox.start();
     let agent =
         sandbox.completing("git cherry-pick other >/dev/null 2>&1; git checkout -q --theirs .; git add -A");
-    let says = "a git cherry-pick was left unfinished";
+    let says = "a git cherry-pick is in progress; finish it, or abort it";
     sandbox.step("next", &agent).exits(3).says(says);
     let left = sandbox.git_cmd(&["rev-parse", "-q", "--verify", "CHERRY_PICK_HEAD"]);
     assert_eq!(left.run().code, 1);
