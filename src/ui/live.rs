@@ -43,7 +43,7 @@ struct Work {
     since: Instant,
     /// The current work; empty if it is unknown.
     doing: String,
-    /// True if git-ralph has begun that work, and knows that it goes on in silence: a gate.
+    /// True if git-ralph itself has begun that work, such as a gate: it continues in silence too.
     is_own: bool,
     printed: Instant,
     /// The time of the last message that it is still running, if there is no line.

@@ -489,22 +489,3 @@ fn setting_decides_about_a_promise_without_a_change() {
     // A person knows that nothing was left to do.
     sandbox.ralph(&["complete"]).exits(0);
 }
-
-#[test]
-fn status_names_the_gate_that_judges_an_attempt() {
-    let sandbox = Sandbox::started();
-    let go = sandbox.notes.join("go");
-    let gate = format!(
-        "touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
-        go.display()
-    );
-    let agent = sandbox.completing("echo x >x");
-    let next = ["next", "--verify", &gate, "--", &agent];
-    let running = sandbox.direct(&next).start();
-    wait_for(&go.with_extension("there"));
-    assert_eq!(sandbox.status()["running"]["gate"]["command"], gate);
-    let status = sandbox.ralph(&["status"]).exits(0).stdout;
-    assert!(status.contains(&format!("  gate: {gate}, for ")), "{status}");
-    fs::write(&go, "").unwrap();
-    running.end().exits(0);
-}

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox, TASKS};
+use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
 
 #[test]
 fn status_follows_a_loop() {
@@ -310,4 +310,23 @@ fn story_added_after_the_last_one_is_next() {
         words.contains("story 4. More") && words.contains("git ralph next"),
         "{words}"
     );
+}
+
+#[test]
+fn status_names_the_gate_that_judges_an_attempt() {
+    let sandbox = Sandbox::started();
+    let go = sandbox.notes.join("go");
+    let gate = format!(
+        "touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
+        go.display()
+    );
+    let agent = sandbox.completing("echo x >x");
+    let next = ["next", "--verify", &gate, "--", &agent];
+    let running = sandbox.direct(&next).start();
+    wait_for(&go.with_extension("there"));
+    assert_eq!(sandbox.status()["running"]["gate"]["command"], gate);
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(status.contains(&format!("  gate: {gate}, for ")), "{status}");
+    std::fs::write(&go, "").unwrap();
+    running.end().exits(0);
 }
