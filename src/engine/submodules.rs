@@ -1,6 +1,7 @@
 //! Submodules of a loop with a work tree of its own. What is committed in one is copied to the repository that all work trees
 //! share before a commit of the loop names it, and brought to the work tree that gets the work.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Context, Loop};
@@ -8,7 +9,7 @@ use crate::error::Error;
 use crate::fs::{may_exist, path_below};
 use crate::git::{
     Git, PathChange, Repo, RepoLayout, StagedEntry, check_out_submodules, copy_all_commits, copy_commit,
-    shared_submodule,
+    shared_submodule, submodule_repositories,
 };
 use crate::names::{Change, Oid};
 use crate::paths::shown;
@@ -35,19 +36,26 @@ pub(super) async fn share(open: &Loop<'_>, from: &Oid, tree: &Oid) -> Result<(),
     if !open.state.has_own_work_tree() || !may_exist(&repo.top.join(".gitmodules")) {
         return Ok(());
     }
-    for moved in moved(&repo.git, from, tree).await? {
-        let own = RepoLayout::of_work_tree(&path_below(&repo.top, &moved.path));
-        let shared = own.as_ref().and_then(|own| shared_with(open, own, &moved.path));
-        copy(open, &moved, own.as_ref(), shared.as_deref()).await;
+    let changes = repo.git.changes_among(from, tree, &[]).await?;
+    for moved in all_moved(&repo.git, changes).await? {
+        let own = repository_at(&path_below(&repo.top, &moved.path));
+        let shared = own.as_deref().and_then(|own| shared_with(open, own, &moved.path));
+        copy(open, &moved, own.as_deref(), shared.as_deref()).await;
     }
     Ok(())
 }
 
+/// Returns the repository of the submodule in this directory, if it is checked out.
+fn repository_at(dir: &Path) -> Option<PathBuf> {
+    // Git writes a path to it that goes up.
+    RepoLayout::of_work_tree(dir)?.common_dir.canonicalize().ok()
+}
+
 /// Returns the repository that a submodule of the loop's work tree has in common with other work trees.
-fn shared_with(open: &Loop<'_>, own: &RepoLayout, path: &[u8]) -> Option<PathBuf> {
+fn shared_with(open: &Loop<'_>, own: &Path, path: &[u8]) -> Option<PathBuf> {
     let from = open.state.here.linked.as_ref()?.from.as_path();
     let dirs = [open.repo().git_dir.as_path(), open.repo().common_dir.as_path()];
-    shared_submodule(&own.common_dir, dirs, &path_below(from, path))
+    shared_submodule(own, dirs, Some(&path_below(from, path)))
 }
 
 /// Copies all that the submodules of the loop's work tree have to where it stays. Returns false if that of one could not be
@@ -55,32 +63,40 @@ fn shared_with(open: &Loop<'_>, own: &RepoLayout, path: &[u8]) -> Option<PathBuf
 pub(super) async fn share_all(open: &Loop<'_>) -> Result<bool, Error> {
     let top = &open.repo().top;
     let prefix = open.change().ralph_ref("modules/");
+    let mut places = BTreeMap::new();
+    let dirs = [open.repo().git_dir.as_path(), open.repo().common_dir.as_path()];
+    for own in submodule_repositories(dirs[0])? {
+        // Those that the loop has removed are there, too.
+        let shared = shared_submodule(&own, dirs, None);
+        places.insert(own, shared);
+    }
     let mut levels = vec![Vec::new()];
     while let Some(level) = levels.pop() {
         for path in Git::at_top(&path_below(top, &level)).submodules(None).await? {
             let path = [level.as_slice(), &path].concat();
-            let Some(own) = RepoLayout::of_work_tree(&path_below(top, &path)) else {
-                continue;
-            };
-            let Some(shared) = shared_with(open, &own, &path) else {
-                return Ok(false);
-            };
-            if copy_all_commits(&own.common_dir, &shared, &prefix).await.is_err() {
-                return Ok(false);
+            if let Some(own) = repository_at(&path_below(top, &path)) {
+                let shared = shared_with(open, &own, &path);
+                places.insert(own, shared);
+                levels.push([&path[..], b"/"].concat());
             }
-            levels.push([&path[..], b"/"].concat());
+        }
+    }
+    for (own, shared) in &places {
+        let Some(shared) = shared else { return Ok(false) };
+        if copy_all_commits(own, shared, &prefix).await.is_err() {
+            return Ok(false);
         }
     }
     Ok(true)
 }
 
 /// Copies the commit of one, or says that it is only in the loop's work tree.
-async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&RepoLayout>, to: Option<&Path>) {
+async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&Path>, to: Option<&Path>) {
     let name = open.change().ralph_ref(&format!("modules/{}", moved.to));
     let (path, at) = (shown(&moved.path), moved.to.short());
     let words = match (own, to) {
         (Some(own), Some(to)) => {
-            let copied = copy_commit(&own.common_dir, to, &moved.to, moved.from.as_ref(), &name).await;
+            let copied = copy_commit(own, to, &moved.to, moved.from.as_ref(), &name).await;
             copied.err().map(|error| format!(" ({error})"))
         }
         _ => Some(String::new()),
@@ -100,11 +116,19 @@ pub(super) async fn bring(open: &Loop<'_>, target: &Repo, from: &Oid, merged: &O
         return Ok(());
     }
     let there = open.site().with_repo(target);
-    for moved in moved(&own.git, from, merged).await? {
-        let [own, to] =
-            [own, target].map(|repo| RepoLayout::of_work_tree(&path_below(&repo.top, &moved.path)));
+    let changes = own.git.changes_among(from, merged, &[]).await?;
+    let gone = changes
+        .iter()
+        .filter(|change| change.is.is_none() && change.is_of_submodule());
+    for path in gone.map(|change| shown(&change.path)) {
+        open.tell(format!(
+            "the loop has removed the submodule {path}, whose files stay here"
+        ));
+    }
+    for moved in all_moved(&own.git, changes).await? {
+        let [own, to] = [own, target].map(|repo| repository_at(&path_below(&repo.top, &moved.path)));
         if let Some(to) = &to {
-            copy(open, &moved, own.as_ref(), Some(&to.common_dir)).await;
+            copy(open, &moved, own.as_deref(), Some(to)).await;
         }
         let stays = there
             .move_submodule(&moved.path, moved.from.as_ref(), &moved.to)
@@ -130,15 +154,15 @@ struct Moved {
     to: Oid,
 }
 
-/// Lists the submodules in which two trees differ, those inside of submodules too, the outer ones first.
-async fn moved(git: &Git, from: &Oid, to: &Oid) -> Result<Vec<Moved>, Error> {
-    let mut found: Vec<Moved> = changed_links(git.changes_among(from, to, &[]).await?, b"");
+/// Lists the submodules among these changes of a tree, and those in them that changed with them, the outer ones first.
+async fn all_moved(git: &Git, changes: Vec<PathChange>) -> Result<Vec<Moved>, Error> {
+    let mut found: Vec<Moved> = changed_links(changes, b"");
     let mut seen = 0;
     while let Some(outer) = found.get(seen) {
         seen += 1;
         let dir = path_below(git.top(), &outer.path);
         if let Some(was) = &outer.from
-            && RepoLayout::of_work_tree(&dir).is_some()
+            && repository_at(&dir).is_some()
         {
             let prefix = [&outer.path[..], b"/"].concat();
             let inner = Git::at_top(&dir).changes_among(was, &outer.to, &[]).await?;

@@ -63,7 +63,9 @@ pub(super) async fn remove_final(
     let (mut moved, mut has_submodules) = (None, false);
     let top = own.top();
     if target_of(top)?.is_some() {
-        has_submodules = !own.submodules(None).await?.is_empty();
+        let modules = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("modules"));
+        has_submodules =
+            modules.is_some_and(|modules| may_exist(&modules)) || !own.submodules(None).await?.is_empty();
         if has_submodules && !are_shared {
             return stays(
                 outside,

@@ -73,5 +73,7 @@ pub use remote::Pushed;
 pub use shallow::Shallow;
 pub use sharing::Sharing;
 pub use stash::StashEntry;
-pub use submodules::{check_out_submodules, copy_all_commits, copy_commit, shared_submodule};
+pub use submodules::{
+    check_out_submodules, copy_all_commits, copy_commit, shared_submodule, submodule_repositories,
+};
 pub use waits::{RULES, endless_file};

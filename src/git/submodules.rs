@@ -2,14 +2,14 @@
 //! is checked out in another work tree: without network, with branches of its own. Commits made in such a clone are copied
 //! to a repository that stays. They are copied as packs: a fetch would run what the configuration of the clone names.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::command::Git;
+use super::command::{Git, GitCommand};
 use super::error::GitError;
 use super::layout::RepoLayout;
-use crate::fs::path_below;
+use crate::fs::{FileError, entries_of, may_exist, path_below};
 use crate::names::Oid;
-use crate::paths::shown;
 
 /// The mode of a submodule in a listing, with the space behind it.
 const GITLINK: &[u8] = b"160000 ";
@@ -40,7 +40,8 @@ pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u
             )
             .await
             {
-                Ok(()) => levels.push([&below[..], b"/"].concat()),
+                Ok(None) => levels.push([&below[..], b"/"].concat()),
+                Ok(Some(why)) => failed.push((below, why)),
                 Err(error) => failed.push((below, error.to_string())),
             }
         }
@@ -48,16 +49,16 @@ pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u
     Ok(failed)
 }
 
-/// Checks out one submodule from the repository `source`; `from` and `made` run in the work trees around it.
+/// Checks out one submodule from the repository `source`; `from` and `made` run in the work trees around it. Returns the reason
+/// if its name, or its place, cannot be given to git.
 async fn check_out(
     [from, made]: [&Git; 2],
     path: &[u8],
     source: &Path,
     is_inner: bool,
-) -> Result<(), GitError> {
-    let unnamed = || GitError::answer("submodule", &format!("no name for {}", shown(path)));
+) -> Result<Option<String>, GitError> {
     let (Some(name), Some(url)) = (made.name_of_submodule(path).await?, source.to_str()) else {
-        return Err(unnamed());
+        return Ok(Some("its name, or its place, cannot be given to git".to_owned()));
     };
     let key = format!("submodule.{name}.url");
     let setting = format!("{key}={url}");
@@ -71,7 +72,7 @@ async fn check_out(
     if is_inner {
         from.copy_setting(&key, made).await?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// Copies a commit, with all that it needs, from the repository `own` to the repository `to`, which keeps it by this ref.
@@ -86,31 +87,29 @@ pub async fn copy_commit(
     base: Option<&Oid>,
     name: &str,
 ) -> Result<(), GitError> {
-    let [own, kept] = [own, to].map(|dir| Git::at(dir).with_repository(dir));
-    if !kept.is_connected(commit).await? {
+    if !is_connected(to, commit).await? {
         let mut wanted = format!("{commit}\n");
         if let Some(base) = base
-            && kept.is_connected(base).await?
+            && is_connected(to, base).await?
         {
             wanted += &format!("^{base}\n");
         }
         let place = to.join("objects/pack/pack");
         let args = ["--revs".as_ref(), "--quiet".as_ref(), place.as_os_str()];
-        own.cmd("pack-objects", args).stdin(wanted).done().await?;
-        if !kept.is_connected(commit).await? {
+        inside(own, "pack-objects", args).stdin(wanted).done().await?;
+        if !is_connected(to, commit).await? {
             return Err(GitError::answer(
                 "pack-objects",
                 &format!("{commit} is not whole"),
             ));
         }
     }
-    kept.cmd("update-ref", [name, commit.as_str()]).done().await
+    inside(to, "update-ref", [name, commit.as_str()]).done().await
 }
 
 /// Copies everything that the branches, tags, stash and HEAD of the repository `own` have, and the repository `to` lacks; each
 /// commit is kept there by a ref with this beginning and its id.
 pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(), GitError> {
-    let [here, there] = [own, to].map(|dir| Git::at(dir).with_repository(dir));
     let args = [
         "HEAD",
         "--branches",
@@ -120,9 +119,9 @@ pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(),
         "--no-walk",
         "--ignore-missing",
     ];
-    for tip in here.cmd("rev-list", args).text().await?.lines() {
+    for tip in inside(own, "rev-list", args).text().await?.lines() {
         let Some(tip) = Oid::parse(tip) else { continue };
-        if !there.has_in_a_ref(&tip).await? {
+        if !has_in_a_ref(to, &tip).await? {
             copy_commit(own, to, &tip, None, &format!("{prefix}{tip}")).await?;
         }
     }
@@ -130,13 +129,6 @@ pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(),
 }
 
 impl Git {
-    /// Returns whether a ref has a commit, or one after it.
-    async fn has_in_a_ref(&self, commit: &Oid) -> Result<bool, GitError> {
-        let args = ["--max-count=1", commit.as_str(), "--not", "--all"];
-        let left = self.cmd("rev-list", args).any_exit().await?;
-        Ok(left.code == Some(0) && left.stdout.is_empty())
-    }
-
     /// Lists the paths of the submodules in an index, that of the work tree if none is named.
     pub async fn submodules(&self, index: Option<&Path>) -> Result<Vec<Vec<u8>>, GitError> {
         let list = self.cmd("ls-files", ["-s", "-z"]);
@@ -172,18 +164,54 @@ impl Git {
         let value = String::from_utf8_lossy(&value);
         to.cmd("config", [key, value.trim_end_matches('\n')]).done().await
     }
+}
 
-    /// Returns whether everything that a commit needs is there.
-    async fn is_connected(&self, commit: &Oid) -> Result<bool, GitError> {
-        let args = ["--quiet", "--objects", commit.as_str(), "--not", "--all"];
-        Ok(self.cmd("rev-list", args).any_exit().await?.code == Some(0))
+/// Builds a git command for a repository alone: the work tree of a submodule may be gone.
+fn inside<S: AsRef<OsStr>>(dir: &Path, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
+    let git = Git::at(dir).with_repository(dir);
+    git.cmd(verb, args).env("GIT_WORK_TREE", dir)
+}
+
+/// Returns whether a ref of a repository has a commit, or one after it.
+async fn has_in_a_ref(dir: &Path, commit: &Oid) -> Result<bool, GitError> {
+    let args = ["--max-count=1", commit.as_str(), "--not", "--all"];
+    let left = inside(dir, "rev-list", args).any_exit().await?;
+    Ok(left.code == Some(0) && left.stdout.is_empty())
+}
+
+/// Returns whether a repository has everything that a commit needs.
+async fn is_connected(dir: &Path, commit: &Oid) -> Result<bool, GitError> {
+    let args = ["--quiet", "--objects", commit.as_str(), "--not", "--all"];
+    Ok(inside(dir, "rev-list", args).any_exit().await?.code == Some(0))
+}
+
+/// Lists the repositories of the submodules that a work tree with this git directory has, or had, and of those in them.
+pub fn submodule_repositories(git_dir: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let (mut found, mut dirs) = (Vec::new(), vec![git_dir.join("modules")]);
+    while let Some(dir) = dirs.pop() {
+        for entry in entries_of(&dir)? {
+            let path = entry.path();
+            if may_exist(&path.join("objects")) {
+                dirs.push(path.join("modules"));
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // The name of a submodule can have several parts.
+                dirs.push(path);
+            }
+        }
     }
+    Ok(found)
 }
 
 /// Returns where the clone of a submodule in a work tree of a loop is copied to: the repository of the same submodule in the
 /// directory that all work trees share (gitrepository-layout(5), `modules`), else that of the work tree `from`.
-pub fn shared_submodule(own: &Path, [git_dir, common_dir]: [&Path; 2], from: &Path) -> Option<PathBuf> {
+pub fn shared_submodule(
+    own: &Path,
+    [git_dir, common_dir]: [&Path; 2],
+    from: Option<&Path>,
+) -> Option<PathBuf> {
+    let git_dir = git_dir.canonicalize().ok()?;
     let shared = own.strip_prefix(git_dir).ok().map(|rest| common_dir.join(rest));
-    let shared = shared.filter(|shared| crate::fs::may_exist(&shared.join("objects")));
-    shared.or_else(|| Some(RepoLayout::of_work_tree(from)?.common_dir))
+    let shared = shared.filter(|shared| may_exist(&shared.join("objects")));
+    shared.or_else(|| Some(RepoLayout::of_work_tree(from?)?.common_dir))
 }

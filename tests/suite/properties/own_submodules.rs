@@ -196,3 +196,30 @@ fn finish_runs_no_filter_that_an_attempt_added_to_a_submodule() {
     assert!(!ran.exists());
     assert_eq!(sandbox.read("lib/a"), "a\nmore\n");
 }
+
+#[test]
+fn a_submodule_that_the_loop_removes_is_kept_where_it_was() {
+    let sandbox = started();
+    let own = own(&sandbox, CHANGE);
+    sandbox
+        .step("next", &sandbox.completing(&format!("{IN_LIB}; git add lib")))
+        .exits(0);
+    let commit = git_in(&sandbox, &own.join("lib"), &["rev-parse", "HEAD"]);
+    git_in(
+        &sandbox,
+        &own.join("lib"),
+        &["update-ref", "refs/heads/only-here", "HEAD"],
+    );
+    sandbox
+        .step("next", &sandbox.completing("git rm -qf lib"))
+        .exits(0);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the loop has removed the submodule lib, whose files stay here")
+        .says("the loop's work tree is removed");
+    assert!(!own.exists());
+    let lib = sandbox.top.join("lib");
+    assert!(has(&sandbox, &lib, &commit));
+    assert_eq!(sandbox.read("lib/a"), "a\n");
+}
