@@ -290,23 +290,26 @@ impl<'o> Loop<'o> {
     pub(crate) async fn position(&self) -> Result<Position, Error> {
         let repo = &self.context.repo;
         if let Some(head) = self.view.head() {
-            let tip = match self.view.refs() {
-                _ if self.state.has_branch() => position::branch_tip(&repo.git, &self.state, &head).await?,
-                Some(refs) => refs.at(&self.state.tip_ref()),
-                None => return self.read_position().await,
-            };
-            return Ok(Position { head, tip });
+            match self.view.refs() {
+                _ if self.state.has_branch() => {
+                    return position::position_at(&repo.git, &self.state, head).await;
+                }
+                Some(refs) => return Ok(Position::new(head, &self.state, |name| refs.at(name))),
+                None => {}
+            }
         }
         self.read_position().await
     }
 
     async fn read_position(&self) -> Result<Position, Error> {
         let (refs, head) = self.context.repo.ref_values_and_head().await?;
-        let tip = refs.get(&self.state.tip_ref()).map(|value| value.oid().clone());
+        let position = Position::new(head.clone(), &self.state, |name| {
+            refs.get(name).map(|value| value.oid().clone())
+        });
         let refs = UserRefs::of(refs, &self.state.change, self.state.has_branch());
         self.view.note_refs(refs);
-        self.view.note_head(head.clone());
-        Ok(Position { head, tip })
+        self.view.note_head(head);
+        Ok(position)
     }
 
     /// Ends the work on the loop; returns the repository, with HEAD as it is now.

@@ -18,6 +18,8 @@ pub(crate) struct Position {
     pub head: Head,
     /// The commit on which the next checkpoint follows; `None` when the ref that names it is gone.
     pub tip: Option<Oid>,
+    /// True if the branch on which HEAD must be exists.
+    pub has_place: bool,
 }
 
 /// The known facts of the repository; forgotten after any process that is not git-ralph's own.
@@ -85,22 +87,35 @@ impl View {
     }
 }
 
-/// Reads the tip of the loop, if it is there; `head` is HEAD.
-pub(crate) async fn branch_tip(git: &Git, state: &State, head: &Head) -> Result<Option<Oid>, Error> {
-    let branch = state.tip_ref();
-    if head.branch.as_deref() == Some(&branch) {
-        return Ok(head.oid.clone());
+/// Reads the position of the loop; `head` is HEAD.
+pub(crate) async fn position_at(git: &Git, state: &State, head: Head) -> Result<Position, Error> {
+    let tip = state.tip_ref();
+    if head.branch.as_deref() == Some(&tip) {
+        return Ok(Position {
+            tip: head.oid.clone(),
+            has_place: true,
+            head,
+        });
     }
-    let refs = git.refs(&[&branch]).await?;
-    Ok(oid_of(&refs, &branch))
+    let place = state.loop_head().branch;
+    let names: Vec<&str> = [Some(&*tip), place.as_deref()].into_iter().flatten().collect();
+    let refs = git.refs(&names).await?;
+    Ok(Position::new(head, state, |name| oid_of(&refs, name)))
 }
 
-/// Returns the error for a loop whose branch does not exist.
+/// Returns the error for a loop whose branch, or the one on which HEAD must be, does not exist.
 pub(crate) fn branch_gone(state: &State) -> Error {
-    RepositoryRefusal::BranchGone {
-        own: state.own_work_tree(),
-        branch: state.common.branch.clone(),
-        checkpoint: state.checkpoint().short().to_owned(),
+    let branch = state.common.branch.clone();
+    match state.loop_head().oid {
+        Some(oid) if !state.has_branch() => RepositoryRefusal::PlaceGone {
+            branch,
+            oid: oid.short().to_owned(),
+        },
+        _ => RepositoryRefusal::BranchGone {
+            own: state.own_work_tree(),
+            branch,
+            checkpoint: state.checkpoint().short().to_owned(),
+        },
     }
     .into()
 }
@@ -141,14 +156,21 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
 
 /// Refuses a command while HEAD is not where the loop needs it.
 pub async fn require_place(git: &Git, state: &State, head: &Head) -> Result<(), Error> {
-    let position = Position {
-        head: head.clone(),
-        tip: branch_tip(git, state, head).await?,
-    };
+    let position = position_at(git, state, head.clone()).await?;
     position.require_on_branch(state)
 }
 
 impl Position {
+    /// Returns the position of the loop in a repository that has these refs.
+    pub fn new(head: Head, state: &State, oid_of: impl Fn(&str) -> Option<Oid>) -> Self {
+        let place = state.loop_head().branch;
+        Self {
+            tip: oid_of(&state.tip_ref()),
+            has_place: place.is_none_or(|place| oid_of(&place).is_some()),
+            head,
+        }
+    }
+
     /// Returns whether HEAD is where the loop needs it.
     pub fn is_on_branch(&self, state: &State) -> bool {
         state.is_place(&self.head)
@@ -165,7 +187,7 @@ impl Position {
     }
 
     fn refuse_moved_head(&self, state: &State) -> Error {
-        if self.tip.is_none() {
+        if self.tip.is_none() || !self.has_place {
             return branch_gone(state);
         }
         let on = self.head.branch.as_deref();

@@ -36,6 +36,14 @@ pub enum RepositoryRefusal {
         own: Option<PathBuf>,
     }
         => Person, "{own}git branch {branch} {checkpoint} && git checkout {branch}", own, branch, checkpoint;
+    /// A loop that leaves HEAD in its place began on a branch that was renamed or deleted.
+    #[error("branch {branch}, on which the loop began, no longer exists")]
+    PlaceGone {
+        branch: String,
+        /// The commit at which HEAD was; the checkpoints are on no branch.
+        oid: String,
+    }
+        => Person, "git branch {branch} {oid} && git checkout {branch}", branch, oid;
     /// The branch no longer contains its checkpoint.
     #[error("{branch} no longer contains its checkpoint {checkpoint}")]
     CheckpointGone {

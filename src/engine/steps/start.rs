@@ -55,6 +55,7 @@ pub(super) async fn begin<'o>(
         position: Some(Position {
             head,
             tip: plan.tip.clone(),
+            has_place: true,
         }),
         ..Known::fresh()
     };

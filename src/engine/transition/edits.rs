@@ -64,7 +64,7 @@ async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Vec<Oid>, Error>
         Intent::End(plan) => (false, [plan.original.as_ref(), Some(&plan.finished)], &[][..]),
         Intent::Adopt(_) | Intent::Restore(_) | Intent::Save(_) => return Ok(Vec::new()),
     };
-    let Position { head, tip } = open.position().await?;
+    let Position { head, tip, .. } = open.position().await?;
     let detached = head.oid.filter(|_| head.branch.is_none());
     let mut found: Vec<Oid> = detached.into_iter().chain(tip.filter(|_| moves_tip)).collect();
     found.dedup();

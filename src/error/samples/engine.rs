@@ -123,6 +123,10 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             branch: branch(),
             checkpoint: "6db9417f5d".to_owned(),
         },
+        RepositoryRefusal::PlaceGone {
+            branch: "main".to_owned(),
+            oid: "6db9417f5d".to_owned(),
+        },
         RepositoryRefusal::CheckpointGone {
             own: None,
             branch: branch(),

@@ -330,3 +330,23 @@ fn status_names_the_gate_that_judges_an_attempt() {
     std::fs::write(&go, "").unwrap();
     running.end().exits(0);
 }
+
+#[test]
+fn a_renamed_original_branch_is_named_with_a_command_that_helps() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--strategy", "stash"]).exits(0);
+    let agent = sandbox.completing("echo \"$RALPH_STORY\" >>f");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.git(&["branch", "-m", "main", "trunk"]);
+    let head = sandbox.git(&["rev-parse", "HEAD"]);
+    let command = format!("git branch main {} && git checkout main", &head[..10]);
+    let gone = "branch main, on which the loop began, no longer exists";
+    let refused = sandbox.step("next", &agent).exits(7);
+    refused.says(gone).says(&format!("hint: {command}"));
+    let words = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(words.contains(gone) && words.contains(&command), "{words}");
+    sandbox.git(&["branch", "main", head[..10].trim()]);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.read("f"), "1\n2\n");
+}
