@@ -56,6 +56,12 @@ impl Base {
             .and_then(|noted| noted.state.as_ref())
     }
 
+    /// Returns the checkpoint of that state.
+    pub async fn checkpoint(&self, git: &Git, change: &Change) -> Option<Oid> {
+        let message = git.message(self.state()?).await.ok()?;
+        Some(Record::parse(change, &message)?.checkpoint)
+    }
+
     /// Returns whether it is this state, under whatever name the remote was known then.
     pub fn is_at(&self, state: &Oid) -> bool {
         let noted = self.noted.as_ref();

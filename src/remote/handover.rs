@@ -280,6 +280,13 @@ pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Err
     Ok(true)
 }
 
+/// Returns whether the last state that the loop here has in common with the remote has its checkpoint.
+pub async fn is_shared(open: &Loop<'_>, server: &Server) -> bool {
+    let base = Base::new(open.repo(), open.change(), server.name());
+    let shared = base.checkpoint(open.git(), open.change()).await;
+    shared.is_some_and(|shared| shared == *open.state.checkpoint())
+}
+
 /// Returns whether the remote has a loop of this name, while the one here never was there.
 pub async fn has_another(context: &Context<'_>, change: &Change, server: &Server) -> Result<bool, Error> {
     let base = Base::new(&context.repo, change, server.name());

@@ -12,8 +12,8 @@ use crate::engine::{self, Context, place_before, return_to_base, return_to_loop}
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
-use crate::names::{Change, counted};
-use crate::remote::handover::{has_another, set_aside};
+use crate::names::{Change, counted, typed};
+use crate::remote::handover::{has_another, is_shared, set_aside};
 use crate::remote::queue::{Entry, Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
@@ -86,7 +86,7 @@ impl<C: Command> Worker<'_, C> {
                 return_to_loop(&context, &state).await?;
                 return Ok(Turn::Work(state.change));
             }
-            Some(state) => Box::pin(leave(context, &state.change)).await?,
+            Some(state) => Box::pin(leave(context, &state.change, &server)).await?,
             None => context,
         };
         return_to_base(&context, &base).await?;
@@ -198,12 +198,20 @@ impl<C: Command> Worker<'_, C> {
     }
 }
 
-/// Closes a loop here that another run has gone on with; its commits stay on its branch.
-async fn leave<'o>(context: Context<'o>, change: &Change) -> Result<Context<'o>, Error> {
+/// Closes a loop here that another run has gone on with; its commits stay on its branch, which is named if the remote may
+/// not have them.
+async fn leave<'o>(context: Context<'o>, change: &Change, server: &Server) -> Result<Context<'o>, Error> {
     let mut open = engine::open(context, change).await?;
     // A step that was cut off may have closed it.
     if open.state.is_live() {
+        let is_shared = is_shared(&open, server).await;
         engine::set_aside(&mut open).await?;
+        if !is_shared {
+            let (remote, branch) = (server.name(), typed(change.branch()));
+            open.tell(format!(
+                "what {change} has here, and {remote} may not have, stays on its branch: git log {branch}"
+            ));
+        }
     }
     open.into_context().await
 }

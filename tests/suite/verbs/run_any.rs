@@ -277,3 +277,27 @@ fn own_work_on_a_change_that_was_finished_elsewhere_stays_active() {
     clone.ralph(&any).exits(7).says("a stays active here");
     assert_eq!(clone.git(&["symbolic-ref", "--short", "HEAD"]), "ralph/a\n");
 }
+
+#[test]
+fn a_checkpoint_that_was_not_pushed_is_named_where_the_loop_is_finished_elsewhere() {
+    let remote = Remote::new();
+    let clone = clone_with(&remote, &["a"]);
+    let agent = remote.sandbox.completing("echo x >>\"f-$RALPH_CHANGE\"");
+    clone.ralph(&["start", "a"]).exits(0);
+    clone.ralph(&["push", "a"]).exits(0);
+    clone.ralph(&["next", "a", "--", &agent]).exits(0);
+    let tip = clone.git(&["rev-parse", "HEAD"]);
+    let other = remote.clone("other", &[]);
+    let any = ["run", "--any", "--keep", "--", &agent];
+    other.ralph(&any).exits(0);
+    clone
+        .ralph(&any)
+        .exits(5)
+        .says("what a has here, and origin may not have, stays on its branch: git log ralph/a");
+    assert_eq!(clone.git(&["rev-parse", "ralph/a"]), tip);
+    clone
+        .ralph(&["pull", "a"])
+        .exits(0)
+        .says("is kept: git log refs/ralph/a/replaced/1");
+    assert_eq!(clone.git(&["rev-parse", "refs/ralph/a/replaced/1"]), tip);
+}
