@@ -16,12 +16,14 @@ use crate::stories::{self, Source};
 /// The list of a change in this work tree.
 pub(super) struct List {
     pub source: Source,
-    /// Complete stories.
-    pub done: usize,
-    /// All stories.
-    pub total: usize,
-    /// The ids of those that are complete.
-    pub complete: Vec<String>,
+    pub ids: Ids,
+}
+
+/// The ids of the stories in a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ids {
+    pub(super) complete: Vec<String>,
+    pub(super) open: Vec<String>,
 }
 
 impl List {
@@ -30,22 +32,43 @@ impl List {
         let wanted = wanted(settings, change, &context.below_top);
         let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
         let listing = source.list(&context.repo.top).await.ok()?;
-        let total = listing.stories.len();
-        let complete = listing.stories.into_iter().filter(|story| story.done);
-        let complete: Vec<String> = complete.map(|story| story.id).collect();
-        Some(Self {
-            source,
-            done: complete.len(),
-            total,
-            complete,
-        })
+        let mut ids = Ids::default();
+        for story in listing.stories {
+            let of = if story.done {
+                &mut ids.complete
+            } else {
+                &mut ids.open
+            };
+            of.push(story.id);
+        }
+        Some(Self { source, ids })
     }
 }
 
-/// Returns whether a list with `done` of `total` stories has all that a finished one had, and more that is open.
+impl Ids {
+    /// Returns the numbers of complete stories and of all.
+    pub fn numbers(&self) -> (usize, usize) {
+        let done = self.complete.len();
+        (done, done + self.open.len())
+    }
+
+    /// Returns whether the list has grown since a loop was finished with these numbers: it has all that the loop completed,
+    /// and more that is open than the loop left, without the stories that it skipped.
+    pub fn have_grown(&self, before: (usize, usize), state: &State) -> bool {
+        let progress = state.progress();
+        let has_all = progress
+            .completed
+            .iter()
+            .all(|story| self.complete.contains(&story.id));
+        let is_left = |id: &&String| !progress.skipped.contains(id);
+        let left = before.1.saturating_sub(before.0 + progress.skipped.len());
+        has_grown(self.numbers(), before) && has_all && self.open.iter().filter(is_left).count() > left
+    }
+}
+
+/// Returns whether a list with `done` of `total` stories can have all that a finished one had, and more that is open.
 pub(super) fn has_grown((done, total): (usize, usize), before: (usize, usize)) -> bool {
-    let open = |(done, total): (usize, usize)| total.saturating_sub(done);
-    done >= before.0 && open((done, total)) > open(before)
+    done >= before.0 && total > before.1 && done < total
 }
 
 /// Returns the numbers of a finished loop on a remote, with whose work nothing is wrong.
@@ -72,32 +95,21 @@ pub(super) async fn has_list_grown(
 ) -> Result<bool, Error> {
     let settings = &context.configuration.settings;
     match List::read(context, settings, &there.record.change).await {
-        Some(list) => has_grown_since(server, (list.done, list.total), &list.complete, there).await,
+        Some(list) => has_grown_since(server, &list.ids, there).await,
         None => Ok(false),
     }
 }
 
-/// Returns whether a list with `done` of `total` stories, of which these are `complete`, has grown since the loop on the remote
-/// was finished. Every story that was completed there has to be among them. The state is fetched if the numbers say so.
-pub(super) async fn has_grown_since(
-    server: &Server,
-    numbers: (usize, usize),
-    complete: &[String],
-    there: &There,
-) -> Result<bool, Error> {
-    let is_more = finished(&there.record).is_some_and(|before| has_grown(numbers, before));
-    if !is_more {
+/// Returns whether a list with these stories has grown since the loop on the remote was finished. The state is fetched if
+/// the numbers allow it.
+pub(super) async fn has_grown_since(server: &Server, ids: &Ids, there: &There) -> Result<bool, Error> {
+    let before = finished(&there.record).filter(|before| has_grown(ids.numbers(), *before));
+    let Some(before) = before else {
         return Ok(false);
-    }
+    };
     let wanted = BTreeMap::from([(there.record.change.clone(), there.oid.clone())]);
     server.fetch(&wanted).await?;
-    Ok(has_all(complete, &server.portable(there).await?.state))
-}
-
-/// Returns whether all stories that a loop completed are among those that are `complete`.
-pub(super) fn has_all(complete: &[String], state: &State) -> bool {
-    let completed = &state.progress().completed;
-    completed.iter().all(|story| complete.contains(&story.id))
+    Ok(ids.have_grown(before, &server.portable(there).await?.state))
 }
 
 #[cfg(test)]
@@ -114,6 +126,8 @@ mod tests {
             // A story that was skipped stays so.
             ((1, 2), (1, 2), false),
             ((1, 3), (1, 2), true),
+            // That one was done by hand, and another is new.
+            ((2, 3), (1, 2), true),
         ] {
             assert_eq!(has_grown(here, before), wanted, "{here:?} {before:?}");
         }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::base::Base;
-use super::grown::{List, has_all, has_grown, has_grown_since};
+use super::grown::{Ids, List, has_grown_since};
 use super::lease::{Holding, Watch};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
@@ -80,9 +80,9 @@ pub struct Entry {
     /// Finished changes, and the original branch, with which it would conflict; absent if that was not asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts_with: Option<Vec<String>>,
-    /// The ids of the complete stories in the list of this work tree.
+    /// The stories in the list of this work tree.
     #[serde(skip)]
-    pub complete: Vec<String>,
+    pub ids: Ids,
     /// The object of its state.
     #[serde(skip)]
     pub there: Option<There>,
@@ -120,9 +120,8 @@ pub async fn read(
     if let Some(server) = server {
         for mut entry in on_remote(server, watch).await? {
             if let (Some(list), Some(there)) = (lists.get(&entry.change), &entry.there) {
-                let numbers = (list.done, list.total.unwrap_or(0));
                 // A finished loop that cannot be read stays one.
-                let grown = has_grown_since(server, numbers, &list.complete, there).await;
+                let grown = has_grown_since(server, &list.ids, there).await;
                 if grown.unwrap_or(false) {
                     entry = again(server, list, entry, watch);
                 }
@@ -201,7 +200,7 @@ impl Entry {
             branch: change.branch(),
             checkpoint: None,
             claimed: false,
-            complete: Vec::new(),
+            ids: Ids::default(),
             free: false,
             why,
             conflicts_with: None,
@@ -230,12 +229,8 @@ impl Entry {
 
 /// Returns the entry of a change that only this work tree has; `None` if its list cannot be read.
 async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Entry> {
-    let List {
-        source,
-        done,
-        total,
-        complete,
-    } = List::read(context, settings, change).await?;
+    let List { source, ids } = List::read(context, settings, change).await?;
+    let (done, total) = ids.numbers();
     let is_open = done < total;
     let (phase, why) = match total {
         0 => ("new", StoryRefusal::of_none(source.clone()).to_string()),
@@ -246,7 +241,7 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
         source: Some(source.path),
         total: Some(total),
         done,
-        complete,
+        ids,
         phase,
         free: is_open,
         ..Entry::none(change.clone(), why)
@@ -258,8 +253,7 @@ fn is_grown(list: Option<&Entry>, state: &State) -> bool {
     let (Some(list), Some(listed), false) = (list, state.listed(), state.is_live()) else {
         return false;
     };
-    let now = (list.done, list.total.unwrap_or(0));
-    has_grown(now, (listed.done, listed.total)) && has_all(&list.complete, state)
+    list.ids.have_grown((listed.done, listed.total), state)
 }
 
 /// Returns the entry of a finished loop on the remote whose list has grown: a new loop can begin on top of it.

@@ -301,3 +301,33 @@ fn a_checkpoint_that_was_not_pushed_is_named_where_the_loop_is_finished_elsewher
         .says("is kept: git log refs/ralph/a/replaced/1");
     assert_eq!(clone.git(&["rev-parse", "refs/ralph/a/replaced/1"]), tip);
 }
+
+#[test]
+fn a_new_story_counts_where_a_skipped_one_was_ticked_by_hand() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let agent = remote
+        .sandbox
+        .agent("test $RALPH_STORY = 2 && failed no || { echo x >>f; complete; }");
+    let skipping = ["--max-retries", "0", "--on-failure", "skip", "--keep"];
+    one.ralph(&[&["run", CHANGE], &skipping[..], &["--", &agent]].concat())
+        .exits(4);
+    other.git(&["pull", "-q", "origin", "ralph/add-login"]);
+    let edit = |clone: &Clone<'_>, from: &str, to: &str| {
+        let list = clone.dir.join("openspec/changes/add-login/tasks.md");
+        let text = fs::read_to_string(&list).unwrap();
+        fs::write(&list, text.replace(from, to)).unwrap();
+        clone.git(&["commit", "-q", "-a", "-m", "list"]);
+    };
+    let list = fs::read_to_string(other.dir.join("openspec/changes/add-login/tasks.md")).unwrap();
+    // A story that is new and done leaves only the skipped one.
+    edit(&other, &list, &format!("{list}\n## 4. More\n- [x] 4.1 more\n"));
+    assert_eq!(phase(&other, CHANGE), "finished");
+    edit(&other, "- [ ]", "- [x]");
+    edit(&other, "4.1 more\n", "4.1 more\n\n## 5. New\n- [ ] 5.1 new\n");
+    for clone in [&one, &other] {
+        clone.git(&["fetch", "-q", other.dir.to_str().unwrap(), "HEAD"]);
+        clone.git(&["reset", "-q", "--hard", "FETCH_HEAD"]);
+        assert_eq!(phase(clone, CHANGE), "new");
+    }
+}
