@@ -2,13 +2,14 @@
 
 use super::setup::{Console, here, resolve};
 use crate::cli::complete::{loops, offer};
-use crate::engine::look;
+use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::inspect::status_line;
 use crate::names::typed;
-use crate::state::{self, Store};
+use crate::remote::last_remote;
+use crate::state::{self, State, Store};
 use crate::stories;
 use crate::ui;
 
@@ -40,7 +41,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if let Some(name) = &args.change {
         let change = resolve(&context, Some(name))?;
         let (context, state) = look(context, &change).await?;
-        let status = Status::seen_from(&context, &state).await?;
+        let status = seen(&context, &state).await?;
         console.present(args.json, &status, || {
             ui::status::table(&status, console.columns())
         });
@@ -58,7 +59,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         }
         let (back, state) = look(context, &change).await?;
         context = back;
-        all.push(Status::seen_from(&context, &state).await?);
+        all.push(seen(&context, &state).await?);
     }
     if args.json {
         console.document(&all);
@@ -82,4 +83,11 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         console.answer(&texts.join("\n"));
     }
     Ok(exit)
+}
+
+/// Returns the status of a loop, with the remote that it was last on.
+async fn seen(context: &Context<'_>, state: &State) -> Result<Status, Error> {
+    let mut status = Status::seen_from(context, state).await?;
+    status.shared_on = last_remote(&context.repo, &state.change);
+    Ok(status)
 }

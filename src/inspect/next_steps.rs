@@ -108,7 +108,8 @@ impl Status {
             Phase::Running => vec![does(&self.step("next", driver), "to continue")],
             Phase::Failed => {
                 let retry = does(&self.step("retry", driver), "to try again");
-                [retry].into_iter().chain(self.diff()).collect()
+                let steps = self.there().into_iter().chain([retry]);
+                steps.chain(self.diff()).collect()
             }
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
@@ -133,7 +134,8 @@ impl Status {
             Driver::Steps => "to have the agent attempt it",
             Driver::Run => "to continue",
         };
-        let mut steps = vec![does(&self.step("next", driver), purpose)];
+        let here = does(&self.step("next", driver), purpose);
+        let mut steps: Vec<NextStep> = self.there().into_iter().chain([here]).collect();
         if self.stopped.is_some() && driver == Driver::Steps && !is_given && self.raised_by.is_none() {
             let all = "to have it attempt all that are left";
             steps.push(does(&format!("run {}", typed(&self.change)), all));
@@ -194,6 +196,14 @@ impl Status {
             );
         }
         steps
+    }
+
+    /// Returns the command that continues a loop which is on a remote, and keeps it there.
+    fn there(&self) -> Option<NextStep> {
+        let remote = self.shared_on.as_ref()?;
+        let line = format!("run {} --remote {}", typed(&self.change), typed(remote));
+        let is_free = !self.is_given() && self.raised_by.is_none();
+        is_free.then(|| does(&line, "to continue it here and on the remote"))
     }
 
     /// Returns the command that continues the loop, without `git ralph`.

@@ -92,6 +92,9 @@ pub struct Status {
     /// The option of `git ralph run` without which the loop makes no further attempt; `None` if no limit holds.
     #[serde(skip)]
     pub raised_by: Option<&'static str>,
+    /// The remote that the loop was last on: what continues it there, too, comes first. Known to `git ralph status` alone.
+    #[serde(skip)]
+    pub shared_on: Option<String>,
     /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
@@ -474,6 +477,7 @@ impl Status {
                 .clone()
                 .filter(|_| matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)),
             raised_by: None,
+            shared_on: None,
             next: match progress.phase {
                 Phase::Ready | Phase::Failed | Phase::Exhausted
                     if state.here.restored.is_some() && !state.here.is_unreviewed =>

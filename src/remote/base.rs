@@ -34,6 +34,14 @@ struct Noted {
     token: Option<String>,
 }
 
+/// Returns the name of the remote that the loop here was last on.
+pub fn last_remote(repo: &Repo, change: &Change) -> Option<String> {
+    let noted = Base::new(repo, change, "").noted;
+    noted
+        .filter(|noted| noted.state.is_some())
+        .map(|noted| noted.remote)
+}
+
 impl Base {
     /// Reads it.
     pub fn new(repo: &Repo, change: &Change, remote: &str) -> Self {

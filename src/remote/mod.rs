@@ -31,6 +31,7 @@ use crate::git::{Git, GitError};
 use crate::names::{Change, Oid};
 use crate::settings::Strategy;
 
+pub use base::last_remote;
 pub use lease::Watch;
 pub use portable::{progress, require_same, taken_along};
 pub use server::{Server, There};

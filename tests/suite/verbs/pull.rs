@@ -41,6 +41,9 @@ fn loop_continues_in_another_clone_with_the_same_result() {
     let status = other.ralph(&["status", CHANGE, "--json"]).exits(0).json();
     assert_eq!(status["current"]["reason"], "not yet");
     assert_eq!(status["next"], "retry");
+    let there = "(use \"git ralph run add-login --remote origin\" to continue it here and on the remote)";
+    let shown = other.ralph(&["status", CHANGE]).exits(0).stdout;
+    assert!(shown.contains(there), "{shown}");
     assert!(
         other
             .ralph(&["prompt", CHANGE])
