@@ -5,26 +5,36 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::{Context, Loop};
-use crate::error::Error;
+use crate::engine::steps::start_refusal::StartRefusal;
+use crate::error::{Error, refuse};
 use crate::fs::{may_exist, path_below};
 use crate::git::{
-    Git, PathChange, Repo, RepoLayout, StagedEntry, check_out_submodules, copy_all_commits, copy_commit,
-    shared_submodule, submodule_repositories,
+    Git, PathChange, Repo, RepoLayout, StagedEntry, Uncloned, check_out_submodules, copy_all_commits,
+    copy_commit, shared_submodule, submodule_repositories,
 };
 use crate::names::{Change, Oid};
 use crate::paths::shown;
 
 /// Checks out the submodules of a new work tree that are checked out where the command was typed.
+///
+/// # Errors
+/// If git cannot: an agent would take the repository around an empty submodule for it.
 pub(super) async fn check_out(context: &Context<'_>, change: &Change, made: &Repo) -> Result<(), Error> {
     if !may_exist(&made.top.join(".gitmodules")) {
         return Ok(());
     }
-    for (path, words) in check_out_submodules(&context.repo.top, &made.top).await? {
+    for (path, why) in check_out_submodules(&context.repo.top, &made.top).await? {
         let path = shown(&path);
-        context.tell(
-            change,
-            format!("the submodule {path} cannot be checked out in the loop's work tree: {words}"),
-        );
+        match why {
+            Uncloned::Unnamed(words) => context.tell(
+                change,
+                format!("the submodule {path} cannot be checked out in the loop's work tree: {words}"),
+            ),
+            Uncloned::Failed(error) => {
+                let words = error.to_string();
+                return refuse(StartRefusal::SubmoduleNotCloned { path, words });
+            }
+        }
     }
     Ok(())
 }
@@ -33,7 +43,7 @@ pub(super) async fn check_out(context: &Context<'_>, change: &Change, made: &Rep
 /// loop's work tree is gone. Loops without a work tree of their own, and without submodules, cost nothing.
 pub(super) async fn share(open: &Loop<'_>, from: &Oid, tree: &Oid) -> Result<(), Error> {
     let repo = open.repo();
-    if !open.state.has_own_work_tree() || !may_exist(&repo.top.join(".gitmodules")) {
+    if !open.state.has_own_work_tree() || !has_submodules(repo) {
         return Ok(());
     }
     let changes = repo.git.changes_among(from, tree, &[]).await?;
@@ -43,6 +53,11 @@ pub(super) async fn share(open: &Loop<'_>, from: &Oid, tree: &Oid) -> Result<(),
         copy(open, &moved, own.as_deref(), shared.as_deref()).await;
     }
     Ok(())
+}
+
+/// Returns whether a work tree has submodules, or had some.
+fn has_submodules(repo: &Repo) -> bool {
+    may_exist(&repo.top.join(".gitmodules")) || may_exist(&repo.git_dir.join("modules"))
 }
 
 /// Returns the repository of the submodule in this directory, if it is checked out.
@@ -103,8 +118,8 @@ async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&Path>, to: Option<&Pa
     };
     if let Some(words) = words {
         open.tell(format!(
-            "the commit {at} of the submodule {path} is in no other repository than the loop's{words}; to keep it, push it \
-             from there"
+            "the commit {at} of the submodule {path} is not copied to another repository than the loop's{words}; to keep it, \
+             push it from there"
         ));
     }
 }
@@ -112,7 +127,7 @@ async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&Path>, to: Option<&Pa
 /// Brings the commits of submodules that the work has to the work tree that gets it.
 pub(super) async fn bring(open: &Loop<'_>, target: &Repo, from: &Oid, merged: &Oid) -> Result<(), Error> {
     let own = open.repo();
-    if !may_exist(&own.top.join(".gitmodules")) {
+    if !has_submodules(own) {
         return Ok(());
     }
     let there = open.site().with_repo(target);
@@ -165,7 +180,9 @@ async fn all_moved(git: &Git, changes: Vec<PathChange>) -> Result<Vec<Moved>, Er
             && repository_at(&dir).is_some()
         {
             let prefix = [&outer.path[..], b"/"].concat();
-            let inner = Git::at_top(&dir).changes_among(was, &outer.to, &[]).await?;
+            // A commit that is missing has no submodules that anybody could bring.
+            let inner = Git::at_top(&dir).changes_among(was, &outer.to, &[]).await;
+            let inner = inner.unwrap_or_default();
             found.extend(changed_links(inner, &prefix));
         }
     }

@@ -11,7 +11,7 @@ use crate::fs::{
 };
 use crate::git::{Git, GitError, Repo, RepoLayout, index};
 use crate::names::Oid;
-use crate::protect::put_unkept_away;
+use crate::protect::{free_name, put_unkept_away};
 use crate::settings::Settings;
 
 /// Name of the directory in a loop's trash for files of its work tree that no commit has.
@@ -52,8 +52,9 @@ struct Contents {
     is_whole: bool,
 }
 
-/// Removes the work tree of a closed loop, in which `own` runs git. `outside` runs it in another directory. The work tree stays if it was changed since
-/// it was closed, or if its submodules have commits that are only there (`are_shared` is false).
+/// Removes the work tree of a closed loop, in which `own` runs git. `outside` runs it in another directory. The work tree
+/// stays if it was changed since it was closed, or if its submodules have commits that are only there (`are_shared` is
+/// false). The repositories of its submodules go to the trash with them.
 pub(super) async fn remove_final(
     outside: &Git,
     own: &Git,
@@ -63,7 +64,8 @@ pub(super) async fn remove_final(
     let (mut moved, mut has_submodules) = (None, false);
     let top = own.top();
     if target_of(top)?.is_some() {
-        let modules = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("modules"));
+        let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
+        let modules = git_dir.as_ref().map(|dir| dir.join("modules"));
         has_submodules =
             modules.is_some_and(|modules| may_exist(&modules)) || !own.submodules(None).await?.is_empty();
         if has_submodules && !are_shared {
@@ -82,6 +84,9 @@ pub(super) async fn remove_final(
         if has_submodules && !look(own, None).await?.is_whole {
             return stays(outside, top, "files in it are in no commit").await;
         }
+        if let Some(git_dir) = git_dir {
+            moved = put_modules_away(&git_dir, moved, trash)?;
+        }
     }
     outside.unlock_work_tree(top).await?;
     let removed = if has_submodules {
@@ -96,6 +101,25 @@ pub(super) async fn remove_final(
         return Err(error.into());
     }
     Ok(Removal::Done(moved))
+}
+
+/// Moves the repositories of the submodules of a work tree beside what was moved to the trash: they have more than commits.
+fn put_modules_away(
+    git_dir: &Path,
+    moved: Option<PathBuf>,
+    (door, trash): (&Below, &Path),
+) -> Result<Option<PathBuf>, FileError> {
+    let modules = git_dir.join("modules");
+    if !may_exist(&modules) {
+        return Ok(moved);
+    }
+    let place = match moved {
+        Some(moved) => moved,
+        None => free_name(trash)?,
+    };
+    let moved = Below::new(git_dir).move_to(&modules, door, &place.join(".git-modules"));
+    moved.map_err(|error| file_error("move to the trash", &modules, error))?;
+    Ok(Some(place))
 }
 
 async fn stays(outside: &Git, top: &Path, why: &'static str) -> Result<Removal, Error> {
@@ -120,14 +144,7 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
                     let contents = look(&own, Some(&dir.join(SCRATCH))).await?;
                     let trash = (&repo.door(trash), trash);
                     moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
-                    let (door, modules) = (Below::new(&layout.git_dir), layout.git_dir.join("modules"));
-                    if let Some(moved) = &moved
-                        && may_exist(&modules)
-                    {
-                        let to = moved.join(".git-modules");
-                        door.move_to(&modules, &repo.door(trash.1), &to)
-                            .map_err(|error| file_error("move to the trash", &modules, error))?;
-                    }
+                    moved = put_modules_away(&layout.git_dir, moved, trash)?;
                 }
                 Some(_) => {
                     return Ok(Removal::Stays(
@@ -173,6 +190,20 @@ pub(super) fn drop_empty_parent(main: Option<&Path>, top: &Path, settings: &Sett
     {
         let _ = remove_named_dir(parent);
     }
+}
+
+/// Returns whether a work tree has nothing but its commit, and what git ignores; flags of its index hide nothing.
+pub(super) async fn is_as_committed(top: &Path) -> Result<bool, Error> {
+    let Some(layout) = RepoLayout::of_work_tree(top) else {
+        return Ok(false);
+    };
+    let git = Git::at_top(top);
+    let staged = git
+        .cmd("diff-index", ["--cached", "--quiet", "HEAD", "--"])
+        .any_exit()
+        .await?;
+    let scratch = layout.git_dir.join(SCRATCH);
+    Ok(staged.code == Some(0) && look(&git, Some(&scratch)).await?.is_whole)
 }
 
 /// Compares a work tree with its index, or with HEAD in a new index at `scratch`.

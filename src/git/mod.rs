@@ -74,6 +74,6 @@ pub use shallow::Shallow;
 pub use sharing::Sharing;
 pub use stash::StashEntry;
 pub use submodules::{
-    check_out_submodules, copy_all_commits, copy_commit, shared_submodule, submodule_repositories,
+    Uncloned, check_out_submodules, copy_all_commits, copy_commit, shared_submodule, submodule_repositories,
 };
 pub use waits::{RULES, endless_file};

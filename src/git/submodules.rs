@@ -17,12 +17,21 @@ const GITLINK: &[u8] = b"160000 ";
 /// Settings with which a clone is made: git clones submodules from a directory only if that is allowed.
 const CLONES: [&str; 2] = ["protocol.file.allow=always", "clone.defaultRemoteName=origin"];
 
+/// The reason why a submodule is not checked out.
+#[derive(Debug)]
+pub enum Uncloned {
+    /// It has no name that could be given to git.
+    Unnamed(String),
+    /// Git could not make its clone, or found no commit for it there.
+    Failed(GitError),
+}
+
 /// Checks out in the work tree `made` the submodules that are checked out in `from`, and those in them, each in a clone of
-/// its own. Returns the paths of those that could not be checked out, each with git's words.
+/// its own. Returns the paths of those that are not, each with the reason.
 ///
 /// # Errors
 /// If git cannot list the submodules of the work tree.
-pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u8>, String)>, GitError> {
+pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u8>, Uncloned)>, GitError> {
     let mut failed = Vec::new();
     let mut levels = vec![Vec::new()];
     while let Some(level) = levels.pop() {
@@ -41,8 +50,8 @@ pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u
             .await
             {
                 Ok(None) => levels.push([&below[..], b"/"].concat()),
-                Ok(Some(why)) => failed.push((below, why)),
-                Err(error) => failed.push((below, error.to_string())),
+                Ok(Some(why)) => failed.push((below, Uncloned::Unnamed(why))),
+                Err(error) => failed.push((below, Uncloned::Failed(error))),
             }
         }
     }
@@ -107,19 +116,22 @@ pub async fn copy_commit(
     inside(to, "update-ref", [name, commit.as_str()]).done().await
 }
 
-/// Copies everything that the branches, tags, stash and HEAD of the repository `own` have, and the repository `to` lacks; each
-/// commit is kept there by a ref with this beginning and its id.
+/// Copies everything that the refs, the stash and HEAD of the repository `own` have, and the repository `to` lacks; each commit
+/// is kept there by a ref with this beginning and its id.
 pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(), GitError> {
-    let args = [
-        "HEAD",
-        "--branches",
-        "--tags",
-        "--glob=refs/ralph",
-        "--glob=refs/stash",
-        "--no-walk",
-        "--ignore-missing",
-    ];
-    for tip in inside(own, "rev-list", args).text().await?.lines() {
+    let refs = inside(
+        own,
+        "rev-list",
+        ["HEAD", "--all", "--no-walk", "--ignore-missing"],
+    )
+    .text()
+    .await?;
+    // The older entries of a stash are in its log alone.
+    let stashed = inside(own, "rev-list", ["-g", "refs/stash", "--"])
+        .any_exit()
+        .await?;
+    let stashed = String::from_utf8_lossy(&stashed.stdout).into_owned();
+    for tip in refs.lines().chain(stashed.lines()) {
         let Some(tip) = Oid::parse(tip) else { continue };
         if !has_in_a_ref(to, &tip).await? {
             copy_commit(own, to, &tip, None, &format!("{prefix}{tip}")).await?;

@@ -9,7 +9,7 @@ use super::permissions::with_permissions;
 use crate::fs::{Below, FileError, file_error, is_absent, is_there};
 
 /// Returns this path, or the first with a number appended that does not exist yet.
-pub(super) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
+pub(crate) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
     let mut place = wanted.to_owned();
     let mut number = 1;
     while is_there(&place)? {

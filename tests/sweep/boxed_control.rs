@@ -79,7 +79,7 @@ fn known(sandbox: &Sandbox, is_boxed: bool, args: &[&str], agent: &[&str]) -> St
     let text = format!("exit code {}\n{}{}", output.code, output.stderr, told.join("\n"));
     let text = text.replace(&dir, "").replace(&checkpoint, "<checkpoint>");
     // How long something took says nothing.
-    let took = Regex::new(r"\bafter \d+s\b").unwrap();
+    let took = Regex::new(r"\bafter [0-9.]+s\b").unwrap();
     took.replace_all(&text, "after <time>").into_owned()
 }
 

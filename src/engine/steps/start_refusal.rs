@@ -125,6 +125,9 @@ pub enum StartRefusal {
         output: String,
     }
         => "correct the command, then run the same again: git config ralph.worktreeSetup '<command>'";
+    #[error("the submodule {path} cannot be checked out in the loop's work tree: {words}")]
+    SubmoduleNotCloned { path: String, words: String }
+        => "git submodule update --init {path}; or leave it out: git submodule deinit {path}", path;
     /// Such an environment names the directory that it was made in.
     #[error("ralph.worktreeCopy names a virtual environment ({0}), whose programs would write into this one")]
     EnvironmentCopied(String)

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::engine::Context;
-use crate::engine::work_tree_removal::{Removal, TRASH, remove_final};
+use crate::engine::work_tree_removal::{Removal, TRASH, is_as_committed, remove_final};
 use crate::error::Error;
-use crate::fs::may_exist;
-use crate::git::{Git, RefInfo, WorkTreeInfo, oid_of};
+use crate::fs::{may_exist, read_if_there};
+use crate::git::{Git, RefInfo, RepoLayout, WorkTreeInfo, discover, oid_of, operations_in_progress};
 use crate::names::{Change, short_branch};
 use crate::refs::Update;
 use crate::state::{State, Store, changes};
@@ -66,13 +66,13 @@ async fn of_loop(
     let Some(tip) = oid_of(refs, &name) else {
         return Ok(None);
     };
-    if !git.is_on_branch(&tip, &[], BRANCHES).await? {
+    if is_in_use(trees, &name) || !git.is_on_branch(&tip, &[], BRANCHES).await? {
         return Ok(None);
     }
     let mut worktree = None;
     if let Some(tree) = trees.iter().find(|tree| tree.branch.as_ref() == Some(&name)) {
         let is_own = state.own_work_tree().as_ref() == Some(&tree.top) && tree.locked.is_none();
-        if !is_own || tree.top == context.repo.top || !is_as_committed(&tree.top).await? {
+        if !is_own || tree.top == context.repo.top || !has_nothing_more(&tree.top).await? {
             return Ok(None);
         }
         worktree = Some(tree.top.clone());
@@ -84,19 +84,41 @@ async fn of_loop(
     }))
 }
 
-/// Returns whether a work tree has nothing but its commit, and what git ignores. One with submodules is not removed, so no git
-/// runs in these.
-async fn is_as_committed(top: &Path) -> Result<bool, Error> {
+/// Files of an operation in a work tree that name the branch it is about (git-rebase(1), git-bisect(1)).
+const ABOUT: [&str; 3] = ["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
+/// Directories of refs that a work tree has for itself (gitglossary(7), "per-worktree ref").
+const OWN_REFS: [&str; 3] = ["refs/worktree", "refs/bisect", "refs/rewritten"];
+
+/// Returns whether an operation in any of these work trees is about a branch.
+fn is_in_use(trees: &[WorkTreeInfo], branch: &str) -> bool {
+    let dirs = trees
+        .iter()
+        .filter_map(|tree| RepoLayout::of_work_tree(&tree.top));
+    let mut files = dirs.flat_map(|layout| ABOUT.map(|file| layout.git_dir.join(file)));
+    files.any(|file| match read_if_there(&file) {
+        Ok(None) => false,
+        Ok(Some(text)) => {
+            let named = text.trim_ascii();
+            named == branch.as_bytes() || named == short_branch(branch).as_bytes()
+        }
+        Err(_) => true,
+    })
+}
+
+/// Returns whether a work tree has nothing that is not in its commit: no file, no operation, no ref of its own.
+async fn has_nothing_more(top: &Path) -> Result<bool, Error> {
     if !may_exist(top) {
         return Ok(true);
     }
-    let args = [
-        "--porcelain",
-        "-z",
-        "--untracked-files=all",
-        "--ignore-submodules=all",
-    ];
-    Ok(Git::at_top(top).cmd("status", args).fields().await?.is_empty())
+    let Ok((repo, _)) = discover(top).await else {
+        return Ok(false);
+    };
+    let has_refs = OWN_REFS.iter().any(|dir| may_exist(&repo.git_dir.join(dir)));
+    let hides_refs = repo.layout().has_hidden_refs();
+    Ok(!has_refs
+        && !hides_refs
+        && operations_in_progress(&repo).await?.is_empty()
+        && is_as_committed(top).await?)
 }
 
 /// Removes one: the work tree, whose ignored files go to the trash of the loop, and the branch. Returns why it stays, if it

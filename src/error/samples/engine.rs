@@ -228,6 +228,10 @@ pub(super) fn start() -> Vec<StartRefusal> {
             why: "exit code 1".to_owned(),
             output: "npm error code EUSAGE".to_owned(),
         },
+        StartRefusal::SubmoduleNotCloned {
+            path: "lib".to_owned(),
+            words: "git submodule failed (exit 1): no space left on device".to_owned(),
+        },
         StartRefusal::EnvironmentCopied("venv/pyvenv.cfg".to_owned()),
         StartRefusal::TooMuchCopied {
             files: 60_000,

@@ -251,7 +251,10 @@ impl Site<'_> {
         let made = repo.private_index(&work, Some(was)).await?;
         repo.show_paths(&work, &made.entries.hidden()).await?;
         let staged = repo.git.write_tree(&work).await?;
-        let [old, new] = repo.git.existing_trees([was, to]).await?;
+        let Ok([old, new]) = repo.git.existing_trees([was, to]).await else {
+            repo.discard_index(&work)?;
+            return stays("it has not all that this commit needs");
+        };
         let whose = Whose::Loops { nested: &[] };
         let now = repo
             .read_work_tree(&work, &old, None, whose, Count::Nothing)

@@ -148,7 +148,7 @@ fn a_submodule_that_only_the_loop_has_keeps_its_work_tree() {
     sandbox
         .step("next", &sandbox.completing(add))
         .exits(0)
-        .says("of the submodule new is in no other repository than the loop's");
+        .says("of the submodule new is not copied to another repository than the loop's");
     sandbox
         .ralph(&["finish", "--cleanup", CHANGE])
         .exits(0)
@@ -222,4 +222,49 @@ fn a_submodule_that_the_loop_removes_is_kept_where_it_was() {
     let lib = sandbox.top.join("lib");
     assert!(has(&sandbox, &lib, &commit));
     assert_eq!(sandbox.read("lib/a"), "a\n");
+}
+
+#[test]
+fn what_a_clone_has_beside_commits_goes_to_the_trash_and_its_stash_is_kept() {
+    let sandbox = started();
+    let own = own(&sandbox, CHANGE);
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    let lib = own.join("lib");
+    for entry in ["one", "two"] {
+        fs::write(lib.join("a"), entry).unwrap();
+        git_in(
+            &sandbox,
+            &lib,
+            &["-c", "user.name=A", "-c", "user.email=a@e", "stash", "-q"],
+        );
+    }
+    let entries = git_in(&sandbox, &lib, &["stash", "list", "--format=%H"]);
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the loop's work tree is removed");
+    for entry in entries.lines() {
+        assert!(has(&sandbox, &sandbox.top.join("lib"), entry), "{entry}");
+    }
+    let repository = sandbox
+        .top
+        .join(".git/ralph/add-login/trash/worktree/.git-modules/lib");
+    assert!(repository.join("logs/refs/stash").exists());
+}
+
+#[test]
+fn finish_goes_on_where_a_commit_of_a_submodule_is_nowhere() {
+    let sandbox = started();
+    let oid = "1".repeat(40);
+    let agent = format!(
+        "git update-index --cacheinfo 160000,{oid},lib; echo x >x; git submodule --quiet deinit -f lib"
+    );
+    let output = sandbox.step("next", &sandbox.completing(&agent));
+    if output.code == 0 {
+        sandbox
+            .ralph(&["finish", "--cleanup", CHANGE])
+            .exits(0)
+            .says("the submodule lib stays as it is, because it has not all that this commit needs");
+        assert_eq!(sandbox.read("x"), "x\n");
+    }
 }

@@ -119,6 +119,21 @@ fn branches_and_work_trees_that_hold_nothing_more_are_named_and_removed() {
     // Its checkpoint is on no other branch.
     stays(&sandbox);
     sandbox.git(&["merge", "-q", "ralph/add-login"]);
+    // A flag hides nothing, an operation and a ref of its own are more than the commit.
+    let there = |args: &[&str]| drop(sandbox.git_cmd(args).dir(&own).run().exits(0));
+    there(&["update-index", "--skip-worktree", "README.md"]);
+    let readme = std::fs::read_to_string(own.join("README.md")).unwrap();
+    std::fs::write(own.join("README.md"), "precious\n").unwrap();
+    stays(&sandbox);
+    std::fs::write(own.join("README.md"), readme).unwrap();
+    there(&["update-index", "--no-skip-worktree", "README.md"]);
+    there(&["bisect", "start"]);
+    stays(&sandbox);
+    there(&["bisect", "reset"]);
+    there(&["update-ref", "refs/worktree/mine", "HEAD"]);
+    stays(&sandbox);
+    there(&["update-ref", "-d", "refs/worktree/mine"]);
+    let _ = std::fs::remove_dir(sandbox.top.join(".git/worktrees/add-login/refs/worktree"));
     std::fs::write(own.join("new"), "a person's\n").unwrap();
     stays(&sandbox);
     std::fs::remove_file(own.join("new")).unwrap();
