@@ -33,11 +33,12 @@ use crate::fs::{
     read_regular_text, target_of,
 };
 use crate::git::{
-    BeginsAt, Git, REPOSITORY_VARIABLES, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover,
+    BeginsAt, Git, Head, REPOSITORY_VARIABLES, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover,
 };
 use crate::names::{Change, Oid, counted};
 use crate::paths::{WorkTreePath, shown};
 use crate::protect::KeptModes;
+use crate::refs::Update;
 use crate::settings::{Settings, to_std};
 use crate::state::{Linked, State, Store};
 
@@ -182,7 +183,9 @@ impl OwnTree<'_> {
             copy_ignored(context, change, &made, &self.settings.worktree_copy).await?;
             let mut set_up = Vec::new();
             if self.settings.worktree_setup.is_some() || !self.settings.worktree_copy.is_empty() {
+                let before = made.head().await?;
                 self.set_up(&top).await?;
+                self.require_same_head(&made, &before).await?;
                 set_up = settle(context, change, &made).await?;
                 modes.give(&made)?;
             }
@@ -371,6 +374,24 @@ impl OwnTree<'_> {
             return Err(StartRefusal::NothingToResume(change.to_string()).into());
         }
         self.make(BeginsAt::Branch(&change.branch())).await
+    }
+
+    /// Refuses a preparation that has moved HEAD: its commits would be the beginning of the loop. The branch of a loop that is
+    /// resumed is where it was.
+    async fn require_same_head(self, made: &Repo, before: &Head) -> Result<(), Error> {
+        if made.head().await? == *before {
+            return Ok(());
+        }
+        if let (Some(name), Some(new)) = (before.branch.clone(), before.oid.clone()) {
+            let back = [Update::Set { name, new }];
+            made.git.update_refs(&back, "ralph: start").await?;
+        }
+        let command = self.settings.worktree_setup.clone().unwrap_or_default();
+        refuse(StartRefusal::SetupFailed {
+            command,
+            why: "it moved HEAD".to_owned(),
+            output: String::new(),
+        })
     }
 
     /// Runs the command that prepares a new work tree.

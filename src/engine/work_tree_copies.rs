@@ -46,11 +46,20 @@ pub(super) async fn copy_ignored(
         );
     }
     refuse_copy(&from.top, &paths)?;
-    let mut scripts = Vec::new();
+    let (mut scripts, mut nested) = (Vec::new(), Vec::new());
     for path in paths {
-        if !copy(&from.top, &made.top, &path)? {
+        if path.ends_with(b"/") {
+            nested.push(path);
+        } else if !copy(&from.top, &made.top, &path)? {
             scripts.push(path);
         }
+    }
+    if !nested.is_empty() {
+        let names = first_few(&nested).join(", ");
+        context.tell(
+            change,
+            format!("repositories of their own are not copied: {names}"),
+        );
     }
     if !scripts.is_empty() {
         let names = first_few(&scripts).join(", ");
@@ -87,6 +96,7 @@ fn copy(from: &Path, made: &Path, path: &[u8]) -> Result<bool, Error> {
     let Some(found) = seen_itself(&source).filter(|_| !may_exist(&made.join(to))) else {
         return Ok(true);
     };
+    make_dirs(from, &door, to)?;
     if found.is_symlink() {
         let target = link_of(&source)?;
         let inside = target.strip_prefix(from).map(|rest| made.join(rest));
@@ -97,6 +107,20 @@ fn copy(from: &Path, made: &Path, path: &[u8]) -> Result<bool, Error> {
         return Ok(!is_program || !first_line_leads(&source, from));
     }
     Ok(true)
+}
+
+/// Makes the directories above a path, each with the permissions of the one that it comes from.
+fn make_dirs(from: &Path, door: &Below, path: &Path) -> Result<(), Error> {
+    let above: Vec<&Path> = path
+        .ancestors()
+        .skip(1)
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .collect();
+    for dir in above.into_iter().rev().filter(|dir| !may_exist(&door.path(dir))) {
+        let mode = seen_itself(&from.join(dir)).map_or(0o700, |found| found.permissions().mode() & 0o777);
+        door.make_dir(dir, mode)?;
+    }
+    Ok(())
 }
 
 /// Returns whether a script's first line names a program below this directory.

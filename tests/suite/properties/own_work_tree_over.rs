@@ -205,6 +205,9 @@ fn ignored_files_are_copied_as_configured() {
     sandbox.git(&["commit", "-qam", "rules"]);
     let top = sandbox.top.to_str().unwrap();
     sandbox.write("modules/a/index", "one\n");
+    fs::set_permissions(sandbox.top.join("modules/a"), fs::Permissions::from_mode(0o700)).unwrap();
+    sandbox.git(&["init", "-q", "modules/own"]);
+    sandbox.write("modules/own/file", "its own\n");
     symlink(sandbox.top.join("modules/a"), sandbox.top.join("modules/link")).unwrap();
     sandbox.write("modules/tool", &format!("#!{top}/modules/a/run -x\n"));
     let program = fs::Permissions::from_mode(0o750);
@@ -218,7 +221,9 @@ fn ignored_files_are_copied_as_configured() {
     sandbox.ralph(&["abort", CHANGE]).exits(0);
     sandbox.configure("ralph.worktreeCopy", "modules");
     sandbox.git(&["config", "--add", "ralph.worktreeCopy", ":(glob)*.env"]);
-    sandbox.ralph(&start).exits(0).says(&format!(
+    let output = sandbox.ralph(&start).exits(0);
+    let output = output.says("repositories of their own are not copied: modules/own/");
+    output.says(&format!(
         "copied scripts still run programs of {top}: modules/tool"
     ));
     let own = own(&sandbox, CHANGE);
@@ -231,11 +236,8 @@ fn ignored_files_are_copied_as_configured() {
         fs::read_link(own.join("modules/link")).unwrap(),
         own.join("modules/a")
     );
-    let mode = fs::metadata(own.join("modules/tool"))
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o750);
+    let mode = |path: &str| fs::metadata(own.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("modules/tool"), mode("modules/a")), (0o750, 0o700));
     assert_eq!(
         sandbox.git_cmd(&["status", "--porcelain"]).dir(&own).run().stdout,
         ""
@@ -248,5 +250,25 @@ fn ignored_files_are_copied_as_configured() {
         .exits(1)
         .says("ralph.worktreeCopy names a virtual environment (venv/pyvenv.cfg)");
     assert_eq!(sandbox.print(), print);
+    assert!(!own.exists());
+}
+
+#[test]
+fn a_preparation_that_moves_head_is_refused() {
+    let sandbox = worked();
+    let tip = sandbox.git(&["rev-parse", "ralph/add-login"]);
+    let setup = "echo s >s; git add s; git -c user.name=A -c user.email=a@e commit -qm s";
+    sandbox.configure("ralph.worktreeSetup", setup);
+    let own = own(&sandbox, CHANGE);
+    fs::remove_dir_all(&own).unwrap();
+    let start = ["start", CHANGE, "--worktree"];
+    sandbox.ralph(&start).exits(1).says("failed (it moved HEAD)");
+    assert_eq!(sandbox.git(&["rev-parse", "ralph/add-login"]), tip);
+    assert!(!own.exists());
+    sandbox.configure("ralph.worktreeSetup", "true");
+    sandbox.ralph(&start).exits(0);
+    sandbox.ralph(&["abort", CHANGE]).exits(0);
+    sandbox.configure("ralph.worktreeSetup", setup);
+    sandbox.ralph(&start).exits(1).says("failed (it moved HEAD)");
     assert!(!own.exists());
 }
