@@ -3,7 +3,7 @@
 use super::dry_run;
 use super::setup::{Console, end_step, resolve, step_settings, tell_fixed, tell_unseen};
 use crate::cli;
-use crate::engine::{self, AttemptOptions, Step, StepEnd, raised_by, refuse_inside_attempt};
+use crate::engine::{self, AttemptOptions, Step, StepEnd, raised_in, refuse_inside_attempt};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
@@ -37,7 +37,7 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
     }
     tell_unseen(console, &open)?;
     let mut status = Status::remembered(&open.state);
-    status.raised_by = raised_by(&open.state, &open.attempts()?, &open.settings());
+    status.raised_by = raised_in(&open)?;
     // The commands that show something were listed with the failure.
     let mut next = status.next_steps(Driver::Steps);
     next.retain(|step| !step.only_shows);

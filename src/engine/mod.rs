@@ -71,7 +71,7 @@ pub use progress::Step;
 pub use recover::{look, open};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};
-pub(crate) use steps::attempt::limits::raised_by;
+pub(crate) use steps::attempt::limits::{raised_by, raised_in};
 pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal};
 pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
 pub use steps::manual::{complete, fail, revert, skip};

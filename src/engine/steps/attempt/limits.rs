@@ -66,9 +66,21 @@ pub(super) fn limit_of_loop(
     settings: &Settings,
     spent: f64,
 ) -> Result<Option<String>, Error> {
+    Ok(reached(open, settings, spent)?.map(|reached| reached.to_string()))
+}
+
+/// Returns the limit that the loop has reached. Without limits no event is read.
+fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Reached>, Error> {
+    if settings.max_duration.is_none() && settings.max_cost.is_none() {
+        return Ok(None);
+    }
     let reader = open.history()?;
-    let reached = Reached::of(&open.state, reader.history.ended(), settings, spent);
-    Ok(reached.map(|reached| reached.to_string()))
+    Ok(Reached::of(&open.state, reader.history.ended(), settings, spent))
+}
+
+/// Returns the option of `git ralph run` without which this loop makes no other attempt; `None` if no limit holds.
+pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<&'static str>, Error> {
+    Ok(reached(open, &open.settings(), 0.0)?.map(|reached| reached.raised_by()))
 }
 
 /// A limit on the whole loop that was reached: it holds for the next command too.
@@ -83,13 +95,18 @@ enum Reached {
 /// Returns the option of `git ralph run` without which a loop with these attempts makes no other one; `None` if no limit
 /// holds.
 pub(crate) fn raised_by(state: &State, attempts: &[LogEntry], settings: &Settings) -> Option<&'static str> {
-    Some(match Reached::of(state, attempts.iter(), settings, 0.0)? {
-        Reached::Age(_) => "--max-duration <time>",
-        Reached::Cost { .. } => "--max-cost <dollars>",
-    })
+    Reached::of(state, attempts.iter(), settings, 0.0).map(|reached| reached.raised_by())
 }
 
 impl Reached {
+    /// Returns the option that raises it.
+    fn raised_by(&self) -> &'static str {
+        match self {
+            Self::Age(_) => "--max-duration <time>",
+            Self::Cost { .. } => "--max-cost <dollars>",
+        }
+    }
+
     /// Returns the limit that a loop with these attempts has reached; `spent` is the cost of the attempt that runs.
     fn of<'a>(
         state: &State,
