@@ -105,15 +105,14 @@ fn is_in_use(trees: &[WorkTreeInfo], branch: &str) -> bool {
     })
 }
 
-/// Returns whether a work tree has nothing that is not in its commit: no file, no operation, no ref of its own.
+/// Returns whether a work tree has nothing that is not in its commit: no file, no operation, no ref of its own, no clone of a
+/// submodule. One that is not there may be on a disk that is not.
 async fn has_nothing_more(top: &Path) -> Result<bool, Error> {
-    if !may_exist(top) {
-        return Ok(true);
-    }
     let Ok((repo, _)) = discover(top).await else {
         return Ok(false);
     };
-    let has_refs = OWN_REFS.iter().any(|dir| may_exist(&repo.git_dir.join(dir)));
+    let mut own = OWN_REFS.iter().chain(["modules"].iter());
+    let has_refs = own.any(|dir| may_exist(&repo.git_dir.join(dir)));
     let hides_refs = repo.layout().has_hidden_refs();
     Ok(!has_refs
         && !hides_refs
@@ -139,10 +138,12 @@ pub async fn remove(context: &Context<'_>, unneeded: &Unneeded) -> Result<Option
         return Ok(Some("its branch has moved"));
     }
     if let Some(top) = &unneeded.worktree {
+        if !has_nothing_more(top).await? {
+            return Ok(Some("something was changed in it"));
+        }
         let trash = store.file("trash").join(TRASH);
-        if let Removal::Stays(why) =
-            remove_final(git, &Git::at_top(top), false, (&store.door(), &trash)).await?
-        {
+        let (own, door) = (Git::at_top(top), store.door());
+        if let Removal::Stays(why) = remove_final(git, &own, true, (&door, &trash)).await? {
             return Ok(Some(why));
         }
     }

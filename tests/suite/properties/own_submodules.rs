@@ -259,12 +259,54 @@ fn finish_goes_on_where_a_commit_of_a_submodule_is_nowhere() {
     let agent = format!(
         "git update-index --cacheinfo 160000,{oid},lib; echo x >x; git submodule --quiet deinit -f lib"
     );
-    let output = sandbox.step("next", &sandbox.completing(&agent));
-    if output.code == 0 {
-        sandbox
-            .ralph(&["finish", "--cleanup", CHANGE])
-            .exits(0)
-            .says("the submodule lib stays as it is, because it has not all that this commit needs");
-        assert_eq!(sandbox.read("x"), "x\n");
-    }
+    sandbox
+        .step("next", &sandbox.completing(&agent))
+        .exits(0)
+        .says("of the submodule lib is not copied to another repository than the loop's");
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("the submodule lib stays as it is, because it has not all that this commit needs");
+    assert_eq!(sandbox.read("x"), "x\n");
+}
+
+#[test]
+fn a_work_tree_that_cannot_be_removed_stays() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    begin(&sandbox);
+    let own = own(&sandbox, CHANGE);
+    // Nothing here could keep what its clone has.
+    fs::remove_dir_all(sandbox.top.join("lib")).unwrap();
+    fs::remove_dir_all(sandbox.top.join(".git/modules")).unwrap();
+    sandbox
+        .ralph(&["abort", CHANGE])
+        .exits(0)
+        .says("the loop's work tree stays, because commits of its submodules are in no other repository");
+    assert!(own.join("README.md").exists());
+    // The next loop of the change takes it, but no file in it that git ignores.
+    fs::create_dir_all(own.join("target")).unwrap();
+    fs::write(own.join("target/out"), "built\n").unwrap();
+    sandbox.write("target/out", "committed\n");
+    sandbox.git(&["add", "-f", "target/out"]);
+    sandbox.git(&["commit", "-qm", "out"]);
+    sandbox
+        .ralph(&["start", CHANGE, "--worktree"])
+        .exits(7)
+        .says("target/out");
+    assert_eq!(fs::read_to_string(own.join("target/out")).unwrap(), "built\n");
+    fs::remove_file(own.join("target/out")).unwrap();
+    begin(&sandbox);
+    assert_eq!(sandbox.status()["worktree"], own.to_str().unwrap());
+}
+
+#[test]
+fn prune_leaves_a_work_tree_with_a_clone_to_the_user() {
+    let sandbox = started();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.ralph(&["finish", "--keep", CHANGE]).exits(0);
+    sandbox.git(&["merge", "-q", "ralph/add-login"]);
+    let output = sandbox.ralph(&["prune", "--worktrees"]).exits(0);
+    assert!(!output.stderr.contains("ralph/add-login"), "{}", output.stderr);
+    assert!(own(&sandbox, CHANGE).join("lib/a").exists());
 }

@@ -251,36 +251,6 @@ fn cleanup_moves_an_inner_repository_to_the_trash() {
 }
 
 #[test]
-fn a_work_tree_that_cannot_be_removed_stays() {
-    let sandbox = Sandbox::new();
-    sandbox.add_submodule();
-    begin(&sandbox);
-    let own = own(&sandbox, CHANGE);
-    // Nothing here could keep what its clone has.
-    fs::remove_dir_all(sandbox.top.join("lib")).unwrap();
-    fs::remove_dir_all(sandbox.top.join(".git/modules")).unwrap();
-    sandbox
-        .ralph(&["abort", CHANGE])
-        .exits(0)
-        .says("the loop's work tree stays, because commits of its submodules are in no other repository");
-    assert!(own.join("README.md").exists());
-    // The next loop of the change takes it, but no file in it that git ignores.
-    fs::create_dir_all(own.join("target")).unwrap();
-    fs::write(own.join("target/out"), "built\n").unwrap();
-    sandbox.write("target/out", "committed\n");
-    sandbox.git(&["add", "-f", "target/out"]);
-    sandbox.git(&["commit", "-qm", "out"]);
-    sandbox
-        .ralph(&["start", CHANGE, "--worktree"])
-        .exits(7)
-        .says("target/out");
-    assert_eq!(fs::read_to_string(own.join("target/out")).unwrap(), "built\n");
-    fs::remove_file(own.join("target/out")).unwrap();
-    begin(&sandbox);
-    assert_eq!(sandbox.status()["worktree"], own.to_str().unwrap());
-}
-
-#[test]
 fn a_new_work_tree_is_set_up_once() {
     let sandbox = Sandbox::new();
     let setup = r#"cp "$RALPH_MAIN_WORKTREE/.env" . && echo "$RALPH_CHANGE $RALPH_WORKTREE" >>"$HOME/setup""#;
