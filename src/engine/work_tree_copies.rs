@@ -117,8 +117,9 @@ fn make_dirs(from: &Path, door: &Below, path: &Path) -> Result<(), Error> {
         .filter(|dir| !dir.as_os_str().is_empty())
         .collect();
     for dir in above.into_iter().rev().filter(|dir| !may_exist(&door.path(dir))) {
-        let mode = seen_itself(&from.join(dir)).map_or(0o700, |found| found.permissions().mode() & 0o777);
-        door.make_dir(dir, mode)?;
+        let mode = seen_itself(&from.join(dir)).map_or(0, |found| found.permissions().mode() & 0o777);
+        // Files are to be made in it.
+        door.make_dir(dir, mode | 0o700)?;
     }
     Ok(())
 }

@@ -84,8 +84,8 @@ async fn check_out(
     Ok(None)
 }
 
-/// Copies a commit, with all that it needs, from the repository `own` to the repository `to`, which keeps it by this ref.
-/// What is reachable from `base` is not copied if `to` has that.
+/// Copies a commit, with all that it needs, from the repository `own` to the repository `to`, which keeps it by this ref;
+/// without what is reachable from `base`, if `to` has that.
 ///
 /// # Errors
 /// If `own` lacks the commit or something below it, or git cannot write.

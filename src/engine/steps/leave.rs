@@ -179,7 +179,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
             if !emptied.is_empty() {
                 let places: Vec<_> = emptied.iter().map(|place| place.display().to_string()).collect();
                 open.tell(format!(
-                    "what git ignores in the loop's work tree is moved to {}",
+                    "what no commit has of the loop's work tree is moved to {}",
                     places.join(" and ")
                 ));
             }
