@@ -57,6 +57,7 @@ mod work_tree_contents;
 mod work_tree_copies;
 mod work_tree_place;
 mod work_tree_removal;
+mod work_tree_setup;
 
 pub use attempt::review::{Unanswered, review};
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};

@@ -5,47 +5,31 @@
 //! prunes nor removes it. The lock's reason names the change, and says so while the work tree is being made: git may not
 //! have written all of its files if that was cut off.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-
-use super::output_tail::OutputTail;
-use super::run_command::{CommandListener, failure_of, met_a_lock, run_name, variable};
 use super::work_tree_contents::{settle, tell_lacking};
 use super::work_tree_copies::copy_ignored;
 use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
-use crate::agent::job::Job;
-use crate::agent::orphans::Orphaned;
-use crate::agent::process::{self, Ending};
+use super::work_tree_setup::{end_setup, set_up};
 use crate::engine::Context;
-use crate::engine::boxed::{self, Inside};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::submodules;
 use crate::error::{Error, refuse};
-use crate::events::News;
 use crate::fs::{
-    Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_if_there,
-    read_regular_text, target_of,
+    Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_regular_text,
+    target_of,
 };
-use crate::git::{
-    BeginsAt, Git, Head, REPOSITORY_VARIABLES, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover,
-};
+use crate::git::{BeginsAt, Git, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover};
 use crate::names::{Change, Oid, counted};
 use crate::paths::{WorkTreePath, shown};
 use crate::protect::KeptModes;
-use crate::refs::Update;
-use crate::settings::{Settings, to_std};
+use crate::settings::Settings;
 use crate::state::{Linked, State, Store};
 
-/// File in the work tree's git directory with the output of the command that prepares it.
-const LOG: &str = "setup.log";
-/// File there with the mark of the processes of that command.
-const RUN: &str = "setup.run";
 /// Maximum length of the reason for which a work tree is locked, in bytes.
 const MOST_OF_A_REASON: u64 = 1 << 16;
 
@@ -181,16 +165,14 @@ impl OwnTree<'_> {
             modes.give(&made)?;
             submodules::check_out(context, change, &made).await?;
             copy_ignored(context, change, &made, &self.settings.worktree_copy).await?;
-            let mut set_up = Vec::new();
+            let mut new = Vec::new();
             if self.settings.worktree_setup.is_some() || !self.settings.worktree_copy.is_empty() {
-                let before = made.head().await?;
-                self.set_up(&top).await?;
-                self.require_same_head(&made, &before).await?;
-                set_up = settle(context, change, &made).await?;
+                set_up(context, change, self.settings, &made).await?;
+                new = settle(context, change, &made).await?;
                 modes.give(&made)?;
             }
             tell_lacking(context, change, &made).await?;
-            Ok(set_up)
+            Ok(new)
         };
         let set_up = match Box::pin(prepared).await {
             Ok(set_up) => set_up,
@@ -375,85 +357,6 @@ impl OwnTree<'_> {
         }
         self.make(BeginsAt::Branch(&change.branch())).await
     }
-
-    /// Refuses a preparation that has moved HEAD: its commits would be the beginning of the loop. The branch of a loop that is
-    /// resumed is where it was.
-    async fn require_same_head(self, made: &Repo, before: &Head) -> Result<(), Error> {
-        if made.head().await? == *before {
-            return Ok(());
-        }
-        if let (Some(name), Some(new)) = (before.branch.clone(), before.oid.clone()) {
-            let back = [Update::Set { name, new }];
-            made.git.update_refs(&back, "ralph: start").await?;
-        }
-        let command = self.settings.worktree_setup.clone().unwrap_or_default();
-        refuse(StartRefusal::SetupFailed {
-            command,
-            why: "it moved HEAD".to_owned(),
-            output: String::new(),
-        })
-    }
-
-    /// Runs the command that prepares a new work tree.
-    async fn set_up(self, top: &Path) -> Result<(), Error> {
-        let (context, settings) = (self.context, self.settings);
-        let Some(command) = settings.worktree_setup.clone() else {
-            return Ok(());
-        };
-        let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
-        let door = Below::new(git_dir.as_deref().unwrap_or(top));
-        let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
-        door.make_dir(&dir, 0o700)?;
-        let confined = boxed::confine(context, settings, Inside::Setup(top), Vec::new()).await?;
-        let run = run_name(Timestamp::now());
-        // If this process dies, the next command ends what the command has started.
-        door.write_private(&dir.join(RUN), &run)?;
-        let path = door.path(&dir.join(LOG));
-        let log = door.begin_file(&path)?;
-        let main = (
-            OsString::from("RALPH_MAIN_WORKTREE"),
-            context.repo.top.clone().into(),
-        );
-        let own = (OsString::from("RALPH_WORKTREE"), top.as_os_str().to_owned());
-        let job = Job {
-            argv: ["sh", "-c", &command].map(OsString::from).into(),
-            dir: top.to_owned(),
-            env: vec![variable("RALPH_CHANGE", self.change.as_str()), own, main],
-            env_remove: REPOSITORY_VARIABLES
-                .iter()
-                .copied()
-                .chain(["GIT_CONFIG_PARAMETERS"])
-                .collect(),
-            stdin: Vec::new(),
-            run,
-            timeout: settings.verify_timeout.map(to_std),
-            idle_timeout: settings.idle_timeout.map(to_std),
-            walls: confined.walls,
-        };
-        context
-            .observer
-            .hear(News::Doing(&format!("setting up the work tree: {command}")));
-        let mut stop = context.stop.clone();
-        let listener = || CommandListener {
-            change: self.change.to_string(),
-            observer: context.observer,
-            tail: OutputTail::default(),
-        };
-        let mut heard = listener();
-        let mut ended = process::run(job.clone(), &log, &mut stop, &mut heard).await?;
-        if !matches!(ended.ending, Ending::Exited(0) | Ending::Interrupted(_)) && met_a_lock(&heard.tail) {
-            heard = listener();
-            ended = process::run(job, &log, &mut stop, &mut heard).await?;
-        }
-        let output = heard.tail.text();
-        match ended.ending {
-            Ending::Interrupted(signal) => Err(Error::Stopped(signal)),
-            ending => match failure_of(ending) {
-                None => Ok(()),
-                Some(why) => Err(StartRefusal::SetupFailed { command, why, output }.into()),
-            },
-        }
-    }
 }
 
 /// Makes the work tree of a live loop again, if it is gone: at the loop's branch. Returns the new files that its preparation
@@ -540,25 +443,6 @@ pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>,
         path,
         is_gone,
     }))
-}
-
-/// Ends the processes of a command whose git-ralph was killed while it prepared this work tree.
-async fn end_setup(top: &Path) -> Result<(), Error> {
-    let dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("ralph"));
-    let run = dir.map(|dir| read_if_there(&dir.join(RUN))).transpose()?;
-    let run = run.flatten().and_then(|run| String::from_utf8(run).ok());
-    let Some(run) = run.filter(|run| !run.is_empty()) else {
-        return Ok(());
-    };
-    let setup = Orphaned {
-        run,
-        pid: None,
-        started: None,
-        since: Timestamp::now(),
-        work_tree: top,
-    };
-    setup.end(std::future::pending()).await?;
-    Ok(())
 }
 
 fn in_the_way(change: &Change, path: &Path) -> Error {

@@ -5,7 +5,38 @@ use serde::Serialize;
 
 use crate::fs::seen;
 use crate::git::Repo;
-use crate::state::{RunningGate, State, Store};
+use crate::state::{AwaitingChoice, RunningGate, State, Store};
+
+/// A question to the user in a status.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Asked {
+    /// The process id of the git-ralph that asks.
+    pub pid: i32,
+    /// The name of its machine; null if it has none.
+    pub host: Option<String>,
+    /// Time since which it asks.
+    pub since: Timestamp,
+    /// The question.
+    pub question: String,
+    /// The possible answers.
+    pub options: Vec<String>,
+    /// The process, for people.
+    #[serde(skip)]
+    pub process: String,
+}
+
+impl Asked {
+    pub(super) fn of(asked: &AwaitingChoice) -> Self {
+        Self {
+            pid: asked.pid,
+            host: asked.host.clone(),
+            since: asked.since,
+            question: asked.question.clone(),
+            options: asked.options.clone(),
+            process: asked.process(),
+        }
+    }
+}
 
 /// A running attempt in a status.
 #[derive(Clone, Debug, Serialize)]

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use serde::Serialize;
 
-use super::at_work::{GateAtWork, RunningAttempt, Waiting};
+use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
 use super::ending::how_closed;
 use super::session::SessionStatus;
 use crate::engine::position::{branch_gone, checkpoint_gone};
@@ -18,7 +17,7 @@ use crate::events::log::{LogEntry, attempts};
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
-use crate::state::{AwaitingChoice, Ending, Intent, Phase, State, Store, Verdict, noted};
+use crate::state::{Ending, Intent, Phase, State, Store, Verdict, noted};
 use crate::stories::{Listing, Story};
 
 /// The status of a loop: `git ralph status --json`.
@@ -152,37 +151,6 @@ pub struct CurrentStory {
     pub retries: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
-}
-
-/// A question to the user in a status.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Asked {
-    /// The process id of the git-ralph that asks.
-    pub pid: i32,
-    /// The name of its machine; null if it has none.
-    pub host: Option<String>,
-    /// Time since which it asks.
-    pub since: Timestamp,
-    /// The question.
-    pub question: String,
-    /// The possible answers.
-    pub options: Vec<String>,
-    /// The process, for people.
-    #[serde(skip)]
-    pub process: String,
-}
-
-impl Asked {
-    fn of(asked: &AwaitingChoice) -> Self {
-        Self {
-            pid: asked.pid,
-            host: asked.host.clone(),
-            since: asked.since,
-            question: asked.question.clone(),
-            options: asked.options.clone(),
-            process: asked.process(),
-        }
-    }
 }
 
 /// Returns the error for a loop between attempts whose branch no longer contains its checkpoint; `head` is on that
