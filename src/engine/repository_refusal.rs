@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
+use crate::git::UncleanSubmodule;
 use crate::names::typed;
+use crate::paths::shown;
 
 refusals! {
 /// The reason why a step cannot work on the present repository.
@@ -21,6 +23,9 @@ pub enum RepositoryRefusal {
     #[error("submodule {0} has uncommitted changes")]
     DirtySubmodule(String)
         => "commit or stash them: git -C {path} stash -u", (path);
+    #[error("git cannot read the submodule {0}")]
+    UnreadableSubmodule(String)
+        => "git -C {path} fetch --refetch", (path);
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere {
         head: String,
@@ -104,4 +109,15 @@ pub enum RepositoryRefusal {
     }
         => Person, "to apply it yourself: git diff --binary {from} {to} | git apply --3way", from, to;
 }
+}
+
+impl From<UncleanSubmodule> for RepositoryRefusal {
+    fn from(unclean: UncleanSubmodule) -> Self {
+        let path = shown(&unclean.path);
+        if unclean.is_readable {
+            Self::DirtySubmodule(path)
+        } else {
+            Self::UnreadableSubmodule(path)
+        }
+    }
 }

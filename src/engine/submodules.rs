@@ -181,7 +181,10 @@ async fn all_moved(git: &Git, changes: Vec<PathChange>) -> Result<Vec<Moved>, Er
         {
             let prefix = [&outer.path[..], b"/"].concat();
             // A commit that is missing has no submodules that anybody could bring.
-            let inner = Git::at_top(&dir).changes_among(was, &outer.to, &[]).await;
+            let inner = Git::at_top(&dir)
+                .offline()
+                .changes_among(was, &outer.to, &[])
+                .await;
             let inner = inner.unwrap_or_default();
             found.extend(changed_links(inner, &prefix));
         }

@@ -95,8 +95,17 @@ pub struct Git {
     index: Option<PathBuf>,
     /// The repository in place of the work tree's.
     repository: Option<PathBuf>,
+    fetches: Fetches,
     /// The filters of the user's that it may run.
     filters: Filters,
+}
+
+/// What git may fetch unasked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fetches {
+    /// Objects that a partial clone lacks.
+    Missing,
+    Nothing,
 }
 
 impl Git {
@@ -112,6 +121,7 @@ impl Git {
             settings: Arc::default(),
             index: None,
             repository: None,
+            fetches: Fetches::Missing,
             filters: Filters::Possible,
         }
     }
@@ -164,7 +174,14 @@ impl Git {
     /// Works on the repository in this directory instead of the work tree's. What is missing in it is not fetched.
     pub fn with_repository(mut self, dir: &Path) -> Self {
         self.repository = Some(dir.to_owned());
-        self
+        self.offline()
+    }
+
+    /// Fetches nothing that is missing in the repository: its configuration, which an attempt could have written, names the
+    /// programs of a fetch.
+    pub fn offline(self) -> Self {
+        let fetches = Fetches::Nothing;
+        Self { fetches, ..self }
     }
 
     /// Tells whether filters are configured.
@@ -248,7 +265,13 @@ impl Git {
             command = command.env("GIT_INDEX_FILE", index);
         }
         if let Some(repository) = &self.repository {
-            command = command.env("GIT_DIR", repository).env("GIT_NO_LAZY_FETCH", "1");
+            command = command.env("GIT_DIR", repository);
+        }
+        if self.fetches == Fetches::Nothing || ENTERS_SUBMODULES.contains(&verb) {
+            // Git before 2.45 knows only the second.
+            command = command
+                .env("GIT_NO_LAZY_FETCH", "1")
+                .env("GIT_ALLOW_PROTOCOL", "none");
         }
         if let Some(above) = self.top.parent().filter(|_| self.is_top) {
             command = command.env("GIT_CEILING_DIRECTORIES", above);
@@ -384,6 +407,10 @@ impl GitCommand {
         Ok(split_z(&self.bytes().await?))
     }
 }
+
+/// The commands for which git looks into submodules. They need no object that is not here: what they compare with was checked
+/// out.
+const ENTERS_SUBMODULES: [&str; 4] = ["add", "diff-files", "diff-index", "status"];
 
 /// The commands that read the files of all work trees.
 const READS_WORK_TREES: [&str; 2] = ["for-each-ref", "worktree"];

@@ -296,24 +296,6 @@ impl Repo {
         self.update_index(index, &["--skip-worktree"], skipped).await
     }
 
-    /// Finds a submodule with uncommitted changes, if there is one.
-    pub async fn dirty_submodule(&self) -> Result<Option<Vec<u8>>, GitError> {
-        let args = ["--porcelain=v2", "-z", "-uno", "--ignore-submodules=none"];
-        let listed = self.git.cmd("status", args).fields().await?;
-        Ok(listed.into_iter().find_map(|line| {
-            // "1 <XY> S<commit><modified><untracked> … <path>", eight fields before the path.
-            let fields: Vec<&[u8]> = line.splitn(9, |b| *b == b' ').collect();
-            match fields.as_slice() {
-                [b"1", _, [b'S', _, modified, untracked], .., path]
-                    if *modified == b'M' || *untracked == b'U' =>
-                {
-                    Some(path.to_vec())
-                }
-                _ => None,
-            }
-        }))
-    }
-
     /// Makes the private index `to` from that of the work tree, as [`Repo::private_copy`] does.
     pub async fn private_index(&self, to: &Path, fallback: Option<&Oid>) -> Result<PrivateIndex, GitError> {
         self.private_copy(&self.index(), to, fallback).await

@@ -74,6 +74,7 @@ pub use shallow::Shallow;
 pub use sharing::Sharing;
 pub use stash::StashEntry;
 pub use submodules::{
-    Uncloned, check_out_submodules, copy_all_commits, copy_commit, shared_submodule, submodule_repositories,
+    UncleanSubmodule, Uncloned, check_out_submodules, copy_all_commits, copy_commit, copy_objects,
+    shared_submodule, submodule_repositories,
 };
 pub use waits::{RULES, endless_file};

@@ -24,7 +24,7 @@ impl Repo {
         let listed = self.git.cmd("ls-files", args).index(index).fields().await?;
         let (nested, mut files): (Vec<_>, Vec<_>) = listed.into_iter().partition(|path| path.ends_with(b"/"));
         for dir in nested {
-            let inner = Git::at_top(&path_below(&self.top, &dir));
+            let inner = Git::at_top(&path_below(&self.top, &dir)).offline();
             let listed = inner.cmd("ls-files", ["-z", "-c", "-o"]).fields().await?;
             for path in listed.into_iter().map(|file| [dir.as_slice(), &file].concat()) {
                 if is_file_or_link(&path_below(&self.top, &path))? {

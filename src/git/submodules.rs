@@ -5,7 +5,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, GitCommand};
+use super::command::{Git, GitCommand, failure};
+use super::discover::Repo;
 use super::error::GitError;
 use super::layout::RepoLayout;
 use crate::fs::{FileError, entries_of, may_exist, path_below};
@@ -24,6 +25,47 @@ pub enum Uncloned {
     Unnamed(String),
     /// Git could not make its clone, or found no commit for it there.
     Failed(GitError),
+}
+
+/// A submodule of which its commit does not have everything.
+#[derive(Debug)]
+pub struct UncleanSubmodule {
+    /// The path of the submodule.
+    pub path: Vec<u8>,
+    /// True if git can read it, and has found uncommitted changes.
+    pub is_readable: bool,
+}
+
+impl Repo {
+    /// Finds a submodule with uncommitted changes, or one that git cannot read, if there is one.
+    pub async fn unclean_submodule(&self) -> Result<Option<UncleanSubmodule>, GitError> {
+        // Asked about all of them, git fails because of one.
+        for path in self.index_entries(&self.index()).await?.submodules {
+            let unclean = self.look_at_submodule(path).await?;
+            if unclean.is_some() {
+                return Ok(unclean);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the submodule at this path if it is checked out and not clean.
+    pub async fn look_at_submodule(&self, path: Vec<u8>) -> Result<Option<UncleanSubmodule>, GitError> {
+        let dir = path_below(&self.top, &path);
+        if RepoLayout::of_work_tree(&dir).is_none() {
+            return Ok(None);
+        }
+        let git = Git::at_top(&dir).with_settings(self.git.settings()).offline();
+        let args = ["--porcelain=v2", "-unormal", "--ignore-submodules=none"];
+        let found = git.cmd("status", args).any_exit().await?;
+        let is_readable = match found.code {
+            Some(0) if found.stdout.is_empty() => return Ok(None),
+            Some(0) => true,
+            Some(128) => false,
+            _ => return Err(failure("status", &found)),
+        };
+        Ok(Some(UncleanSubmodule { path, is_readable }))
+    }
 }
 
 /// Checks out in the work tree `made` the submodules that are checked out in `from`, and those in them, each in a clone of
@@ -97,15 +139,11 @@ pub async fn copy_commit(
     name: &str,
 ) -> Result<(), GitError> {
     if !is_connected(to, commit).await? {
-        let mut wanted = format!("{commit}\n");
-        if let Some(base) = base
-            && is_connected(to, base).await?
-        {
-            wanted += &format!("^{base}\n");
-        }
-        let place = to.join("objects/pack/pack");
-        let args = ["--revs".as_ref(), "--quiet".as_ref(), place.as_os_str()];
-        inside(own, "pack-objects", args).stdin(wanted).done().await?;
+        let base = match base {
+            Some(base) if is_connected(to, base).await? => Some(base),
+            _ => None,
+        };
+        copy_objects(own, to, commit, base).await?;
         if !is_connected(to, commit).await? {
             return Err(GitError::answer(
                 "pack-objects",
@@ -114,6 +152,20 @@ pub async fn copy_commit(
         }
     }
     inside(to, "update-ref", [name, commit.as_str()]).done().await
+}
+
+/// Copies what a commit needs from the repository `own` to the repository `to`, without what `base` needs.
+///
+/// # Errors
+/// If `own` lacks something of it, or git cannot write.
+pub async fn copy_objects(own: &Path, to: &Path, commit: &Oid, base: Option<&Oid>) -> Result<(), GitError> {
+    let mut wanted = format!("{commit}\n");
+    if let Some(base) = base {
+        wanted += &format!("^{base}\n");
+    }
+    let place = to.join("objects/pack/pack");
+    let args = ["--revs".as_ref(), "--quiet".as_ref(), place.as_os_str()];
+    inside(own, "pack-objects", args).stdin(wanted).done().await
 }
 
 /// Copies everything that the refs, the stash and HEAD of the repository `own` have, and the repository `to` lacks; each commit
@@ -222,7 +274,7 @@ pub fn shared_submodule(
     [git_dir, common_dir]: [&Path; 2],
     from: Option<&Path>,
 ) -> Option<PathBuf> {
-    let git_dir = git_dir.canonicalize().ok()?;
+    let [own, git_dir] = [own.canonicalize().ok()?, git_dir.canonicalize().ok()?];
     let shared = own.strip_prefix(git_dir).ok().map(|rest| common_dir.join(rest));
     let shared = shared.filter(|shared| may_exist(&shared.join("objects")));
     shared.or_else(|| Some(RepoLayout::of_work_tree(from?)?.common_dir))

@@ -246,7 +246,8 @@ impl Repo {
     /// the encoding that its attributes name. Halves the remaining paths until only such files are left, and adds those
     /// without conversion; returns them.
     async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
-        let touched = self.git.cmd("diff-files", ["--name-only", "-z"]).index(index);
+        let args = ["--name-only", "-z", "--ignore-submodules=dirty"];
+        let touched = self.git.cmd("diff-files", args).index(index);
         let mut left = touched.fields().await?;
         left.extend(self.others(index).await?);
         left.retain(|path| !path.ends_with(b"/") && !known.contains(path));
@@ -420,7 +421,7 @@ impl Repo {
                 others
             });
         }
-        let nested = super::Git::at_top(&dir);
+        let nested = super::Git::at_top(&dir).offline();
         let args = ["-z", "-c", "-o", "--exclude-standard"];
         let files = nested.cmd("ls-files", args).fields().await?;
         let mut found = Vec::new();

@@ -97,7 +97,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     if at_tip
         && position.is_on_branch(&open.state)
         && open.is_at_checkpoint().await?
-        && open.checkpoint().dirty_submodule().await?.is_none()
+        && open.checkpoint().unclean_submodule().await?.is_none()
     {
         return Ok(false);
     }

@@ -37,8 +37,8 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     }
     open.switch_off_foreign_filters().await?;
     let checkpoint = open.checkpoint();
-    if let Some(dirty) = checkpoint.dirty_submodule().await? {
-        return Err(RepositoryRefusal::DirtySubmodule(dirty).into());
+    if let Some(unclean) = checkpoint.unclean_submodule().await? {
+        return Err(RepositoryRefusal::from(unclean).into());
     }
     let tip = match &position.tip {
         Some(tip) if open.git().is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),

@@ -21,7 +21,7 @@ use crate::error::{Error, refuse};
 use crate::git::index::Entries;
 use crate::git::{RefInfo, StagedEntry, locks, oid_of};
 use crate::names::{Change, Oid};
-use crate::paths::{first_few, shown};
+use crate::paths::first_few;
 use crate::prompt::{self, Template};
 use crate::settings::{BoxMode, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
@@ -327,9 +327,9 @@ pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries)
         return Err(StartRefusal::Unmerged(first_few(&unmerged)).into());
     }
     if !entries.submodules.is_empty()
-        && let Some(dirty) = context.repo.dirty_submodule().await?
+        && let Some(unclean) = context.repo.unclean_submodule().await?
     {
-        return Err(RepositoryRefusal::DirtySubmodule(shown(&dirty)).into());
+        return Err(RepositoryRefusal::from(unclean).into());
     }
     Ok(())
 }

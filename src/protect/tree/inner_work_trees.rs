@@ -139,6 +139,7 @@ impl Inner {
         };
         repo.git = repo
             .git
+            .offline()
             .with_own_identity(true)
             .with_settings(site.repo.git.settings());
         let made = head

@@ -16,8 +16,12 @@ use crate::fs::{
     umask_now,
 };
 use crate::git::index_file::compare;
+use crate::git::layout::RepoLayout;
 use crate::git::worktree::{Count, Whose};
-use crate::git::{GitError, Head, Repo, autostashes, clear_operations, discover, git_directories, locks};
+use crate::git::{
+    GitError, Head, Repo, autostashes, clear_operations, copy_objects, discover, git_directories, locks,
+    shared_submodule,
+};
 use crate::names::{Oid, short_branch};
 use crate::paths::{is_of_work_tree, percent_decode, percent_encode, shown};
 use crate::protect::permissions::look_with_permissions;
@@ -99,12 +103,49 @@ impl Savepoint<'_> {
     pub(super) async fn put_back_submodules(&self, kept: &str, trash: &Path) -> Result<bool, ProtectError> {
         let mut changed = false;
         for was in load(self.site, self.moment)?.submodule {
-            if let Some(notice) = self.put_back(&was, kept, trash).await? {
+            let put = self.put_back(&was, kept, trash).await;
+            let notice = match put {
+                Ok(notice) => notice,
+                Err(error) => Some(self.put_back_objects(&was, kept, trash, error).await?),
+            };
+            if let Some(notice) = notice {
                 self.site.notices.tell(notice);
                 changed = true;
             }
         }
         Ok(changed)
+    }
+
+    /// Restores a submodule that git cannot read, if another repository has what is missing; returns a report. Every other
+    /// error is returned as it is.
+    async fn put_back_objects(
+        &self,
+        was: &Submodule,
+        kept: &str,
+        trash: &Path,
+        error: ProtectError,
+    ) -> Result<String, ProtectError> {
+        let (repo, path) = (self.site.repo, percent_decode(&was.path));
+        let shown = shown(&path);
+        let found = repo.look_at_submodule(path.clone()).await?;
+        if found.is_none_or(|found| found.is_readable) {
+            return Err(error);
+        }
+        if let Some(own) = RepoLayout::of_work_tree(&path_below(&repo.top, &path))
+            && let Some(shared) = shared_submodule(&own.common_dir, [&repo.git_dir, &repo.common_dir], None)
+            && shared != own.common_dir
+            && copy_objects(&shared, &own.common_dir, &was.oid, None)
+                .await
+                .is_ok()
+            && let Ok(notice) = self.put_back(was, kept, trash).await
+        {
+            let copied = || format!("objects that were missing in the submodule {shown} are copied to it");
+            return Ok(notice.unwrap_or_else(copied));
+        }
+        Ok(format!(
+            "git cannot read the submodule {shown}, which stays as it is; to get its objects again: git -C {shown} fetch \
+             --refetch"
+        ))
     }
 
     /// Restores a submodule; returns a report if it had changed.
@@ -211,7 +252,7 @@ impl Savepoint<'_> {
             return Ok(None);
         }
         let settings = self.site.repo.git.settings();
-        repo.git = repo.git.with_own_identity(true).with_settings(settings);
+        repo.git = repo.git.offline().with_own_identity(true).with_settings(settings);
         Ok(Some((repo, head)))
     }
 }
@@ -242,7 +283,7 @@ impl Site<'_> {
         let Some(was) = was.filter(|was| head.oid.as_ref() == Some(*was)) else {
             return stays("another commit is checked out in it");
         };
-        repo.git = repo.git.with_settings(self.repo.git.settings());
+        repo.git = repo.git.offline().with_settings(self.repo.git.settings());
         let stale = locks::of_git(&repo);
         if locks::remove_stale(&repo, &stale).await.is_err() {
             return stays("another git works in it");

@@ -310,3 +310,22 @@ fn prune_leaves_a_work_tree_with_a_clone_to_the_user() {
     assert!(!output.stderr.contains("ralph/add-login"), "{}", output.stderr);
     assert!(own(&sandbox, CHANGE).join("lib/a").exists());
 }
+
+#[test]
+fn objects_that_an_attempt_removes_from_a_clone_come_back() {
+    let sandbox = started();
+    let own = own(&sandbox, CHANGE);
+    sandbox.step("next", &sandbox.completing(IN_LIB)).exits(0);
+    let breaks =
+        "dir=$(git -C lib rev-parse --absolute-git-dir); find \"$dir/objects\" -type f -delete; echo x >x";
+    sandbox
+        .step("next", &sandbox.completing(breaks))
+        .exits(3)
+        .says("git cannot read the submodule lib")
+        .says("objects that were missing in the submodule lib are copied to it");
+    let lib = own.join("lib");
+    assert_eq!(git_in(&sandbox, &lib, &["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(lib.join("a")).unwrap(), "a\nmore\n");
+    sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+}

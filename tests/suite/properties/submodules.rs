@@ -334,3 +334,51 @@ fn repository_that_a_gate_or_a_reviewer_makes_does_not_stay() {
         assert!(!sandbox.outside("home/ran").exists(), "{key}");
     }
 }
+
+/// Removes the tree of the commit that is checked out in the submodule, without which git reads nothing there.
+const BREAK: &str =
+    "dir=$(git -C lib rev-parse --absolute-git-dir); tree=$(git -C lib rev-parse 'HEAD^{tree}')
+    rm -f \"$dir/objects/$(echo $tree | cut -c 1-2)/$(echo $tree | cut -c 3-)\"\n";
+
+#[test]
+fn submodule_that_git_cannot_read_stops_no_command_but_attempts() {
+    let sandbox = started();
+    let before = sandbox.files();
+    sandbox
+        .step("next", &sandbox.completing(&format!("{BREAK}echo x >x")))
+        .exits(3)
+        .says("git cannot read the submodule lib");
+    assert_eq!(sandbox.files(), before);
+    assert_eq!(
+        sandbox.git(&["show", &format!("refs/ralph/{CHANGE}/attempts/1/1:x")]),
+        "x"
+    );
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.ralph(&["log"]).exits(0);
+    sandbox
+        .step("retry", &sandbox.completing("echo x >x"))
+        .exits(1)
+        .says("hint: git -C lib fetch --refetch");
+    sandbox
+        .ralph(&["abort"])
+        .exits(0)
+        .says("git cannot read the submodule lib");
+    assert_eq!(sandbox.files(), before);
+}
+
+#[test]
+fn programs_that_an_attempt_names_for_a_missing_object_do_not_run() {
+    let sandbox = started();
+    let kill = "git -C lib config core.repositoryFormatVersion 1
+        git -C lib config extensions.partialClone evil
+        git -C lib config remote.evil.url \"$(git -C lib config remote.origin.url)\"
+        git -C lib config remote.evil.uploadpack 'touch \"$HOME/ran\"; git-upload-pack'
+        kill -9 $(ps -o ppid= -p $PPID)";
+    let killer = sandbox.agent(&format!("{BREAK}{kill}"));
+    sandbox.direct(&["next", "--", &killer]).run().exits(137);
+    sandbox.ralph(&["status"]).exits(0);
+    sandbox.ralph(&["log"]).exits(0);
+    sandbox.ralph(&["next", "--dry-run"]);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert!(!sandbox.outside("home/ran").exists());
+}

@@ -20,6 +20,7 @@ use crate::error::Error;
 use crate::git::worktree::{Reading, WorkTreeError};
 use crate::git::{StagedEntry, operations_in_progress};
 use crate::names::Oid;
+use crate::paths::shown;
 use crate::protect::ProtectError;
 use crate::settings::{EmptyStory, Settings};
 use crate::state::Verdict;
@@ -162,7 +163,12 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     }
     let changes = revert::ref_changes(open, &begun.facts).await?;
     changes.report_others(&begun.facts.made, ATTEMPT, open);
-    if let Some(path) = open.checkpoint().dirty_submodule().await? {
+    if let Some(unclean) = open.checkpoint().unclean_submodule().await? {
+        let path = shown(&unclean.path);
+        if !unclean.is_readable {
+            let reason = format!("git cannot read the submodule {path} any more");
+            return Err(Judgement::new(Verdict::Failed, reason).into());
+        }
         let advice = match outcome.confined.walls {
             None => "commit them in it",
             Some(_) => "in a box nothing can be committed in it (docs/sandbox.md)",

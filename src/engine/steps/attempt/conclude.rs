@@ -17,7 +17,7 @@ use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, messages, numbers
 use crate::error::{Error, refuse};
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
-use crate::paths::first_few;
+use crate::paths::{first_few, shown};
 use crate::protect::UserRefs;
 use crate::settings::{OnFailure, RetryContext, Settings};
 use crate::state::{Completed, Phase, Verdict};
@@ -179,11 +179,14 @@ async fn save(
 /// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not blamed
 /// for it.
 async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
-    if let Some(path) = open.checkpoint().dirty_submodule().await? {
+    if let Some(unclean) = open.checkpoint().unclean_submodule().await? {
         open.view.note_at_checkpoint(false);
-        open.tell(format!(
-            "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
-        ));
+        let path = shown(&unclean.path);
+        open.tell(if unclean.is_readable {
+            format!("the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored")
+        } else {
+            format!("since the gates git cannot read the submodule {path}")
+        });
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::Savepoint;
 use crate::fs::is_there;
+use crate::git::UncleanSubmodule;
 use crate::git::worktree::{Count, Reading, Whose};
-use crate::paths::shown;
 use crate::protect::records::Records;
 use crate::protect::tree::moment::Moment;
 use crate::protect::tree::stat_changes::{is_untouched_since, touched_in_same_second};
@@ -51,14 +51,14 @@ impl Savepoint<'_> {
         Ok(work)
     }
 
-    /// Finds a submodule with uncommitted changes. A missing index is made first, so that git can find out.
-    pub async fn dirty_submodule(&self) -> Result<Option<String>, ProtectError> {
+    /// Finds a submodule of which its commit does not have everything. A missing index is made first, so that git can find
+    /// out.
+    pub async fn unclean_submodule(&self) -> Result<Option<UncleanSubmodule>, ProtectError> {
         if !submodules::is_any(self.site)? {
             return Ok(None);
         }
         self.working_index().await?;
-        let dirty = self.site.repo.dirty_submodule().await?;
-        Ok(dirty.map(|path| shown(&path)))
+        Ok(self.site.repo.unclean_submodule().await?)
     }
 
     /// Reads the present work tree into the working index, and compares it with the savepoint. One scan.
