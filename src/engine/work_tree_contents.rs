@@ -47,7 +47,9 @@ pub(super) async fn settle(
 ) -> Result<Vec<StagedEntry>, Error> {
     let scratch = made.git_dir.join("set-up.index");
     let (head, base) = (made.head().await?.oid, made.git.tree_of_name("HEAD").await?);
-    made.private_index(&scratch, head.as_ref()).await?;
+    let index = made.private_index(&scratch, head.as_ref()).await?;
+    let mut hidden = index.entries.hidden();
+    made.show_paths(&scratch, &hidden).await?;
     let reading = made
         .read_work_tree(&scratch, &base, None, Whose::Users, Count::Nothing)
         .await?;
@@ -55,6 +57,8 @@ pub(super) async fn settle(
     let changes = made.git.changes_among(&base, &reading.tree, &[]).await?;
     let (new, changed): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| change.was.is_none());
     if !changed.is_empty() {
+        hidden.retain(|path| changed.iter().any(|change| change.path == *path));
+        made.show_paths(&made.index(), &hidden).await?;
         let args = ["--reset", "-u", "HEAD"];
         made.git.cmd("read-tree", args).done().await?;
         let names = first_few(changed.iter().map(|change| &change.path)).join(", ");

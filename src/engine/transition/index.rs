@@ -43,7 +43,9 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
         Index::Original(plan) => install_content(open, &plan).await?,
         Index::Final(commit) => {
             let (repo, work) = (site.repo, site.work_index());
-            repo.private_index(&work, Some(&commit)).await?;
+            let made = repo.private_index(&work, Some(&commit)).await?;
+            // Git refuses to reset a changed file that it is told not to look at.
+            repo.show_paths(&work, &made.entries.hidden()).await?;
             let reset = ["--reset", commit.as_str()];
             repo.git.cmd("read-tree", reset).index(&work).done().await?;
             repo.refresh(&work).await?;

@@ -132,3 +132,38 @@ fn a_work_tree_whose_repository_was_moved_is_not_given_up() {
     sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
     assert_eq!(sandbox.read("edit"), "mine\n");
 }
+
+#[test]
+fn preparation_that_hides_its_change_of_a_committed_file_has_it_put_back() {
+    let sandbox = Sandbox::new();
+    let setup = "git update-index --skip-worktree README.md; echo local >README.md";
+    sandbox.configure("ralph.worktreeSetup", setup);
+    sandbox
+        .ralph(&["start", "--worktree", CHANGE])
+        .exits(0)
+        .says("changed files that are committed; they are put back: README.md");
+    let top = own(&sandbox, CHANGE);
+    assert_eq!(
+        fs::read(top.join("README.md")).unwrap(),
+        fs::read(sandbox.top.join("README.md")).unwrap()
+    );
+}
+
+#[test]
+fn work_tree_with_a_hidden_change_ends() {
+    for ending in [&["abort", CHANGE][..], &["finish", "--cleanup", CHANGE]] {
+        let sandbox = Sandbox::new();
+        begin(&sandbox);
+        let top = own(&sandbox, CHANGE);
+        sandbox
+            .git_cmd(&["update-index", "--skip-worktree", "README.md"])
+            .dir(&top)
+            .run()
+            .exits(0);
+        fs::write(top.join("README.md"), "mine\n").unwrap();
+        sandbox.ralph(ending).exits(0);
+        assert!(!top.exists());
+        let kept = format!("refs/ralph/{CHANGE}/finished:README.md");
+        assert_eq!(sandbox.git(&["show", &kept]), "mine");
+    }
+}
