@@ -174,7 +174,7 @@ impl Git {
     /// Works on the repository in this directory instead of the work tree's. What is missing in it is not fetched.
     pub fn with_repository(mut self, dir: &Path) -> Self {
         self.repository = Some(dir.to_owned());
-        self.offline()
+        self
     }
 
     /// Fetches nothing that is missing in the repository: its configuration, which an attempt could have written, names the
@@ -265,7 +265,7 @@ impl Git {
             command = command.env("GIT_INDEX_FILE", index);
         }
         if let Some(repository) = &self.repository {
-            command = command.env("GIT_DIR", repository);
+            command = command.env("GIT_DIR", repository).env("GIT_NO_LAZY_FETCH", "1");
         }
         if self.fetches == Fetches::Nothing || ENTERS_SUBMODULES.contains(&verb) {
             // Git before 2.45 knows only the second.

@@ -232,7 +232,7 @@ impl Git {
 
 /// Builds a git command for a repository alone: the work tree of a submodule may be gone.
 fn inside<S: AsRef<OsStr>>(dir: &Path, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
-    let git = Git::at(dir).with_repository(dir);
+    let git = Git::at(dir).with_repository(dir).offline();
     git.cmd(verb, args).env("GIT_WORK_TREE", dir)
 }
 
