@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::record::Record;
+use super::server::Refs;
 use crate::names::{Change, Oid};
 use crate::settings::to_std;
 
@@ -28,10 +29,12 @@ pub fn patience(lease: Duration) -> Duration {
     lease * 2 / 3
 }
 
-/// The holders of loops as they were seen, by one's own clock.
+/// The loops of a remote as they were seen, with their holders by one's own clock.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<Change, (Oid, Instant, bool)>,
+    /// What the remote listed at the last look; a run that takes a loop at once needs no other look.
+    pub refs: Option<Refs>,
 }
 
 /// The knowledge about a holder.

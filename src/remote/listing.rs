@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::base::Base;
 use super::record::Record;
 use super::refusal::RemoteRefusal;
-use super::server::{MOST_AT_ONCE, Server, There};
+use super::server::{MOST_AT_ONCE, Refs, Server, There};
 use crate::error::{Error, refuse};
 use crate::fs::{Below, Durability, Links, read_regular};
 use crate::git::{Git, GitError, Kind, Repo, batch, is_commit};
@@ -44,10 +44,15 @@ impl Server {
     /// Lists the loops on the remote. One round trip, and one fetch of commits if something is new there. A remote that
     /// gives no single commits is asked for the whole loops.
     pub async fn list(&self) -> Result<Listing, Error> {
+        self.list_among(&self.refs_of_all().await?).await
+    }
+
+    /// Lists the loops on the remote, whose refs were listed just now.
+    pub(super) async fn list_among(&self, refs: &Refs) -> Result<Listing, Error> {
         let kept = Kept::new(&self.repo);
         let mut known = kept.read();
         let number = known.len();
-        let mut loops = self.all().await?;
+        let mut loops = self.loops(refs);
         // Its own states are here.
         let own = |(change, oid): &(&Change, &Oid)| {
             !known.contains_key(oid) && Base::new(&self.repo, change, self.name()).is_at(oid)
@@ -95,10 +100,22 @@ impl Server {
     /// while the remote lists it in the same place, is no connection that broke off: the loop is damaged, or the host does
     /// not give it.
     pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
+        self.find_among(None, change).await
+    }
+
+    /// Finds a loop on the remote as [`Self::find`] does; its refs may have been listed just now.
+    pub(super) async fn find_among(
+        &self,
+        mut refs: Option<Refs>,
+        change: &Change,
+    ) -> Result<(Option<There>, Option<Oid>), Error> {
         let (mut failed_at, mut looks) = (None, 0);
         loop {
             looks += 1;
-            let (state, branch) = self.places_patiently(change).await?;
+            let (state, branch) = match refs.take() {
+                Some(refs) => self.places_among(change, &refs)?,
+                None => self.places_patiently(change).await?,
+            };
             let Some(oid) = state else {
                 return Ok((None, branch));
             };

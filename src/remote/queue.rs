@@ -159,7 +159,10 @@ pub async fn read(
 /// Lists the loops on a remote alone, by their names.
 pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
-    for (change, found) in server.list().await? {
+    let refs = server.refs_of_all().await?;
+    let listing = server.list_among(&refs).await?;
+    watch.refs = Some(refs);
+    for (change, found) in listing {
         let went_back = match &found {
             Ok(there) => server.went_back(there).await?,
             Err(_) => None,

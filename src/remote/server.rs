@@ -62,6 +62,12 @@ fn places(names: &[String; 2], refs: &[(String, Oid)]) -> (Option<Oid>, Option<O
     (at(&names[0]), at(&names[1]))
 }
 
+/// Refs of a remote, as they were listed.
+pub type Refs = Vec<(String, Oid)>;
+
+/// The branches of loops, as a pattern of git-ls-remote(1).
+const LOOP_BRANCHES: &str = "refs/heads/ralph/*";
+
 /// A remote that keeps loops.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -238,17 +244,26 @@ impl Server {
 
     /// Lists the loops on the remote. One round trip.
     pub async fn all(&self) -> Result<BTreeMap<Change, Oid>, RemoteRefusal> {
+        Ok(self.loops(&self.refs_of_all().await?))
+    }
+
+    /// Lists the refs of all loops on the remote. One round trip.
+    pub(super) async fn refs_of_all(&self) -> Result<Refs, RemoteRefusal> {
         let prefixes = std::iter::once(self.prefix.as_str()).chain(self.other());
-        let patterns: Vec<String> = prefixes.map(|prefix| format!("{prefix}*/state")).collect();
+        let mut patterns: Vec<String> = prefixes.map(|prefix| format!("{prefix}*/state")).collect();
+        patterns.push(LOOP_BRANCHES.to_owned());
         let refs = self.refs(&patterns).await?;
-        if !refs.iter().any(|(name, _)| name.starts_with(&self.prefix)) {
-            self.require_none_below(&refs)?;
-        }
-        let loops = refs.into_iter().filter_map(|(name, oid)| {
+        self.require_prefix(&refs)?;
+        Ok(refs)
+    }
+
+    /// Returns the states among the refs of all loops.
+    pub(super) fn loops(&self, refs: &Refs) -> BTreeMap<Change, Oid> {
+        let loops = refs.iter().filter_map(|(name, oid)| {
             let change = name.strip_prefix(&self.prefix)?.strip_suffix("/state")?;
-            Some((Change::new(change).ok()?, oid))
+            Some((Change::new(change).ok()?, oid.clone()))
         });
-        Ok(loops.collect())
+        loops.collect()
     }
 
     /// Returns the beginning of refs below which loops may be where this clone does not look for them, as it lacks the setting.
@@ -256,10 +271,10 @@ impl Server {
         (self.prefix == REFS).then_some(BRANCHES)
     }
 
-    /// Refuses a remote that keeps loops below another prefix: the setting is missing here.
-    fn require_none_below(&self, refs: &[(String, Oid)]) -> Result<(), RemoteRefusal> {
-        let has = |prefix: &&str| refs.iter().any(|(name, _)| name.starts_with(prefix));
-        match self.other().filter(has) {
+    /// Refuses a remote that keeps its loops below another prefix: the setting is missing here.
+    fn require_prefix(&self, refs: &Refs) -> Result<(), RemoteRefusal> {
+        let has = |prefix: &str| refs.iter().any(|(name, _)| name.starts_with(prefix));
+        match self.other().filter(|other| !has(&self.prefix) && has(other)) {
             None => Ok(()),
             Some(there) => Err(RemoteRefusal::OtherRefs {
                 remote: self.name().to_owned(),
@@ -289,11 +304,19 @@ impl Server {
         &self,
         change: &Change,
     ) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
-        let names = self.names(change);
         let others = self.other().into_iter();
-        let mut patterns = names.to_vec();
+        let mut patterns = self.names(change).to_vec();
         patterns.extend(others.flat_map(|prefix| [&self.prefix, prefix].map(|one| format!("{one}*/state"))));
-        let refs = self.refs(&patterns).await?;
+        self.places_among(change, &self.refs(&patterns).await?)
+    }
+
+    /// Returns the places of a loop's state and of its branch among the refs of a remote.
+    pub(super) fn places_among(
+        &self,
+        change: &Change,
+        refs: &Refs,
+    ) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
+        let names = self.names(change);
         let has = |wanted: &str| refs.iter().any(|(name, _)| name == wanted);
         for name in names.iter().filter(|name| !has(name)) {
             // The patterns match the end of a name, and so does git when it pushes.
@@ -306,10 +329,8 @@ impl Server {
                 });
             }
         }
-        if !refs.iter().any(|(name, _)| name.starts_with(&self.prefix)) {
-            self.require_none_below(&refs)?;
-        }
-        Ok(places(&names, &refs))
+        self.require_prefix(refs)?;
+        Ok(places(&names, refs))
     }
 
     /// Returns the present places of a loop's state and of its branch on the remote. One round trip: a run that holds a loop

@@ -57,7 +57,8 @@ impl Tenure {
         change: &Change,
         watch: &mut Watch,
     ) -> Result<Taken, Error> {
-        let (there, branch) = server.find(change).await?;
+        // If another run was faster since that look, the push says so.
+        let (there, branch) = server.find_among(watch.refs.take(), change).await?;
         let repo = context.repo.clone();
         let base = Base::new(&repo, change, server.name());
         let (mut from, mut is_on_top) = (None, false);

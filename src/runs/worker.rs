@@ -69,6 +69,7 @@ impl<C: Command> Worker<'_, C> {
 
     /// Finds the next turn. Before the queue is read, the work tree is put back to where it was before the changes so far.
     async fn turn(&mut self) -> Result<Turn, Error> {
+        self.watch.refs = None;
         if let Some(turn) = self.schedule.next_named() {
             return Ok(turn);
         }

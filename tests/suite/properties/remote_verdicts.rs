@@ -197,5 +197,5 @@ fn a_worker_asks_the_remote_as_few_times_as_it_can() {
             .count()
     };
     // The queue before and after, and the change; its beginning, four checkpoints, and its end.
-    assert_eq!(["ls-remote", "fetch", "push"].map(calls), [3, 0, 6]);
+    assert_eq!(["ls-remote", "fetch", "push"].map(calls), [2, 0, 6]);
 }
