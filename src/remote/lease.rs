@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::record::Record;
-use super::server::Refs;
 use crate::names::{Change, Oid};
 use crate::settings::to_std;
 
@@ -28,6 +27,9 @@ pub fn renewal(lease: Duration) -> Duration {
 pub fn patience(lease: Duration) -> Duration {
     lease * 2 / 3
 }
+
+/// Refs of a remote, as they were listed.
+pub type Refs = Vec<(String, Oid)>;
 
 /// The loops of a remote as they were seen, with their holders by one's own clock.
 #[derive(Debug, Default)]

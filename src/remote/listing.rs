@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::base::Base;
+use super::lease::Refs;
 use super::record::Record;
 use super::refusal::RemoteRefusal;
-use super::server::{MOST_AT_ONCE, Refs, Server, There};
+use super::server::{MOST_AT_ONCE, Server, There};
 use crate::error::{Error, refuse};
 use crate::fs::{Below, Durability, Links, read_regular};
 use crate::git::{Git, GitError, Kind, Repo, batch, is_commit};

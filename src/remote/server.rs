@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
 use super::base::Base;
-use super::lease::{Holding, Watch};
+use super::lease::{Holding, Refs, Watch};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
 use crate::async_cmd::CommandError;
@@ -61,9 +61,6 @@ fn places(names: &[String; 2], refs: &[(String, Oid)]) -> (Option<Oid>, Option<O
     };
     (at(&names[0]), at(&names[1]))
 }
-
-/// Refs of a remote, as they were listed.
-pub type Refs = Vec<(String, Oid)>;
 
 /// The branches of loops, as a pattern of git-ls-remote(1).
 const LOOP_BRANCHES: &str = "refs/heads/ralph/*";
