@@ -76,6 +76,6 @@ pub mod tables {
     pub use crate::install::manual::bundled::{PAGES, TOPICS, files as bundled_files};
     pub use crate::prompt::review::VARIABLES as REVIEW_VARIABLES;
     pub use crate::prompt::{VARIABLES as PROMPT_VARIABLES, WORK_VARIABLES};
-    pub use crate::settings::TABLE as SETTINGS;
+    pub use crate::settings::{GROUPS as SETTING_GROUPS, TABLE as SETTINGS};
     pub use crate::ui::view::keys::TABLE as KEYS;
 }

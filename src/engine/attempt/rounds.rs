@@ -298,8 +298,8 @@ mod tests {
 
     fn settings(empty_story: EmptyStory, no_signal: NoSignal, continuations: Option<u32>) -> Settings {
         Settings {
-            empty_story,
             no_signal,
+            empty_story,
             continuations,
             ..Settings::default()
         }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use git_ralph::tables::GROUPS;
 use git_ralph::tables::PRESETS;
-use git_ralph::tables::{EXIT_CODES, SETTINGS};
+use git_ralph::tables::{EXIT_CODES, SETTING_GROUPS, SETTINGS};
 use snapbox::{Data, assert_data_eq};
 
 use super::picture;
@@ -15,11 +15,15 @@ use crate::support::{Sandbox, console, write_program};
 
 #[test]
 fn every_setting_is_listed() {
-    let mut table = "| key | default | meaning |\n|---|---|---|\n".to_owned();
-    for (key, default, meaning) in SETTINGS {
-        table.push_str(&row(&[&format!("`{key}`"), default, meaning]));
+    let mut tables = Vec::new();
+    for (group, keys) in SETTING_GROUPS {
+        let mut table = format!("## {group}\n\n| key | default | meaning |\n|---|---|---|\n");
+        for (key, default, meaning) in SETTINGS.iter().filter(|(key, ..)| keys.contains(key)) {
+            table.push_str(&row(&[&format!("`{key}`"), default, meaning]));
+        }
+        tables.push(table);
     }
-    document::has_part("docs/settings.md", "settings", &table);
+    document::has_part("docs/settings.md", "settings", &tables.join("\n"));
 }
 
 #[test]

@@ -9,7 +9,9 @@ use clap_mangen::Man;
 use git_ralph::Cli;
 use git_ralph::tables::KEYS;
 use git_ralph::tables::LIFECYCLE_HOOKS;
-use git_ralph::tables::{EXIT_CODES, PROMPT_VARIABLES, REVIEW_VARIABLES, SETTINGS, WORK_VARIABLES};
+use git_ralph::tables::{
+    EXIT_CODES, PROMPT_VARIABLES, REVIEW_VARIABLES, SETTING_GROUPS, SETTINGS, WORK_VARIABLES,
+};
 use git_ralph::tables::{PRESETS, Preset};
 use serde_json::Value;
 
@@ -42,9 +44,15 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
                 let known = SETTINGS.iter().any(|(known, ..)| known == key);
                 assert!(known, "there is no setting {key}");
             }
-            for (key, default, meaning) in SETTINGS {
-                if wanted.is_empty() || wanted.contains(key) {
-                    page.item(key, &format!("{meaning} (default: {default})"));
+            for (group, keys) in SETTING_GROUPS {
+                if wanted.is_empty() {
+                    page.raw(&format!(".SS \"{group}\"\n"));
+                }
+                let of_group = SETTINGS.iter().filter(|(key, ..)| keys.contains(key));
+                for (key, default, meaning) in of_group {
+                    if wanted.is_empty() || wanted.contains(key) {
+                        page.item(key, &format!("{meaning} (default: {default})"));
+                    }
                 }
             }
         }
