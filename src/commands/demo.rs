@@ -9,7 +9,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -134,27 +134,43 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         screen,
         "git ralph run --stories TODO.md --verify '<command that runs your tests>'",
     );
-    if args.keep {
-        let report = Command::new(program).args(["report", CHANGE]).dir(&top);
-        let made = async_cmd::run(report).await.map_err(demo_error)?;
+    screen.say("\n");
+    if args.keep || is_read(screen) {
+        let page = if args.keep {
+            top.join(".git/ralph").join(CHANGE).join("report.html")
+        } else {
+            temporary_page()?
+        };
+        let report = Command::new(program)
+            .args(["report", CHANGE, "--output"])
+            .arg(&page);
+        let made = async_cmd::run(report.dir(&top)).await.map_err(demo_error)?;
         if made.code != Some(0) {
             return Err(demo_error(String::from_utf8_lossy(&made.stderr)));
         }
+        screen.say(&format!("the report (git ralph report): {}\n", page.display()));
+    }
+    if args.keep {
         let top = dir.keep().join("greeter");
-        let page = top.join(".git/ralph").join(CHANGE).join("report.html");
-        screen.say(&format!(
-            "\nthe report (git ralph report): {}\nthe repository is kept: {}\n",
-            page.display(),
-            top.display()
-        ));
+        screen.say(&format!("the repository is kept: {}\n", top.display()));
     } else {
-        screen.say("\nthe repository is removed; to keep it, with a report: git ralph demo --keep\n");
+        screen.say("the repository is removed; to keep it, with its report: git ralph demo --keep\n");
     }
     if stopped == Stopped::Complete {
         Ok(Exit::Done)
     } else {
         Err(Error::Demo("the loop did not complete".to_owned()))
     }
+}
+
+/// Makes a file for the report of a repository that is removed.
+fn temporary_page() -> Result<PathBuf, Error> {
+    let page = tempfile::Builder::new()
+        .prefix("git-ralph-demo-")
+        .suffix(".html")
+        .tempfile();
+    let (_, page) = page.map_err(demo_error)?.keep().map_err(demo_error)?;
+    Ok(page)
 }
 
 fn explain(screen: Screen, text: &str) {

@@ -74,7 +74,7 @@ impl StepRefusal {
             change: state.change.to_string(),
             end: state.end_in_words(),
             commits: state.show_commits(),
-            again: state.begin_again(None),
+            again: state.begin_again(None, false),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The status of a loop: `git ralph status`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -136,6 +137,8 @@ pub struct Over {
     pub commits: String,
     /// The command that begins it again, if a story is open.
     pub again: Option<String>,
+    /// The list that this command has to name.
+    list: Option<String>,
 }
 
 /// The current story in a status.
@@ -162,6 +165,19 @@ async fn without_checkpoint(repo: &Repo, head: &Head, state: &State) -> Option<E
     is_gone.then(|| checkpoint_gone(state))
 }
 
+/// Returns whether the list of a loop that is over has an open story here that it had not completed.
+fn has_new_story(state: &State, top: &Path) -> bool {
+    let completed: HashSet<&str> = state
+        .progress()
+        .completed
+        .iter()
+        .map(|one| one.id.as_str())
+        .collect();
+    let is_new = |story: &Story| !story.done && !story.optional && !completed.contains(story.id.as_str());
+    let listing = state.source().list_in_file(top);
+    listing.is_ok_and(|listing| listing.stories.iter().any(is_new))
+}
+
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
 
 impl Status {
@@ -177,7 +193,14 @@ impl Status {
             status.add_attempts(state, &attempts);
             status.raised_by = raised_by(state, &attempts, &state.settings_in(&context.configuration));
         }
-        Ok(status.with(running, waiting, repo, state))
+        let mut status = status.with(running, waiting, repo, state);
+        if let Some(over) = &mut status.over
+            && over.again.is_none()
+            && has_new_story(state, &repo.top)
+        {
+            over.again = state.begin_again(over.list.as_deref(), true);
+        }
+        Ok(status)
     }
 
     /// Returns the status of a loop as its files tell it, without reading the story list and without git.
@@ -253,7 +276,8 @@ impl Status {
             self.over = Some(Over {
                 words: state.end_in_words(),
                 commits: state.show_commits(),
-                again: state.begin_again(list.as_deref()),
+                again: state.begin_again(list.as_deref(), false),
+                list,
             });
         }
         (self.running, self.waiting) = (running, waiting);

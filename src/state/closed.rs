@@ -48,13 +48,13 @@ impl State {
         format!("git log {}", typed(self.change.ralph_ref("finished")))
     }
 
-    /// Returns the command that begins the change again, if a story of a loop that is over is open; `list` is what
-    /// `--stories` has to name.
-    pub fn begin_again(&self, list: Option<&str>) -> Option<String> {
+    /// Returns the command that begins the change again, if a story of a loop that is over is open, or its list `has_open` ones
+    /// now; `list` is what `--stories` has to name.
+    pub fn begin_again(&self, list: Option<&str>, has_open: bool) -> Option<String> {
         let is_text = self.source().is_whole();
         // No mark says that a text is done, and abort takes the marks back.
         let may_be_done = !is_text && self.here.closed != Some(Ending::Abort);
-        if may_be_done && self.listed().is_some_and(|listed| listed.done >= listed.total) {
+        if may_be_done && !has_open && self.listed().is_some_and(|listed| listed.done >= listed.total) {
             return None;
         }
         let list = list.map(|list| format!(" --stories {}", typed(list)));

@@ -66,6 +66,8 @@ struct Tale {
     reason: Option<String>,
     /// True if the last event was a gate that failed, and showed its output.
     gate_failed: bool,
+    /// True if the attempt is the user's own: the error of the command says how it ended.
+    by_hand: bool,
     /// True if the words are folded, as the log of a GitHub workflow can.
     folds: bool,
 }
@@ -81,6 +83,7 @@ impl Tale {
             top: String::new(),
             reason: None,
             gate_failed: false,
+            by_hand: false,
             folds: github::is_there() && !screen.quiet,
         }
     }
@@ -161,7 +164,11 @@ impl Tale {
             self.command(&annotation);
             return;
         }
+        if let What::AttemptStarted(attempt) = &event.what {
+            self.by_hand = attempt.agent.is_none();
+        }
         let text = match &event.what {
+            What::AttemptEnded(_) if self.gate_failed && self.by_hand => Some(String::new()),
             What::AttemptEnded(attempt) if self.gate_failed => narration::failed_by_gate(attempt),
             _ => None,
         };

@@ -33,11 +33,12 @@ fn gates_judge_work_of_the_user_too() {
     sandbox.write("work.txt", "x\n");
     sandbox.git(&["add", "work.txt"]);
     let print = sandbox.print();
-    sandbox
+    let refused = sandbox
         .ralph(&["complete"])
         .exits(1)
         .says("story 1 is not complete: the gate `test -f wanted` failed (exit code 1)\n")
         .says("your changes are kept");
+    assert!(!refused.stderr.contains("attempt failed"), "{}", refused.stderr);
     // It stays, and it does not count.
     assert_eq!(sandbox.print(), print);
     assert_eq!(sandbox.status()["phase"], "ready");

@@ -350,3 +350,24 @@ fn a_renamed_original_branch_is_named_with_a_command_that_helps() {
     sandbox.step("next", &agent).exits(0);
     assert_eq!(sandbox.read("f"), "1\n2\n");
 }
+
+#[test]
+fn loop_that_is_over_can_be_begun_again_when_its_list_has_grown() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    for _ in 0..3 {
+        sandbox.step("next", &sandbox.completing("echo x >>x")).exits(0);
+    }
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let begins = || {
+        sandbox
+            .ralph(&["status", CHANGE])
+            .exits(0)
+            .stdout
+            .contains("to begin again")
+    };
+    assert!(!begins());
+    let list = sandbox.read(TASKS);
+    sandbox.write(TASKS, &format!("{list}\n## 4. More\n\n- [ ] 4.1 it\n"));
+    assert!(begins());
+}
