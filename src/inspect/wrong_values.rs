@@ -34,20 +34,44 @@ pub async fn wrong_values(settings: &Settings, top: &Path) -> Vec<Wrong> {
             },
             // Its program may have another name, and is looked for with the agents.
             "Agent" => unreadable(text, top).await,
-            "Template" => Template::load(top, Some(text))
-                .err()
-                .map(|error| error.to_string()),
+            "Template" => match Template::load(top, Some(text)) {
+                Ok(template) if template.has_variable() => None,
+                Ok(_) => Some(format!(
+                    "'{text}' has no variable, so the agent is not told its story"
+                )),
+                Err(error) => Some(error.to_string()),
+            },
             "Remote" => unknown_remote(text, top).await,
             _ => None,
         };
-        found.extend(why.map(|why| Wrong {
-            message: format!("{key}: {why}"),
-            hint: format!("to see where it is set: git config --show-origin --get-all {key}"),
-            is_harmless: false,
-        }));
+        found.extend(why.map(|why| wrong(key, &why)));
+    }
+    for (name, pieces) in &settings.agents {
+        let command = pieces.command.as_deref();
+        let args = pieces.args.as_ref().map(|args| format!("{name} {args}"));
+        for (part, line) in [("command", command), ("args", args.as_deref())] {
+            let Some(line) = line else { continue };
+            let why = match unreadable(line, top).await {
+                None if part == "command" => missing(line, top).await,
+                why => why,
+            };
+            found.extend(why.map(|why| wrong(&format!("ralph.agent.{name}.{part}"), &why)));
+        }
+    }
+    if let Ok(Some(words)) = Git::at_top(top).refused_pathspecs(&settings.worktree_copy).await {
+        found.push(wrong("ralph.worktreeCopy", &words));
     }
     found.extend(without_adapter(settings));
     found
+}
+
+/// Returns the words about a value that cannot be meant.
+fn wrong(key: &str, why: &str) -> Wrong {
+    Wrong {
+        message: format!("{key}: {why}"),
+        hint: format!("to see where it is set: git config --show-origin --get-all {key}"),
+        is_harmless: false,
+    }
 }
 
 /// Returns why a shell cannot read a command line.

@@ -125,6 +125,11 @@ impl Template {
         })
     }
 
+    /// Returns whether it has a variable: without one, an agent is not told what to do.
+    pub fn has_variable(&self) -> bool {
+        self.text.contains("{{") || self.text.contains("{%")
+    }
+
     /// Returns a template with this name in messages.
     pub fn named(name: &str, text: String) -> Self {
         Self {

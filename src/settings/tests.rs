@@ -212,6 +212,14 @@ fn settings_of_several_kinds_say_what_they_decide() {
     assert_eq!((of_gates.verify_timeout, of_gates.review_timeout()), (None, None));
     let forgotten = settings(&["ralph.boxallow\nread:/a", "ralph.boxallow\n"]);
     assert_eq!(forgotten.boxing, Settings::default().boxing);
+    for refused in [
+        "ralph.boxallow\nread:",
+        "ralph.boxallow\nenv:a b",
+        "ralph.guard\n",
+        "ralph.remoterefs\nrefs/heads/",
+    ] {
+        assert!(Configuration::parse(&local(&[refused])).is_err(), "{refused:?}");
+    }
     let error = Configuration::parse(&local(&["ralph.boxallow\n/a"])).unwrap_err();
     let wanted = "the setting ralph.boxAllow is '/a', but must be read:<path>, write:<path> or env:<NAME>";
     assert_eq!(error.to_string(), wanted);

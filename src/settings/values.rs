@@ -50,10 +50,11 @@ impl From<Limit> for String {
 impl Value for Allowed {
     /// Adds a value to the list that its beginning names; an empty one forgets all before it.
     fn set(&mut self, text: &str) -> Result<(), Wanted> {
-        match text.split_once(':') {
+        let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match text.split_once(':').filter(|(_, value)| !value.is_empty()) {
             Some(("read", path)) => self.read.set(path),
             Some(("write", path)) => self.written.set(path),
-            Some(("env", name)) => self.variables.set(name),
+            Some(("env", name)) if is_name(name) => self.variables.set(name),
             None if text.is_empty() => {
                 *self = Self::default();
                 Ok(())
@@ -165,11 +166,11 @@ pub(super) fn is_expression(value: &str) -> Result<(), Wanted> {
         .map_err(|_| "a regular expression")
 }
 
-/// Parses a truth value as git does.
+/// Parses a truth value as git does, but takes no empty one for false: that would switch the guard off unnoticed.
 fn truth(value: &str) -> Result<bool, Wanted> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
-        "false" | "no" | "off" | "0" | "" => Ok(false),
+        "false" | "no" | "off" | "0" => Ok(false),
         _ => Err("true or false"),
     }
 }
@@ -212,8 +213,9 @@ pub(super) fn ref_prefix(value: &str) -> Result<String, Wanted> {
             && !part.contains(".lock")
             && part.chars().all(known)
     };
-    // Below `refs/heads/ralph/` it would be in the way of the loops' branches.
-    let is_free = !prefix.starts_with("refs/heads/ralph/");
+    // Below `refs/heads/ralph/` it would be in the way of the loops' branches, and in these places among the user's refs.
+    let is_users = ["refs/heads/", "refs/tags/", "refs/remotes/"].contains(&prefix.as_str());
+    let is_free = !is_users && !prefix.starts_with("refs/heads/ralph/");
     if below.trim_end_matches('/').split('/').all(is_plain) && !prefix.contains("..") && is_free {
         Ok(prefix)
     } else {

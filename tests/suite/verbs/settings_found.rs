@@ -21,6 +21,18 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("ralph.notify", "no-such", "cannot find the program 'no-such'"),
     (
+        "ralph.agent.mine.command",
+        "no-such -p",
+        "cannot find the program 'no-such'",
+    ),
+    ("ralph.agent.mine.args", "'x", "the shell cannot read `mine 'x`"),
+    (
+        "ralph.prompt",
+        "README.md",
+        "'README.md' has no variable, so the agent is not told its story",
+    ),
+    ("ralph.worktreeCopy", ":(bad)x", "fatal: Invalid pathspec magic 'bad'"),
+    (
         "ralph.reviewPrompt",
         "none.md",
         "cannot read the template 'none.md'",
