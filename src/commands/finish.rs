@@ -8,11 +8,13 @@ use crate::cli::complete::{choices_and_loops, offer_anywhere};
 use crate::engine::question::Answered;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::{self, Finish};
+use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::summary::Summary;
-use crate::state::{Effect, Ending};
+use crate::names::{counted, typed};
+use crate::remote::last_remote;
+use crate::state::{Effect, Ending, Listed};
 use crate::ui;
 use crate::ui::choice::Choice;
 use clap::ValueHint;
@@ -93,8 +95,27 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let into = args.into.as_ref().map(|dir| Ok::<_, Error>(here()?.join(dir)));
     let into = into.transpose()?;
     engine::finish(&mut open, choice, into.as_deref()).await?;
+    tell_what_is_left(console, &open);
     summarise(&open).await;
     Ok(Exit::Done)
+}
+
+/// Says how many stories are open in a loop that is closed, and how its end gets to the remote that has the loop.
+fn tell_what_is_left(console: &Console, open: &Loop<'_>) {
+    if let Some(Listed { done, total, next }) = open.state.listed()
+        && done < total
+    {
+        let stories = counted(*total, "story is", "stories are");
+        let next = next.as_ref();
+        let next = next.map_or_else(String::new, |next| format!("; story {next} is open"));
+        console.say(&format!("{done} of {stories} complete{next}\n"));
+    }
+    if let Some(remote) = last_remote(open.repo(), open.change()) {
+        let (change, named) = (typed(open.change()), typed(&remote));
+        console.say(&format!(
+            "{remote} still has the loop as open; to close it there: git ralph push {change} --remote {named}\n"
+        ));
+    }
 }
 
 /// The words for the choices.

@@ -136,7 +136,7 @@ impl Verdict {
             Self::TimedOut => "timed out",
             Self::RateLimited => "rate limited",
             Self::Overloaded => "no answer",
-            Self::Auth => "no access",
+            Self::Auth => "not signed in",
             Self::NotStarted => "not started",
             Self::AgentError => "agent error",
             Self::Interrupted => "interrupted",

@@ -473,3 +473,21 @@ fn a_step_is_one_push_where_the_remote_moves_both_refs_or_none() {
         "{state}"
     );
 }
+
+#[test]
+fn finish_of_a_loop_that_a_remote_has_names_how_it_gets_there() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let agent = remote.sandbox.completing("echo x >>f");
+    clone.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+    let push =
+        "origin still has the loop as open; to close it there: git ralph push add-login --remote origin\n";
+    clone.ralph(&["finish", "--keep", CHANGE]).exits(0).says(push);
+    clone.ralph(&["push", CHANGE, "--remote", "origin"]).exits(0);
+    let queue = remote
+        .clone("other", &[])
+        .ralph(&["queue", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(queue["changes"][0]["phase"], "finished");
+}

@@ -31,7 +31,11 @@ const WRONG: &[(&str, &str, &str)] = &[
         "README.md",
         "'README.md' has no variable, so the agent is not told its story",
     ),
-    ("ralph.worktreeCopy", ":(bad)x", "fatal: Invalid pathspec magic 'bad'"),
+    (
+        "ralph.worktreeCopy",
+        ":(bad)x",
+        "fatal: Invalid pathspec magic 'bad'",
+    ),
     (
         "ralph.reviewPrompt",
         "none.md",

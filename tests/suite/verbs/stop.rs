@@ -38,7 +38,7 @@ fn stop_now_ends_a_background_run_at_once() {
     let running = sandbox.cmd("sh").args(["-c", &script]).start();
     wait_for(&go.with_extension("there"));
     sandbox.ralph(&["stop", CHANGE, "--now"]).exits(0);
-    running.end().exits(143);
+    running.end().exits(143).says(": stopped by git ralph stop --now");
     let status = sandbox.status();
     assert_eq!(status["stories_done"], 0);
     assert_eq!(status["stopped"], "stopped by git ralph stop --now");

@@ -1,6 +1,7 @@
 //! Concludes an attempt after the agent's verdict: a checkpoint, or back to the last one.
 
 use super::accept::{Base, decide};
+use super::stop_request::{BY_REQUEST_NOW, is_request};
 use super::{limits, list, message, refused_complete, unreviewed};
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::begun::Begun;
@@ -76,6 +77,13 @@ pub(crate) async fn conclude(
     if accepted.is_none() && is_persons_word {
         let signal = refused_complete::end(open, &begun, outcome).await?;
         return Ok(Concluded::End(StepEnd::Interrupted(signal)));
+    }
+    if outcome
+        .judgement
+        .signal
+        .is_some_and(|signal| is_request(open, signal))
+    {
+        outcome.judgement.reason = Some(BY_REQUEST_NOW.to_owned());
     }
     let size = match &left {
         Ok(left) => open.size_of(left).await,

@@ -9,7 +9,7 @@
 //! - `lost_work` finds out that the attempt discarded what was uncommitted.
 //! - `unreviewed` keeps work whose review had no end, and takes it up again.
 //! - `conclude` makes the checkpoint or goes back; `refused_complete` ends a `complete` that was refused.
-//! - `limits` decides whether there is another attempt; `stopped` notes why there is none.
+//! - `limits` decides whether there is another attempt; `stopped` notes why there is none, and `stop_request` who asked.
 
 mod accept;
 mod agent;
@@ -23,6 +23,7 @@ mod neighbours;
 mod put_right;
 mod refused_complete;
 mod run_rounds;
+mod stop_request;
 mod stopped;
 mod unreviewed;
 
@@ -48,9 +49,10 @@ pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude};
 pub(crate) use put_right::{after_agent, put_right};
 use run_rounds::Round;
+pub use stop_request::BY_REQUEST;
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
-pub use stopped::{BY_REQUEST, at_limit, by_signal};
+pub use stopped::{at_limit, by_signal};
 pub(crate) use unreviewed::refuse_other;
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the

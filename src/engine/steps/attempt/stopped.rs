@@ -3,6 +3,7 @@
 use nix::sys::signal::Signal;
 
 use super::StepEnd;
+use super::stop_request::{BY_REQUEST, BY_REQUEST_NOW, is_request};
 use crate::engine::Loop;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::error::Error;
@@ -30,9 +31,6 @@ pub fn at_limit(limit: &str) -> String {
     format!("stopped at a limit: {limit}")
 }
 
-/// The words about a run that `git ralph stop` ended.
-pub const BY_REQUEST: &str = "stopped by git ralph stop";
-
 /// Returns the words about a step that a signal ended.
 pub fn by_signal(signal: i32) -> String {
     format!("stopped by {}", signal::name(signal))
@@ -43,8 +41,9 @@ pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
     let Some(mut why) = why else {
         return;
     };
-    if why == by_signal(Signal::SIGTERM as i32) && open.store.is_asked_to_stop() {
-        why = format!("{BY_REQUEST} --now");
+    let term = Signal::SIGTERM as i32;
+    if why == by_signal(term) && is_request(open, term) {
+        BY_REQUEST_NOW.clone_into(&mut why);
     }
     open.state.here.stopped = Some(why);
     open.state.end_wait();
