@@ -225,7 +225,7 @@ async fn status(screen: Screen, json: bool) -> Result<(), Error> {
         }
     }
     if text.is_empty() {
-        screen.say("no hooks of git-ralph's are installed\n");
+        screen.say("no git-ralph hooks are installed\n");
     }
     screen.answer(&text);
     Ok(())

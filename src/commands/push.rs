@@ -2,6 +2,7 @@
 
 use super::setup::Console;
 use crate::cli::complete::{loops, offer};
+use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::typed;
@@ -27,7 +28,12 @@ pub struct Args {
 }
 
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
-    let open = console.open(args.change.as_deref()).await?;
+    let open = match console.open(args.change.as_deref()).await {
+        Err(Error::Open(OpenRefusal::NoLoop { .. } | OpenRefusal::UnknownLoop { .. })) => {
+            return Err(RemoteRefusal::NotHere(args.change).into());
+        }
+        opened => opened?,
+    };
     let server = Server::new(open.repo(), &open.settings(), args.remote.as_deref())?;
     if open.state.here.closed == Some(Ending::Aside) {
         return Err(RemoteRefusal::SetAside {

@@ -63,7 +63,7 @@ pub enum OpenRefusal {
     /// Several changes have open stories, and none is named.
     #[error("there are several changes with open stories{}", list(": ", .0, ""))]
     SeveralChanges(Vec<String>)
-        => "name one of them in the same command";
+        => |(names)| hint(format!("name one of them, such as: git ralph run {}", names.first().map_or_else(|| "<change>".to_owned(), typed)));
     #[error("there are several loops here{}", list(": ", .0, ""))]
     SeveralLoops(Vec<String>)
         => "name one of them, or see: git ralph status";

@@ -23,7 +23,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::exit::Exit;
-use crate::fs::FileError;
+use crate::fs::{FileError, system_words};
 use crate::git::{GitError, worktree::WorkTreeError};
 use crate::guard::GuardError;
 use crate::install::agent_settings::SettingsFileError;
@@ -89,7 +89,7 @@ pub enum Error {
     /// The system refused something with a file.
     File(#[from] FileError) = transparent;
     /// The system refused something that has no file.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {}", system_words(source))]
     System {
         /// The attempted action, as a verb.
         what: &'static str,

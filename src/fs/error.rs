@@ -11,7 +11,7 @@ use crate::names::typed_path;
 
 /// A file operation that the system refused.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {what} {}: {source}", path.display())]
+#[error("cannot {what} {}: {}", path.display(), system_words(source))]
 pub struct FileError {
     /// The operation, as a verb.
     pub what: &'static str,
@@ -19,6 +19,13 @@ pub struct FileError {
     pub path: PathBuf,
     /// The system's reason.
     pub source: io::Error,
+}
+
+/// Returns an error of the system without its number, as git says it.
+pub fn system_words(error: &io::Error) -> String {
+    let words = error.to_string();
+    let end = words.find(" (os error ").unwrap_or(words.len());
+    words[..end].to_owned()
 }
 
 /// The hint where the system has no room left.

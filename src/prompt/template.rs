@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::agent::promise::{Heard, PromiseScanner, Tag};
 use crate::error::advice::{Advice, Advise, hint};
-use crate::fs::{Links, read_regular_text};
+use crate::fs::{Links, read_regular_text, system_words};
 
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("default.md");
@@ -66,7 +66,7 @@ pub struct Template {
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The file cannot be read.
-    #[error("cannot read the template '{path}': {cause}")]
+    #[error("cannot read the template '{path}': {}", system_words(cause))]
     Unreadable {
         /// The path as configured.
         path: String,

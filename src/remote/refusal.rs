@@ -14,7 +14,14 @@ pub enum RemoteRefusal {
     /// Neither an option nor a setting names a remote.
     #[error("no remote is named")]
     NoRemote
-        => "add --remote <name>, or: git config ralph.remote origin";
+        => "add --remote <name>, or: git config ralph.remote <name>; the names: git remote";
+    /// There is nothing to push.
+    #[error("there is no loop{} here to push", .0.as_ref().map_or_else(String::new, |change| format!(" '{change}'")))]
+    NotHere(Option<String>)
+        => |(change)| hint(format!(
+            "to get one from a remote: git ralph pull {}",
+            change.as_ref().map_or_else(|| "<change>".to_owned(), typed)
+        ));
     #[error("cannot read the remote {remote}{}", lines(words.trim().lines()))]
     Unreadable { remote: String, words: String }
         => "git ls-remote {remote}", remote;

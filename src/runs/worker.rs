@@ -76,8 +76,8 @@ impl<C: Command> Worker<'_, C> {
         let narrator = self.command.narrator();
         let context = self.command.open(&narrator).await?;
         let settings = context.configuration.settings.clone();
-        self.command.require_choice(&settings)?;
         let server = Server::new(&context.repo, &settings, self.command.remote())?;
+        self.command.require_choice(&settings)?;
         self.pause = (lease::renewal(server.lease) / 4).max(Duration::from_millis(100));
         let base = self.base.get_or_insert(place_before(&context)?).clone();
         let context = self.give_way(context, &server).await?;

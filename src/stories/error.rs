@@ -6,6 +6,7 @@ use super::Adapter;
 
 use crate::error::advice::hint;
 use crate::error::refusals::refusals;
+use crate::fs::system_words;
 use crate::names::{closest, named_after, typed};
 
 refusals! {
@@ -68,7 +69,7 @@ pub enum SourceError {
         /// True for `run`, which begins a loop as `start` does.
         by_run: bool,
     }
-        => |change, changes, checklist, by_run| {
+        => |change, looked_for, changes, checklist, by_run| {
             let known = if changes.is_empty() {
                 String::new()
             } else {
@@ -83,7 +84,8 @@ pub enum SourceError {
                 (Some(meant), _) => format!("did you mean '{meant}'? Otherwise {otherwise}{known}"),
                 (None, Some(_)) => otherwise + &known,
                 (None, None) => {
-                    let usual = typed(format!("openspec/changes/{change}/tasks.md"));
+                    let usual = format!("openspec/changes/{change}/tasks.md");
+                    let usual = if looked_for.contains(&usual) { typed(usual) } else { "one of these files".to_owned() };
                     format!("write {usual}, or {otherwise}{known}")
                 }
             })
@@ -100,9 +102,10 @@ pub enum SourceError {
         /// True for `run`, which begins a loop as `start` does.
         by_run: bool,
     }
-        => |checklist, by_run| hint(match checklist {
-            Some(list) => start_with(*by_run, &named_after(list), list),
-            None => format!("write one, or name one: git ralph {} <change> --stories <path>", verb(*by_run)),
+        => |passed_over, checklist, by_run| hint(match (checklist, broken(passed_over)) {
+            (Some(list), _) => start_with(*by_run, &named_after(list), list),
+            (None, Some(file)) => format!("correct {file}, then run the same command again"),
+            (None, None) => format!("write one, or name one: git ralph {} <change> --stories <path>", verb(*by_run)),
         });
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]
@@ -147,7 +150,7 @@ pub enum SourceError {
     }
         => "name another list: --stories <path>";
     /// The file exists and reading it failed.
-    #[error("cannot read stories from '{path}': {cause}")]
+    #[error("cannot read stories from '{path}': {}", system_words(cause))]
     Unreadable { path: String, cause: std::io::Error };
     /// The path is relative, yet leads out of the repository.
     #[error("cannot edit '{path}': it leads to '{}', outside the repository", .target.display())]
@@ -166,7 +169,7 @@ pub enum SourceError {
     }
         => "mark it there yourself, then run the same command again";
     /// Writing the ticked file failed; the old content is still there.
-    #[error("cannot write '{path}': {cause}")]
+    #[error("cannot write '{path}': {}", system_words(cause))]
     Unwritable { path: String, cause: std::io::Error };
     /// The file was written, and something else wrote it at the same time.
     #[error("cannot confirm the ticks in '{path}': something else changed it at the same time")]
@@ -198,6 +201,17 @@ fn start_with(by_run: bool, change: &str, list: &str) -> String {
 }
 
 /// Returns the verb that begins a loop.
+/// The words between the name of a file that cannot be read and the reason.
+pub(super) const UNREADABLE: &str = " cannot be read (";
+
+/// Returns the first of these files that was found, and could not be read.
+fn broken(passed_over: &[String]) -> Option<&str> {
+    let mut broken = passed_over
+        .iter()
+        .filter_map(|words| words.split_once(UNREADABLE));
+    broken.next().map(|(file, _)| file)
+}
+
 fn verb(by_run: bool) -> &'static str {
     if by_run { "run" } else { "start" }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use super::contains::View;
+use super::error::UNREADABLE;
 use super::records::{Members, Records, wrong_json};
 use super::{SourceError, file, json_view};
 
@@ -45,7 +46,7 @@ impl Found {
     pub(super) fn why_not(&self) -> Option<String> {
         let path = self.path;
         match &self.branch {
-            Err(cause) => Some(format!("{path} cannot be read ({cause})")),
+            Err(cause) => Some(format!("{path}{UNREADABLE}{cause})")),
             Ok(None) => Some(format!("{path} has no branchName ralph/<change>")),
             Ok(Some(branch)) if self.change().is_none() => {
                 Some(format!("{path} has the branchName {branch}, not ralph/<change>"))

@@ -8,6 +8,7 @@ use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::held;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
+use crate::engine::position::refuse_operation;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, read_list, story_in, story_to_do};
 use crate::engine::story_refusal::StoryRefusal;
@@ -19,6 +20,7 @@ use crate::state::Verdict;
 
 /// Accepts the work tree as the finished story, because the user or a driver says so.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    refuse_operation(open.repo()).await?;
     refuse_unfit(open).await?;
     if open.state.is_live() && !open.state.has_branch() {
         require_work_here(open).await?;

@@ -362,6 +362,7 @@ fn remote() -> Vec<RemoteRefusal> {
     let remote = || "origin".to_owned();
     vec![
         RemoteRefusal::NoRemote,
+        RemoteRefusal::NotHere(Some("add-login".to_owned())),
         RemoteRefusal::Unreadable {
             remote: remote(),
             words: "fatal: '/nowhere' does not appear to be a git repository\n".to_owned(),
