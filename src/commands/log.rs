@@ -1,5 +1,6 @@
 //! `git ralph log`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::setup::{Console, change_and_word};
@@ -58,7 +59,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         None => None,
     };
     if let Some((story, number)) = wanted.as_ref().filter(|_| !args.json) {
-        let shown = show(&args, &store, story, *number, &context.stop).await?;
+        let shown = show(&args, &store, (story, *number), state.work_tree(), &context.stop).await?;
         return shown.ok_or_else(|| unknown(&change, word.as_ref().unwrap_or(story)));
     }
     let mut log = Log::read(change, &events)?;
@@ -130,8 +131,8 @@ fn newest(history: &History) -> Option<(String, Option<u32>)> {
 async fn show(
     args: &Args,
     store: &Store,
-    story: &str,
-    number: Option<u32>,
+    (story, number): (&str, Option<u32>),
+    top: &Path,
     stop: &Stop,
 ) -> Result<Option<Exit>, Error> {
     let history = History::read(&store.file("events.jsonl"))?;
@@ -146,7 +147,7 @@ async fn show(
         return Ok(None);
     }
     let format = begun.and_then(|begun| begun.format.as_deref());
-    let mut output = AttemptOutput::open_named(&path, format, args.raw)?;
+    let mut output = AttemptOutput::open_named(&path, format, args.raw)?.below(top);
     let mut printer = Printer::new(args.raw);
     loop {
         // This is checked before the rest is read: all output until then is in the log.

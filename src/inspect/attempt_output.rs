@@ -25,6 +25,8 @@ pub struct AttemptOutput {
 /// Puts whole lines of JSON into words; everything else is unchanged.
 struct Words {
     decoder: Decoder,
+    /// The top directory of the work tree, with a slash at its end, which paths in the words do not repeat.
+    top: Option<String>,
     /// The part of a line read so far.
     begun: Vec<u8>,
     /// The way of the rest of a long line; `None` at the beginning of a line.
@@ -44,6 +46,7 @@ impl AttemptOutput {
         let file = file.map_err(|source| file_error("read", log, source))?;
         let words = |format| Words {
             decoder: Decoder::new(format, ""),
+            top: None,
             begun: Vec::new(),
             long: None,
         };
@@ -58,6 +61,14 @@ impl AttemptOutput {
     pub fn open_named(log: &Path, format: Option<&str>, raw: bool) -> Result<Self, FileError> {
         let format = format.and_then(|name| name.parse().ok()).unwrap_or(Format::Auto);
         Self::open(log, (!raw).then_some(format))
+    }
+
+    /// Shows paths below this work tree from its top.
+    pub fn below(mut self, top: &Path) -> Self {
+        if let Some(words) = &mut self.words {
+            words.top = Some(format!("{}/", top.display())).filter(|top| top != "//");
+        }
+        self
     }
 
     /// Passes over all of the present log but its last bytes; returns true if there is so much of it.
@@ -163,6 +174,10 @@ impl Words {
 
     fn tell(&mut self, words: &mut Vec<u8>) {
         for activity in self.decoder.take_activity() {
+            let activity = match &self.top {
+                Some(top) => activity.replace(top, ""),
+                None => activity,
+            };
             words.extend_from_slice(activity.as_bytes());
             words.push(b'\n');
         }
@@ -225,5 +240,16 @@ mod tests {
             assert_eq!(read(Some(Format::Auto), pieces), "warning: slow\nHello.\nend\n");
         }
         assert_eq!(read(None, 9).as_bytes(), LOG);
+    }
+
+    #[test]
+    fn paths_are_shown_from_the_top_of_the_work_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let read = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read","input":{"file_path":"/w/src/a"}}]}}"#;
+        std::fs::write(&log, format!("{read}\n")).unwrap();
+        let output = AttemptOutput::open(&log, Some(Format::Claude)).unwrap();
+        let words = output.below(Path::new("/w")).read().unwrap().unwrap();
+        assert_eq!(String::from_utf8(words).unwrap(), "Read: src/a\n");
     }
 }

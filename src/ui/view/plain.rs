@@ -118,9 +118,12 @@ impl PlainLoop {
                 self.ended = None;
                 let log = self.follower.store().attempt_log(&begun.story, begun.attempt);
                 self.lines = Lines::default();
-                self.output = AttemptOutput::open_named(&log, begun.format.as_deref(), false)
-                    .ok()
-                    .filter(|_| is_at_work);
+                let output = AttemptOutput::open_named(&log, begun.format.as_deref(), false).ok();
+                let output = output.filter(|_| is_at_work);
+                self.output = output.map(|output| match &self.state {
+                    Some(state) => output.below(state.work_tree()),
+                    None => output,
+                });
                 if let Some(output) = &mut self.output {
                     let _ = output.pass_over_all_but(EARLIER);
                 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::chosen::Page;
 use super::files::Found;
@@ -37,8 +37,8 @@ pub(super) struct Showing {
 }
 
 impl Showing {
-    /// Reads on in this log; returns true if there is something new.
-    pub fn look(&mut self, log: Option<Log>, raw: bool) -> bool {
+    /// Reads on in this log of an attempt in the work tree `top`; returns true if there is something new.
+    pub fn look(&mut self, log: Option<Log>, top: &Path, raw: bool) -> bool {
         let of = log.map(|log| (log, raw));
         let mut changed = self.of != of;
         if changed {
@@ -50,7 +50,8 @@ impl Showing {
         if self.output.is_none()
             && let Some(((path, format), raw)) = &self.of
         {
-            self.output = AttemptOutput::open_named(path, format.as_deref(), *raw).ok();
+            let output = AttemptOutput::open_named(path, format.as_deref(), *raw);
+            self.output = output.ok().map(|output| output.below(top));
             most = BEFORE;
         }
         let Some(output) = &mut self.output else {
@@ -73,11 +74,12 @@ impl Showing {
     }
 
     /// Returns a file without a name with the whole output, fit for a terminal.
-    pub fn whole(&self, raw: bool) -> io::Result<File> {
+    pub fn whole(&self, top: &Path, raw: bool) -> io::Result<File> {
         let Some(((path, format), _)) = &self.of else {
             return Err(io::Error::other("no attempt has worked on this story yet"));
         };
-        let mut output = AttemptOutput::open_named(path, format.as_deref(), raw).map_err(io::Error::other)?;
+        let output = AttemptOutput::open_named(path, format.as_deref(), raw);
+        let mut output = output.map_err(io::Error::other)?.below(top);
         let mut filter = AgentOutput::new(true);
         let mut file = tempfile::tempfile()?;
         while let Some(piece) = output.read()? {

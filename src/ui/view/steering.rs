@@ -147,7 +147,9 @@ impl View {
         changed |= is_new;
         let shown = self.shown_log();
         let before = self.showing.lines.all();
-        changed |= self.showing.look(shown, self.chosen.raw);
+        changed |= self
+            .showing
+            .look(shown, &self.setup.loops[self.at].top, self.chosen.raw);
         let more = self.showing.lines.all().saturating_sub(before);
         if self.chosen.below > 0 || self.chosen.alone.is_some() {
             // The lines on the screen stay where they are.
@@ -426,7 +428,9 @@ impl View {
 
     fn page_log(&mut self, screen: &mut Screen) -> io::Result<()> {
         let pager = self.setup.pager.clone();
-        let shown = self.showing.whole(self.chosen.raw);
+        let shown = self
+            .showing
+            .whole(&self.setup.loops[self.at].top, self.chosen.raw);
         self.chosen.answer = match shown {
             Ok(file) => problem(screen.lend(|| pager::show_file(&pager, file))?),
             Err(error) => error.to_string(),
