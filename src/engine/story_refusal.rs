@@ -16,7 +16,7 @@ pub enum StoryRefusal {
         source_file: String,
         adapter: Adapter,
     }
-        => |adapter| hint(no_stories_hint(*adapter));
+        => |source_file, adapter| hint(no_stories_hint(source_file, *adapter));
     #[error("nothing left to do: {done} of {} complete{}{}", counted(*total, "story is", "stories are"), list("; skipped: ", skipped, ""), list("; failed: ", put_off, ""))]
     NothingLeft {
         change: String,
@@ -160,14 +160,18 @@ fn no_stories_in(source_file: &str, adapter: Adapter) -> String {
     }
 }
 
-fn no_stories_hint(adapter: Adapter) -> &'static str {
-    match adapter {
+fn no_stories_hint(source_file: &str, adapter: Adapter) -> String {
+    let hint = match adapter {
         Adapter::Command => {
             "run it in the top directory; it must print one JSON object per story, such as: {\"id\": \"1\", \"title\": \"Describe the work\"}"
         }
         Adapter::Prd => "add a story such as: {\"id\": \"1\", \"title\": \"Describe the work\"}",
         Adapter::Openspec | Adapter::Markdown => {
-            "add a task such as: - [ ] 1.1 Describe the work; or take the whole text as one story: --stories <path>#whole"
+            let list = typed(source_file);
+            return format!(
+                "add a task such as: - [ ] 1.1 Describe the work; or take the whole text as one story: --stories {list}#whole"
+            );
         }
-    }
+    };
+    hint.to_owned()
 }

@@ -34,7 +34,7 @@ pub enum AttemptRefusal {
             match closest(name, &known) {
                 _ if *is_here => hint(format!("did you mean './{name}'?")),
                 Some(meant) => hint(format!("did you mean '{meant}'? Known agents: git ralph doctor")),
-                None => hint("install it, or name another after --"),
+                None => hint("install it, or choose one that is here: git ralph doctor lists them, and git config ralph.agent <name> sets it"),
             }
         };
     #[error("the agent '{0}' is not executable")]
@@ -200,7 +200,7 @@ mod tests {
             hint_for("./other.sh"),
             text(
                 "cannot find the agent './other.sh'",
-                "install it, or name another after --"
+                "install it, or choose one that is here: git ralph doctor lists them, and git config ralph.agent <name> sets it"
             )
         );
     }

@@ -86,7 +86,7 @@ fn other_texts_are_stories_only_if_that_is_said() {
         .ralph(&["start", CHANGE, "--stories", "spec.md"])
         .exits(1)
         .says("spec.md has no stories")
-        .says("take the whole text as one story: --stories <path>#whole");
+        .says("take the whole text as one story: --stories spec.md#whole");
     sandbox
         .ralph(&["start", CHANGE, "--stories", "spec.md#whole"])
         .exits(0);
