@@ -50,8 +50,14 @@ pub fn stream() {
     println!("|---|---:|---:|---:|");
     let line = "yes 'what an agent says while it works on a story' | head -c 1000000000";
     let long = "head -c 500000000 /dev/zero | tr '\\0' x";
-    for (name, bytes, generator) in [("1 GB in lines", 1e9, line), ("one line of 500 MB", 5e8, long)] {
-        let promise = format!("{generator}; printf '\\n<promise>COMPLETE</promise>\\n'");
+    let random = "head -c 200000000 /dev/urandom";
+    for (name, bytes, generator) in [
+        ("1 GB in lines", 1e9, line),
+        ("one line of 500 MB", 5e8, long),
+        ("200 MB of random bytes", 2e8, random),
+    ] {
+        // After half a sentence a promise is doubtful, and a second round would print all of it again.
+        let promise = format!("{generator}; printf '\\nDone.\\n<promise>COMPLETE</promise>\\n'");
         // Complete stories without a change would soon need a person.
         let agent = format!("echo x >>work; {promise}");
         let log = home.path().join("log");

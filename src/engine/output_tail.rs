@@ -35,9 +35,10 @@ impl OutputTail {
         let room = Self::FIRST.saturating_sub(self.first.len());
         self.first.extend(bytes.iter().take(room));
         self.line_ends += memchr::memchr_iter(b'\n', bytes).count();
-        self.last.extend_from_slice(bytes);
-        let excess = self.last.len().saturating_sub(Self::LAST);
+        let end = &bytes[bytes.len().saturating_sub(Self::LAST)..];
+        let excess = (self.last.len() + end.len()).saturating_sub(Self::LAST);
         self.last.drain(..excess);
+        self.last.extend_from_slice(end);
     }
 
     /// Returns the last lines.

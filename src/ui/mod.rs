@@ -1,6 +1,7 @@
 //! The only place that prints: standard output gets the answer and nothing else, standard error the
 //! narration, in the same words on a terminal and in CI.
 
+mod agent_output;
 mod amounts;
 pub mod choice;
 pub mod doctor;
@@ -34,7 +35,8 @@ use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::Colour;
-use shown::{AgentOutput, Styles, shown};
+use agent_output::AgentOutput;
+use shown::{Styles, shown};
 
 pub use narrator::Narrator;
 pub use shown::plain;

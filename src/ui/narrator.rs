@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 
+use super::agent_output::AgentOutput;
 use super::margin::{self, Margin};
-use super::shown::{AgentOutput, shown};
+use super::shown::shown;
 use super::{Screen, amounts, github, hold, live::Live, narration, styles};
 use crate::events::{Event, News, Observer, Stream, Watching, What};
 

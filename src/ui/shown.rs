@@ -1,17 +1,15 @@
 //! Makes others' text safe to show on a terminal. Titles, names, reasons and paths come from repositories and from
 //! agents, and may hold anything that a terminal acts upon. All output goes through here; of what a terminal acts upon,
 //! only our own styles and the colours of an agent's output are left.
+//! `agent_output.rs` does the same for the bytes of agents.
 //!
-//! Invariants: our own styles are marked with a number that no other program knows, so that no text of others is taken for
-//! one; what comes out never depends on how the bytes of an agent were cut into pieces.
+//! Invariant: our own styles are marked with a number that no other program knows, so that no text of others is taken for
+//! one.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::mem;
 use std::sync::LazyLock;
-
-use crate::escape::Escape;
 
 /// The treatment of our own styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +107,7 @@ fn own_style(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns true if a terminal would do something with a character other than showing it.
-fn acts(character: char) -> bool {
+pub(super) fn acts(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
         // The directions of text, which can make it look like another.
@@ -118,35 +116,44 @@ fn acts(character: char) -> bool {
     }
 }
 
+/// Returns the length of the beginning of a text that is printable ASCII or bytes that `also` accepts.
+pub(super) fn printable(text: &[u8], also: impl Fn(u8) -> bool) -> usize {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    // The highest bit of any byte that is less than a blank, or more than a tilde.
+    let is_plain = |word: u64| {
+        let (below, above) = (
+            word.wrapping_sub(EACH * 0x20) & !word,
+            word.wrapping_add(EACH) | word,
+        );
+        (below | above) & (EACH * 0x80) == 0
+    };
+    let is_printed = |byte: &u8| matches!(byte, b' '..=b'~') || also(*byte);
+    let has_lines = also(b'\n');
+    let is_whole = |bytes: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*bytes);
+        // The same of each line feed.
+        let other = word ^ (EACH * 0x0a);
+        let ends = !(((other & (EACH * 0x7f)) + EACH * 0x7f) | other) & (EACH * 0x80);
+        is_plain(word) || has_lines && is_plain(word | (ends >> 2)) || bytes.iter().all(is_printed)
+    };
+    let (words, _) = text.as_chunks();
+    let from = 8 * words.iter().take_while(|bytes| is_whole(bytes)).count();
+    let rest = text[from..].iter().take_while(|byte| is_printed(byte));
+    from + rest.count()
+}
+
 /// Returns the place of the first character that acts.
 fn first_acting(text: &str) -> Option<usize> {
-    let is_printed = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     let mut from = 0;
     loop {
         // Of most text every byte is such.
-        from += text.as_bytes()[from..]
-            .iter()
-            .position(|byte| !is_printed(byte))?;
+        from += printable(&text.as_bytes()[from..], |byte| matches!(byte, b'\n' | b'\t'));
         let character = text[from..].chars().next()?;
         if acts(character) {
             return Some(from);
         }
         from += character.len_utf8();
     }
-}
-
-fn push_all_visibly(safe: &mut String, text: &str) {
-    let mut rest = text;
-    while let Some(first) = first_acting(rest) {
-        let (quiet, acting) = rest.split_at(first);
-        safe.push_str(quiet);
-        let mut characters = acting.chars();
-        if let Some(character) = characters.next() {
-            push_visibly(safe, character);
-        }
-        rest = characters.as_str();
-    }
-    safe.push_str(rest);
 }
 
 fn push_visibly(text: &mut String, character: char) {
@@ -158,167 +165,6 @@ fn push_visibly(text: &mut String, character: char) {
         text.extend(['^', char::from(byte ^ 0x40)]);
     } else {
         let _ = write!(text, "<U+{:04X}>", u32::from(character));
-    }
-}
-
-/// The longest sequence that sets colours, in bytes.
-const LONGEST: usize = 64;
-
-/// The most bytes of such sequences that are kept.
-const COLOURS: usize = 256;
-
-/// The mark in the place of bytes that are no text.
-const BROKEN: &str = "\u{fffd}";
-
-/// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
-/// sequences are removed, and single control characters are made visible.
-#[derive(Debug, Default)]
-pub(super) struct AgentOutput {
-    /// True if colours pass.
-    coloured: bool,
-    /// The place in an escape sequence, if it is in one.
-    escape: Option<Escape>,
-    /// The parameters of the sequence, or the first bytes of the character, that the last piece broke off in.
-    begun: Vec<u8>,
-    /// The sequences that set the colours of the agent's that are still on.
-    colours: Vec<u8>,
-}
-
-impl AgentOutput {
-    pub(super) fn new(coloured: bool) -> Self {
-        Self {
-            coloured,
-            ..Self::default()
-        }
-    }
-
-    /// Returns the part of the next bytes that is to be printed.
-    pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let is_quiet = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
-        // Most output is such.
-        if self.escape.is_none() && self.begun.is_empty() && bytes.iter().all(is_quiet) {
-            return Cow::Borrowed(bytes);
-        }
-        let mut safe = String::with_capacity(2 * bytes.len());
-        let mut rest = bytes;
-        loop {
-            if self.escape.is_none() && self.begun.is_empty() {
-                let until = memchr::memchr2(Escape::ESC, b'\r', rest);
-                let (text, others) = rest.split_at(until.unwrap_or(rest.len()));
-                self.take_text(text, &mut safe);
-                rest = others;
-            }
-            let Some((&byte, others)) = rest.split_first() else {
-                return Cow::Owned(safe.into_bytes());
-            };
-            while !self.takes(byte, &mut safe) {}
-            rest = others;
-        }
-    }
-
-    /// Returns the sequence that ends the agent's colours, so that they do not hide what others print next.
-    pub(super) fn settle(&mut self) -> &'static [u8] {
-        if mem::take(&mut self.colours).is_empty() {
-            b""
-        } else {
-            b"\x1b[0m"
-        }
-    }
-
-    /// Returns the sequences that set the agent's colours again after [`AgentOutput::settle`].
-    pub(super) fn colours(&self) -> &[u8] {
-        &self.colours
-    }
-
-    /// Takes one byte; returns false if the sequence before ends without it.
-    fn takes(&mut self, byte: u8, safe: &mut String) -> bool {
-        let Some(escape) = self.escape else {
-            return self.takes_text(byte, safe);
-        };
-        let (next, taken) = escape.next(byte);
-        if escape == Escape::Control {
-            match (next, taken) {
-                (Some(_), _) => {
-                    self.begun.push(byte);
-                    self.begun.truncate(LONGEST);
-                }
-                (None, true) => self.colour(byte, safe),
-                (None, false) => self.begun.clear(),
-            }
-        }
-        self.escape = next;
-        taken
-    }
-
-    /// Ends a sequence with its last byte; it passes if it sets colours and nothing else.
-    fn colour(&mut self, last: u8, safe: &mut String) {
-        let parameters = mem::take(&mut self.begun);
-        let is_parameter = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
-        let is_colour = last == b'm' && parameters.len() < LONGEST && parameters.iter().all(is_parameter);
-        if is_colour && self.coloured {
-            let sequence = format!("\x1b[{}m", String::from_utf8_lossy(&parameters));
-            safe.push_str(&sequence);
-            if parameters.iter().all(|byte| matches!(byte, b'0' | b';')) {
-                self.colours.clear();
-            } else {
-                // What was set long ago is most likely set again since.
-                let old = (self.colours.len() + sequence.len()).saturating_sub(COLOURS);
-                if old > 0 {
-                    self.colours.clear();
-                }
-                self.colours.extend_from_slice(sequence.as_bytes());
-            }
-        }
-    }
-
-    /// Takes bytes outside of sequences, at the beginning of a character; the last one may break off.
-    fn take_text(&mut self, bytes: &[u8], safe: &mut String) {
-        let mut left = bytes.len();
-        for chunk in bytes.utf8_chunks() {
-            let (text, broken) = (chunk.valid(), chunk.invalid());
-            left -= text.len() + broken.len();
-            push_all_visibly(safe, text);
-            match str::from_utf8(broken) {
-                Err(error) if error.error_len().is_none() && left == 0 => {
-                    self.begun.extend_from_slice(broken);
-                }
-                Err(_) => safe.push_str(BROKEN),
-                Ok(_) => {}
-            }
-        }
-    }
-
-    /// Takes a byte of text; returns false if the character before is broken off and the byte begins another.
-    fn takes_text(&mut self, byte: u8, safe: &mut String) -> bool {
-        let goes_on = matches!(byte, 0x80..=0xbf);
-        if !self.begun.is_empty() && !goes_on {
-            self.begun.clear();
-            safe.push_str(BROKEN);
-            return false;
-        }
-        match byte {
-            Escape::ESC => self.escape = Some(Escape::Begun),
-            b'\r' => safe.push('\r'),
-            _ => {
-                self.begun.push(byte);
-                match str::from_utf8(&self.begun) {
-                    Ok(text) => {
-                        push_all_visibly(safe, text);
-                        self.begun.clear();
-                    }
-                    Err(error) if error.error_len().is_some() => {
-                        // The byte may begin another character.
-                        let is_alone = self.begun.len() == 1;
-                        self.begun.clear();
-                        safe.push_str(BROKEN);
-                        return is_alone;
-                    }
-                    // More of the character is to come.
-                    Err(_) => {}
-                }
-            }
-        }
-        true
     }
 }
 
@@ -371,72 +217,15 @@ mod tests {
         }
     }
 
-    fn printed(coloured: bool, pieces: &[&[u8]]) -> String {
-        let mut output = AgentOutput::new(coloured);
-        let bytes: Vec<u8> = pieces
-            .iter()
-            .flat_map(|piece| output.take(piece).into_owned())
-            .collect();
-        String::from_utf8(bytes).unwrap()
-    }
-
-    #[test]
-    fn only_the_colours_of_an_agent_pass() {
-        for (text, coloured, plain) in [
-            ("a\n\u{e9}\tb\r\n", "a\n\u{e9}\tb\r\n", "a\n\u{e9}\tb\r\n"),
-            ("\x1b[1;31mred\x1b[m", "\x1b[1;31mred\x1b[m", "red"),
-            ("\x1b[38:5:1mx", "\x1b[38:5:1mx", "x"),
-            ("a\x1b[2J\x1b[5n\x1b[?1049h\x1b[>4;1mb", "ab", "ab"),
-            ("a\x1b]52;c;cm0=\x07b\x1b]0;t\x1b\\c", "abc", "abc"),
-            ("\x1b]never ended\nb", "\nb", "\nb"),
-            ("\x1bPq\x1b\\\x1b(0\x1bcx", "x", "x"),
-            (
-                "\u{9b}2J\u{202e}\x07",
-                "<U+009B>2J<U+202E>^G",
-                "<U+009B>2J<U+202E>^G",
-            ),
-        ] {
-            assert_eq!(printed(true, &[text.as_bytes()]), coloured, "{text:?}");
-            assert_eq!(printed(false, &[text.as_bytes()]), plain, "{text:?}");
-        }
-        assert_eq!(printed(true, &[b"\x9b2J \xc3"]), "\u{fffd}2J ");
-        assert_eq!(
-            printed(false, &[b"b\x1b[3", b"1mc\xe2", b"\x80\xaed"]),
-            "bc<U+202E>d"
-        );
-    }
-
-    #[test]
-    fn an_agents_colour_ends_with_its_words() {
-        let mut output = AgentOutput::new(true);
-        let _ = output.take(b"\x1b[8mhidden");
-        assert_eq!(output.settle(), b"\x1b[0m");
-        assert_eq!(output.settle(), b"");
-        let _ = output.take(b"\x1b[31mred\x1b[0m");
-        assert_eq!(output.settle(), b"");
-    }
-
     proptest! {
         #[test]
-        fn size_of_pieces_does_not_change_what_is_shown_of_any_bytes(
-            bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0xbc..=0xf5_u8], 0..24),
-            size in 1_usize..5,
+        fn printable_beginning_ends_at_the_first_other_byte(
+            bytes in proptest::collection::vec(prop_oneof![9 => b' '..=b'~', 1 => Just(b'\n'), 1 => any::<u8>()], 0..40),
         ) {
-            let whole = printed(true, &[&bytes]);
-            prop_assert_eq!(&printed(true, &bytes.chunks(size).collect::<Vec<_>>()), &whole);
-        }
-
-        #[test]
-        fn size_of_pieces_does_not_change_the_output(
-            text in r"(?s)(\PC|.|\x1b|\x1b\[|[0-9;]m|\x1b\]|\x07|\n){0,24}",
-            size in 1_usize..5,
-        ) {
-            let whole = printed(true, &[text.as_bytes()]);
-            let pieces: Vec<&[u8]> = text.as_bytes().chunks(size).collect();
-            prop_assert_eq!(&printed(true, &pieces), &whole);
-            for part in whole.split('\x1b').skip(1) {
-                let end = part.find(|c: char| c.is_ascii_alphabetic());
-                prop_assert!(part.starts_with('[') && end.is_some_and(|end| part[end..].starts_with('m')), "{:?}", whole);
+            for also in [b'\n', b'\t'] {
+                let is_other = |byte: &u8| !matches!(byte, b' '..=b'~') && *byte != also;
+                let end = bytes.iter().position(is_other).unwrap_or(bytes.len());
+                prop_assert_eq!(printable(&bytes, |byte| byte == also), end);
             }
         }
     }

@@ -5,6 +5,8 @@
 
 use textwrap::core::display_width;
 
+use super::shown::printable;
+
 /// Maximum length of an unfinished line whose columns are counted again for each piece of output, in bytes.
 const LONG: usize = 4096;
 
@@ -27,6 +29,16 @@ struct Place {
     column: usize,
     /// True if the line has visible characters.
     is_visible: bool,
+}
+
+impl Place {
+    /// Goes on over text of this width.
+    fn pass(&mut self, width: usize, columns: usize) {
+        if width > 0 {
+            self.is_visible = true;
+            self.column = (self.column + width - 1) % columns + 1;
+        }
+    }
 }
 
 impl Sticky {
@@ -93,8 +105,13 @@ impl Sticky {
 
     /// Returns the place of the cursor after the unfinished line.
     fn place(&self, columns: usize) -> Place {
-        let text = String::from_utf8_lossy(&self.unfinished);
         let mut place = self.begins_at;
+        // Most lines are such.
+        if printable(&self.unfinished, |_| false) == self.unfinished.len() {
+            place.pass(self.unfinished.len(), columns);
+            return place;
+        }
+        let text = String::from_utf8_lossy(&self.unfinished);
         for (at, part) in text.split('\r').enumerate() {
             if at > 0 {
                 place.column = 0;
@@ -103,11 +120,7 @@ impl Sticky {
                 if at > 0 {
                     place.column = (place.column / 8 * 8 + 8).min(columns - 1);
                 }
-                let width = display_width(words);
-                if width > 0 {
-                    place.is_visible = true;
-                    place.column = (place.column + width - 1) % columns + 1;
-                }
+                place.pass(display_width(words), columns);
             }
         }
         place

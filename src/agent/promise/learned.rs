@@ -16,6 +16,11 @@ pub(super) struct LearningFilter {
 }
 
 impl LearningFilter {
+    /// Returns whether no text is held back.
+    pub(super) fn is_outside(&self) -> bool {
+        self.held.is_empty()
+    }
+
     pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
         self.held.extend_from_slice(piece);
         self.give(false, plain);

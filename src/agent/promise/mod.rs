@@ -42,7 +42,7 @@ use learned::LearningFilter;
 use line::{
     PromptLines, begins_line, cut_char, from_decoration, is_in_json, is_made_of, is_repeated, is_sign_behind,
 };
-use memchr::{memchr2, memmem, memrchr2};
+use memchr::{memchr, memchr2, memmem, memrchr2};
 use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
 use std::mem;
@@ -240,6 +240,14 @@ impl Message {
     }
 
     fn append(&mut self, piece: &[u8]) {
+        // Most text is such.
+        if memchr(b'<', piece).is_none()
+            && self.plain.passes(piece)
+            && self.learned.is_outside()
+            && self.thoughts.passes(piece)
+        {
+            return self.go_on(piece);
+        }
         let (mut plain, mut words) = (Vec::new(), Vec::new());
         self.plain.take(piece, &mut plain);
         let thoughts = self.thoughts.take(&plain, &mut words);

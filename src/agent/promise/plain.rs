@@ -16,9 +16,10 @@ const BLANKS: [&str; 2] = ["\u{a0}", "\u{200b}"];
 const BULLETS: [&str; 2] = ["\u{2022}", "\u{25cf}"];
 pub(super) const SIDES: [&str; 2] = ["\u{2502}", "\u{2503}"];
 
-/// The length of the longest of these, and their first bytes.
+/// The length of the longest of these, their first bytes and their second ones.
 const LONGEST: usize = 3;
 const FIRST: [u8; 2] = [0xc2, 0xe2];
+const SECOND: [u8; 4] = [0xa0, 0x80, 0x97, 0x94];
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
@@ -32,6 +33,11 @@ enum Place {
 }
 
 impl PlainFilter {
+    /// Returns whether a piece is plain text as it is.
+    pub(super) fn passes(&self, piece: &[u8]) -> bool {
+        self.0 == Place::Outside && memchr3(Escape::ESC, FIRST[0], FIRST[1], piece).is_none()
+    }
+
     pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) {
         let mut rest = piece;
         while let Some((&byte, after)) = rest.split_first() {
@@ -40,12 +46,18 @@ impl PlainFilter {
                     rest = after;
                 }
             } else if let Some(at) = memchr3(Escape::ESC, FIRST[0], FIRST[1], rest) {
-                plain.extend_from_slice(&rest[..at]);
-                self.0 = match rest[at] {
+                let (first, second) = (rest[at], rest.get(at + 1));
+                let is_other = first != Escape::ESC && second.is_some_and(|byte| !SECOND.contains(byte));
+                let until = at + usize::from(is_other);
+                plain.extend_from_slice(&rest[..until]);
+                rest = &rest[at + 1..];
+                if is_other {
+                    continue;
+                }
+                self.0 = match first {
                     Escape::ESC => Place::Sequence(Escape::Begun),
                     first => Place::Sign([first, 0, 0], 1),
                 };
-                rest = &rest[at + 1..];
             } else {
                 plain.extend_from_slice(rest);
                 return;

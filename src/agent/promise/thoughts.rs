@@ -5,9 +5,8 @@
 //! with the closing tag, and without one only with the text. A closing tag that nothing has opened ends thoughts as well:
 //! the template of some models opens them before the text begins.
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memmem, memrchr2};
 
-use super::plain::is_line_break;
 use super::tag::Tag;
 
 const TAGS: [(&[u8], &[u8]); 4] = [
@@ -41,6 +40,15 @@ impl ThoughtFilter {
             in_line: false,
             promised: false,
         }
+    }
+
+    /// Takes a piece without any tag, if it is no thought; returns whether it is none.
+    pub(super) fn passes(&mut self, piece: &[u8]) -> bool {
+        let is_outside = self.held.is_empty() && self.inside.is_none();
+        if is_outside {
+            self.note_line(piece);
+        }
+        is_outside
     }
 
     /// Adds the text of a piece that is no thought. Returns the length at which it turned out that all before were
@@ -107,17 +115,21 @@ impl ThoughtFilter {
         thoughts_before
     }
 
-    /// Passes text on, and notes whether its last line has begun.
+    /// Passes text on.
     fn pass(&mut self, text: &[u8], plain: &mut Vec<u8>) {
         plain.extend_from_slice(text);
-        let line = text.iter().rposition(|byte| is_line_break(*byte));
-        let line = match line {
+        self.note_line(text);
+    }
+
+    /// Notes whether the last line of text has begun.
+    fn note_line(&mut self, text: &[u8]) {
+        let line = match memrchr2(b'\n', b'\r', text) {
             Some(end) => {
                 self.in_line = false;
                 &text[end + 1..]
             }
             None => text,
         };
-        self.in_line |= !line.trim_ascii().is_empty();
+        self.in_line = self.in_line || !line.trim_ascii_start().is_empty();
     }
 }

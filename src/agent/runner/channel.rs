@@ -22,6 +22,9 @@ const HEAD: usize = 5;
 /// The longest rest of a frame; a prompt is the longest there is.
 const MOST: usize = 1 << 30;
 
+/// The least room for what is read at a time, in bytes.
+const ROOM: usize = 256 * 1024;
+
 /// The kinds of frames.
 const MESSAGE: u8 = 0;
 const STDOUT: u8 = 1;
@@ -138,6 +141,8 @@ pub(crate) enum Printed {
 struct Frames {
     half: OwnedReadHalf,
     buffer: Vec<u8>,
+    /// The offset in it of the next frame.
+    next: usize,
 }
 
 impl Frames {
@@ -158,22 +163,27 @@ impl Frames {
     }
 
     fn take_whole(&mut self) -> Result<Option<(u8, Vec<u8>)>, ()> {
-        let Some((&[kind, a, b, c, d], _)) = self.buffer.split_first_chunk::<HEAD>() else {
-            return Ok(None);
+        let length = match self.buffer[self.next..].split_first_chunk::<HEAD>() {
+            Some((&[kind, a, b, c, d], rest)) => {
+                let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).map_err(|_| ())?;
+                if length > MOST {
+                    return Err(());
+                }
+                if let Some(frame) = rest.get(..length) {
+                    self.next += HEAD + length;
+                    return Ok(Some((kind, frame.to_vec())));
+                }
+                length
+            }
+            None => 0,
         };
-        let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).map_err(|_| ())?;
-        if length > MOST {
-            return Err(());
-        }
-        if self.buffer.len() < HEAD + length {
-            // One reservation for a long frame.
-            self.buffer.reserve(HEAD + length - self.buffer.len());
-            return Ok(None);
-        }
-        let after = self.buffer.split_off(HEAD + length);
-        let mut rest = std::mem::replace(&mut self.buffer, after);
-        rest.drain(..HEAD);
-        Ok(Some((kind, rest)))
+        self.buffer.drain(..self.next);
+        self.next = 0;
+        // One reservation for a long frame.
+        let room = (HEAD + length).max(ROOM);
+        self.buffer.shrink_to(room);
+        self.buffer.reserve(room.saturating_sub(self.buffer.len()));
+        Ok(None)
     }
 }
 
@@ -249,7 +259,7 @@ impl OwnEnd {
 }
 
 /// The most bytes of output that wait for git-ralph before the process that prints has to wait, too.
-const MOST_WAITING: usize = 16 << 20;
+const MOST_WAITING: usize = 2 << 20;
 
 /// The messages that the runner receives.
 #[derive(Debug)]
@@ -313,6 +323,7 @@ fn split(stream: UnixStream) -> (Frames, Waiting) {
     let frames = Frames {
         half: reading,
         buffer: Vec::new(),
+        next: 0,
     };
     let waiting = Waiting {
         half: writing,

@@ -3,7 +3,8 @@
 
 use std::collections::VecDeque;
 
-use crate::ui::shown::{AgentOutput, plain};
+use crate::ui::agent_output::AgentOutput;
+use crate::ui::shown::plain;
 
 /// The most lines that are kept.
 const MOST: usize = 10_000;

@@ -16,7 +16,8 @@ use crate::inspect::attempt_output::AttemptOutput;
 use crate::inspect::changed_files::{Unknown, WithNewFiles};
 use crate::inspect::story_text::story_text;
 use crate::state::{Current, Store};
-use crate::ui::shown::{AgentOutput, plain};
+use crate::ui::agent_output::AgentOutput;
+use crate::ui::shown::plain;
 
 /// The most bytes that are read of what was printed before.
 const BEFORE: u64 = 2 << 20;
