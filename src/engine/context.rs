@@ -19,9 +19,6 @@ use crate::signal::Stop;
 use crate::state::{self, Store};
 use crate::stories;
 
-/// The pattern of all refs.
-pub(super) const ALL_REFS: [&str; 1] = ["refs"];
-
 /// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
 /// too, it needs an option for a name unknown to git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +76,8 @@ impl<'o> Context<'o> {
             }
         };
         let listed = async {
-            match in_files {
-                Some(_) if wanted => here.refs(&ALL_REFS).await.ok(),
+            match &in_files {
+                Some((repo, _)) if wanted => here.all_refs(repo.has_many_refs()).await.ok(),
                 _ => None,
             }
         };

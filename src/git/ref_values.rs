@@ -111,11 +111,14 @@ fn read_all(repo: &Repo) -> Option<RefValues> {
         symbolic: Vec::new(),
     };
     found.read_dir(&common_dir.join("refs"), "refs")?;
-    let Loose {
-        mut values, symbolic, ..
-    } = found;
     // After the files: git packs a ref before it removes its file.
-    add_packed(common_dir, oid_length, &mut values)?;
+    let mut values = packed(common_dir, oid_length)?;
+    let Loose {
+        values: loose,
+        symbolic,
+        ..
+    } = found;
+    values.extend(loose);
     for (name, target) in symbolic {
         // Git lists none that lead nowhere.
         if let Some(oid) = values.get(&target) {
@@ -177,12 +180,12 @@ impl Loose<'_> {
     }
 }
 
-/// Adds the packed refs that have no file of their own; returns `None` if a line is not an ordinary one.
-fn add_packed(common_dir: &Path, oid_length: usize, values: &mut RefValues) -> Option<()> {
+/// Returns the packed refs, of which some may have a file of their own; `None` if a line is not an ordinary one.
+fn packed(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
     let path = common_dir.join("packed-refs");
     let packed = match read_regular(&path, Links::Followed, MOST_PACKED) {
         Ok(packed) => String::from_utf8(packed).ok()?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(RefValues::new()),
         Err(_) => return None,
     };
     if !packed.is_empty() && !packed.ends_with('\n') {
@@ -190,17 +193,16 @@ fn add_packed(common_dir: &Path, oid_length: usize, values: &mut RefValues) -> O
     }
     // Lines that begin with ^ say what the tag of the line before points to.
     let is_ref = |line: &&str| !line.starts_with(['#', '^']);
-    for line in packed.split_terminator('\n').filter(is_ref) {
+    let value_of = |line: &str| {
         let (oid, name) = line.split_once(' ')?;
         let oid = Oid::parse(oid).filter(|oid| is_oid(oid, oid_length))?;
-        if !is_plain(name) {
-            return None;
-        }
-        if !is_own(name) && !values.contains_key(name) {
-            values.insert(name.to_owned(), RefValue::Oid(oid));
-        }
-    }
-    Some(())
+        is_plain(name).then(|| (name.to_owned(), RefValue::Oid(oid)))
+    };
+    // All at once: that is far less work than to insert each. Of a name that is there twice, the first line counts.
+    let lines = packed.split_terminator('\n').rev().filter(is_ref).map(value_of);
+    let mut values: RefValues = lines.collect::<Option<_>>()?;
+    values.retain(|name, _| !is_own(name));
+    Some(values)
 }
 
 /// Returns whether an object id has a length, in bytes, and the form in which git writes it, and names an object.
@@ -218,6 +220,10 @@ fn is_lock(part: &str) -> bool {
 
 /// Returns whether git certainly accepts a full name (git-check-ref-format(1)).
 fn is_plain(name: &str) -> bool {
+    let is_simple = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'/');
+    if name.bytes().all(is_simple) {
+        return name.starts_with("refs/") && !name.contains("//") && !name.ends_with('/');
+    }
     let is_refused = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
     let is_part =
         |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with('.') && !is_lock(part);
@@ -297,6 +303,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn many_refs_are_listed_as_few_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = repository(dir.path(), "sha1").await;
+        for args in [["again", "v1"], ["of-a-tree", "main^{tree}"]] {
+            let args = ["-a", "-m", "annotated"].into_iter().chain(args);
+            repo.git.cmd("tag", args).done().await.unwrap();
+        }
+        let tree = ["refs/odd/tree", "main^{tree}"];
+        repo.git.cmd("update-ref", tree).done().await.unwrap();
+        let listed = repo.git.all_refs(true).await.unwrap();
+        assert_eq!(listed, repo.git.all_refs(false).await.unwrap());
+        assert_eq!(listed.iter().filter(|found| found.commit.is_none()).count(), 2);
+        fs::write(repo.common_dir.join("refs/heads/lost"), "1".repeat(40) + "\n").unwrap();
+        for many in [true, false] {
+            repo.git.all_refs(many).await.unwrap_err();
+        }
+    }
+
+    #[tokio::test]
     async fn linked_work_tree_reads_the_refs_of_the_repository() {
         let dir = tempfile::tempdir().unwrap();
         let main = repository(dir.path(), "sha1").await;
@@ -345,6 +370,10 @@ mod tests {
             fs::write(&packed, format!("{text}{odd}")).unwrap();
             assert_eq!(read(), None, "{odd:?}");
         }
+        // Of two lines the first counts.
+        let twice = format!("{text}{} refs/heads/deep/er/one\n", "1".repeat(40));
+        fs::write(&packed, twice).unwrap();
+        assert_eq!(read(), Some(values.clone()));
         fs::write(&packed, &text).unwrap();
         assert_eq!(read(), Some(values));
         fs::create_dir(repo.common_dir.join("reftable")).unwrap();

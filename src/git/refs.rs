@@ -1,5 +1,6 @@
 //! Refs: reading many at once, moving many in one transaction, and HEAD.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use super::command::Git;
@@ -42,11 +43,68 @@ fn is_bare(path: &Path) -> bool {
     is_repository(&link) && lines.any(|line| matches!(line, b"bare = true" | b"bare=true" | b"bare"))
 }
 
+/// The type of what a ref names, and what a tag names, with its type.
+const TYPES: &str = "%(objecttype)%00%(*objectname)%00%(*objecttype)";
+const ALL: [&str; 1] = ["refs"];
+/// The length of the packed refs, in bytes, from which on there are many.
+const MANY: u64 = 256 * 1024;
+
+impl Repo {
+    /// Returns whether there are so many refs that what they name is not to be looked at for each.
+    pub fn has_many_refs(&self) -> bool {
+        seen(&self.common_dir.join("packed-refs")).is_some_and(|packed| packed.len() >= MANY)
+    }
+}
+
 impl Git {
     /// Lists refs under the given patterns (full names or directories).
     pub async fn refs(&self, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
-        let format = "--format=%(objectname)%00%(objecttype)%00%(*objectname)%00%(*objecttype)%00%(refname)%00%(worktreepath)%00";
-        let mut args = vec![format];
+        self.listed(TYPES, patterns).await
+    }
+
+    /// Lists all refs. If there are `many`, git looks at each object once, and not again for each ref that names it.
+    pub async fn all_refs(&self, many: bool) -> Result<Vec<RefInfo>, GitError> {
+        if !many {
+            return self.refs(&ALL).await;
+        }
+        let mut refs = self.listed("%00%00", &ALL).await?;
+        let named: BTreeSet<&Oid> = refs.iter().map(|found| &found.oid).collect();
+        let types = self
+            .ask_about(&named, "--batch-check=%(objecttype)")
+            .text()
+            .await?;
+        let typed = || named.iter().copied().zip(types.lines());
+        if typed().any(|(_, kind)| kind.ends_with(" missing")) {
+            // Git has its own words for it.
+            return self.refs(&ALL).await;
+        }
+        let of_type = |wanted| {
+            typed()
+                .filter(move |(_, kind)| *kind == wanted)
+                .map(|(oid, _)| oid)
+        };
+        let mut commits: HashMap<Oid, Oid> =
+            of_type("commit").map(|oid| (oid.clone(), oid.clone())).collect();
+        let tags: Vec<&Oid> = of_type("tag").collect();
+        if !tags.is_empty() {
+            let asked = tags.iter().map(|tag| format!("{tag}^{{commit}}"));
+            let peeled = self
+                .ask_about(asked, "--batch-check=%(objectname)")
+                .text()
+                .await?;
+            let peeled = tags.iter().zip(peeled.lines());
+            commits.extend(peeled.filter_map(|(tag, line)| Some(((*tag).clone(), Oid::parse(line)?))));
+        }
+        for found in &mut refs {
+            found.commit = commits.get(&found.oid).cloned();
+        }
+        Ok(refs)
+    }
+
+    /// Lists refs, with these fields between the object of each and its name.
+    async fn listed(&self, fields: &str, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
+        let format = format!("--format=%(objectname)%00{fields}%00%(refname)%00%(worktreepath)%00");
+        let mut args = vec![format.as_str()];
         args.extend(patterns);
         let text = self.cmd("for-each-ref", args).text().await?;
         let fields: Vec<&str> = text.split('\0').collect();

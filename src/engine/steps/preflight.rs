@@ -9,7 +9,6 @@ use crate::engine::attempt::agent_choice::stand_in;
 use crate::engine::attempt::prompting::Texts;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{held, unpromised};
-use crate::engine::context::ALL_REFS;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -104,7 +103,7 @@ pub(super) async fn check(
     refuse_head(context, change, options).await?;
     let refs = match refs {
         Some(refs) => refs,
-        None => repo.git.refs(&ALL_REFS).await?,
+        None => repo.git.all_refs(repo.has_many_refs()).await?,
     };
     let leftover = leftover(context, change, options.settings.strategy, &refs)?;
     let (source, listing) = stories_to_do(context, change, options).await?;

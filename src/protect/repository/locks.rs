@@ -12,41 +12,56 @@ use crate::protect::{ProtectError, Site};
 impl Site<'_> {
     /// Removes the locks that could stop a step and that no process holds; returns their number.
     pub async fn remove_stale_locks(self, change: &Change) -> Result<usize, ProtectError> {
-        let found = all(self, change);
-        for lock in &found {
+        self.remove_stale(&all(self, change, &self.locks_of_refs(&change.ralph_ref(""))))
+            .await
+    }
+
+    async fn remove_stale(self, found: &[PathBuf]) -> Result<usize, ProtectError> {
+        for lock in found {
             // Git never makes such a lock.
             if kind_of(lock)?.is_some_and(|found| !found.is_file()) {
                 set_aside(self, lock, &self.trash().join("damaged"))?;
             }
         }
-        Ok(locks::remove_stale(self.repo, &found).await?)
+        Ok(locks::remove_stale(self.repo, found).await?)
     }
 
-    /// Removes the locks of other refs that were made since then and that no process holds; returns their number. They
+    /// Does the same, and then removes the locks of other refs that were made since then and that no process holds. They
     /// stop no step: one that may be held stays.
-    pub async fn remove_stale_ref_locks(self, since: SystemTime) -> Result<usize, ProtectError> {
-        let mut found = Vec::new();
-        collect(&self.repo.common_dir.join("refs"), &mut found);
+    pub async fn remove_stale_locks_since(
+        self,
+        change: &Change,
+        since: SystemTime,
+    ) -> Result<usize, ProtectError> {
+        let mut found = self.locks_of_refs("refs");
+        let removed = self.remove_stale(&all(self, change, &found)).await?;
         let is_new = |lock: &PathBuf| {
             let modified = seen_itself(lock).and_then(|found| found.modified().ok());
             modified.is_some_and(|modified| modified >= since)
         };
         found.retain(is_new);
         if found.is_empty() || locks::may_be_held(self.repo, &found) != Some(false) {
-            return Ok(0);
+            return Ok(removed);
         }
-        Ok(locks::remove_stale(self.repo, &found).await?)
+        Ok(removed + locks::remove_stale(self.repo, &found).await?)
+    }
+
+    /// Lists the locks of the refs below a directory.
+    fn locks_of_refs(self, dir: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        collect(&self.repo.common_dir.join(dir), &mut found);
+        found
     }
 
     /// Returns whether another git process may hold a lock now.
     pub fn is_locked(self, change: &Change) -> bool {
-        let found = all(self, change);
+        let found = all(self, change, &self.locks_of_refs(&change.ralph_ref("")));
         !found.is_empty() && locks::may_be_held(self.repo, &found) != Some(false)
     }
 }
 
-/// Lists the existing locks that could stop a step.
-fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
+/// Lists the existing locks that could stop a step; `of_refs` are those of refs, the loop's own among them.
+fn all(site: Site<'_>, change: &Change, of_refs: &[PathBuf]) -> Vec<PathBuf> {
     let repo = site.repo;
     let mut locks = locks::of_git(repo);
     locks.push(index::lock_of(&site.work_index()));
@@ -61,7 +76,8 @@ fn all(site: Site<'_>, change: &Change) -> Vec<PathBuf> {
         refs.iter()
             .map(|name| repo.common_dir.join(format!("{name}.lock"))),
     );
-    collect(&repo.common_dir.join(change.ralph_ref("")), &mut locks);
+    let own = repo.common_dir.join(change.ralph_ref(""));
+    locks.extend(of_refs.iter().filter(|lock| lock.starts_with(&own)).cloned());
     locks.retain(|lock| may_be_there(lock));
     locks
 }

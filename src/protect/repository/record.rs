@@ -38,8 +38,7 @@ impl RepositoryRecord<'_> {
     /// Removes the locks that no process holds, those of other refs only if they came since the attempt began; returns their
     /// number.
     pub async fn remove_stale_locks(&self) -> Result<usize, ProtectError> {
-        let removed = self.site.remove_stale_locks(self.change).await?;
-        Ok(removed + self.site.remove_stale_ref_locks(self.since).await?)
+        self.site.remove_stale_locks_since(self.change, self.since).await
     }
 
     /// Removes the locks that no process holds after `who`, and reports it.

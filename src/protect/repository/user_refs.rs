@@ -2,8 +2,7 @@
 //! failed attempt. The refs that keep the loop's work are restored after every attempt.
 
 use std::io;
-
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, regular_text_if_there};
@@ -26,9 +25,9 @@ const STASH: &str = "refs/stash";
 /// Name of the record of the refs before an attempt, in the slot; it exists only during an attempt.
 const RECORD: &str = "refs-before.toml";
 
-/// The refs at one moment, by full name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct UserRefs(RefValues);
+/// The refs at one moment, by full name. There may be many, and those who know them share them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UserRefs(Arc<RefValues>);
 
 /// A change of a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +58,7 @@ impl UserRefs {
         let is_other_loops = |name: &str| name.starts_with(LOOPS) && !name.starts_with(&kept);
         let is_symbolic = |name: &str| name.starts_with(REMOTES) && name.ends_with("/HEAD");
         refs.retain(|name, _| !is_own(name) && !is_other_loops(name) && !is_symbolic(name));
-        Self(refs)
+        Self(Arc::new(refs))
     }
 
     /// Returns the value of a ref.
@@ -81,7 +80,7 @@ impl UserRefs {
     /// Records the refs before an attempt.
     pub fn record(&self, slot: &Slot) -> Result<(), ProtectError> {
         let path = slot.file(RECORD);
-        let text = toml::to_string(self).map_err(io::Error::other);
+        let text = toml::to_string(&*self.0).map_err(io::Error::other);
         let text = text.map_err(|source| file_error("write", &path, source))?;
         Ok(slot.door().write_private(&path, &text)?)
     }
@@ -89,7 +88,8 @@ impl UserRefs {
     /// Reads the record of the attempt's beginning, if there is one.
     pub fn recorded(slot: &Slot) -> Result<Option<Self>, FileError> {
         let text = regular_text_if_there(&slot.file(RECORD), Links::Refused, u64::MAX)?;
-        Ok(text.and_then(|text| toml::from_str(&text).ok()))
+        let refs = text.and_then(|text| toml::from_str(&text).ok());
+        Ok(refs.map(|refs| Self(Arc::new(refs))))
     }
 
     /// Forgets the record once the attempt is judged.
@@ -129,6 +129,9 @@ impl UserRefs {
 
     /// Returns the changes since an earlier state of the refs.
     fn changes_since(&self, before: &Self) -> Vec<RefChange> {
+        if self == before {
+            return Vec::new();
+        }
         let names = before
             .0
             .keys()
@@ -439,12 +442,10 @@ mod tests {
     }
 
     fn refs(entries: &[(&str, char)]) -> UserRefs {
-        UserRefs(
-            entries
-                .iter()
-                .map(|(name, at)| ((*name).to_owned(), RefValue::Oid(oid(*at))))
-                .collect(),
-        )
+        let values = entries
+            .iter()
+            .map(|(name, at)| ((*name).to_owned(), RefValue::Oid(oid(*at))));
+        UserRefs(Arc::new(values.collect()))
     }
 
     #[test]
