@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
+use memchr::memchr;
 use serde::Serialize;
 
 use super::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
@@ -142,7 +143,11 @@ impl History {
 
     /// Takes the next event.
     pub fn take(&mut self, event: &Event) {
-        match &event.what {
+        self.take_at(event.t, &event.what);
+    }
+
+    fn take_at(&mut self, t: Timestamp, what: &What) {
+        match what {
             What::Started { checkpoint, .. } => {
                 *self = Self {
                     earlier: self.attempts.len(),
@@ -155,11 +160,11 @@ impl History {
                 self.note_shown(&begun.story, begun.attempt);
                 let entry = self.add(&begun.story, begun.attempt);
                 entry.title = Some(begun.title.clone());
-                entry.begun = Some((event.t, begun.clone()));
+                entry.begun = Some((t, begun.clone()));
             }
             What::RoundStarted { story, attempt, .. } => self.note_shown(story, *attempt),
             What::Message { text, during } => self.messages.push(MessageEntry {
-                t: event.t,
+                t,
                 text: text.clone(),
                 during: during.clone(),
                 ..MessageEntry::default()
@@ -169,11 +174,11 @@ impl History {
                     Some((story, attempt)) => &mut self.entry(story, attempt).gates,
                     None => &mut self.gates,
                 };
-                gates.push((event.t, ended.clone()));
+                gates.push((t, ended.clone()));
             }
             What::Review(ended) => {
                 let entry = self.entry(&ended.story, ended.attempt);
-                entry.reviews.push((event.t, ended.clone()));
+                entry.reviews.push((t, ended.clone()));
             }
             What::ListPutBack(back) => {
                 let entry = self.entry(&back.story, back.attempt);
@@ -342,10 +347,12 @@ impl Reader {
         if target_of(events)?.is_none_or(|found| found.len() < self.read) {
             *self = Self::default();
         }
-        self.read = each_event(events, self.read, |event| {
-            self.history.take(&event);
-            if let What::Gate(gate) = event.what {
-                self.gates.insert(gate.command);
+        self.read = each_line(events, self.read, |line| {
+            if let Some((t, what)) = told(line) {
+                self.history.take_at(t, &what);
+                if let What::Gate(gate) = what {
+                    self.gates.insert(gate.command);
+                }
             }
         })?;
         Ok(())
@@ -355,25 +362,60 @@ impl Reader {
 /// Reads the events of a loop, oldest first.
 pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     let mut found = Vec::new();
-    each_event(events, 0, |event| found.push(event))?;
+    each_line(events, 0, |line| {
+        found.extend(serde_json::from_slice::<Event>(line));
+    })?;
     Ok(found)
 }
 
-/// Gives each event of a loop from the byte `from` on to `take`, oldest first; returns the end of the last whole line. A line
-/// that a crash cut off is skipped.
-fn each_event(events: &Path, from: u64, mut take: impl FnMut(Event)) -> Result<u64, FileError> {
+/// Reads from a line when something happened, and what, as far as a history takes it. Of lines as git-ralph writes them only
+/// what tells something is read, and most of that without the detour by which serde finds the kind; `None` for any other.
+fn told(line: &[u8]) -> Option<(Timestamp, What)> {
+    let Some((t, kind)) = beginning(line) else {
+        let event: Event = serde_json::from_slice(line).ok()?;
+        return Some((event.t, event.what));
+    };
+    let what = match kind {
+        b"attempt_started" => What::AttemptStarted(serde_json::from_slice(line).ok()?),
+        b"attempt_ended" => What::AttemptEnded(serde_json::from_slice(line).ok()?),
+        b"gate" => What::Gate(serde_json::from_slice(line).ok()?),
+        b"review" => What::Review(serde_json::from_slice(line).ok()?),
+        // Nothing that `History::take_at` takes.
+        b"story_progress"
+        | b"round_ended"
+        | b"ref_moved"
+        | b"notice"
+        | b"waiting"
+        | b"max_retries_exceeded"
+        | b"run_ended" => return None,
+        _ => serde_json::from_slice(line).ok()?,
+    };
+    Some((t, what))
+}
+
+/// Returns the time and the kind with which a line begins; `None` if it begins otherwise.
+fn beginning(line: &[u8]) -> Option<(Timestamp, &[u8])> {
+    let rest = line.strip_prefix(br#"{"v":1,"t":""#)?;
+    let (t, rest) = rest.split_at(memchr(b'"', rest)?);
+    let rest = rest.strip_prefix(br#"","event":""#)?;
+    let t = str::from_utf8(t).ok()?.parse().ok()?;
+    Some((t, &rest[..memchr(b'"', rest)?]))
+}
+
+/// Gives each line of the events of a loop from the byte `from` on to `take`, oldest first; returns the end of the last whole
+/// one. A crash may have cut the last one off.
+fn each_line(events: &Path, from: u64, mut take: impl FnMut(&[u8])) -> Result<u64, FileError> {
     let error = |source| file_error("read", events, source);
     let file = match open_regular(events, Links::Refused) {
         Ok(file) => file,
         Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(source) => return Err(error(source)),
     };
-    let (mut file, mut line, mut end) = (BufReader::new(file), Vec::new(), from);
+    let mut file = BufReader::with_capacity(64 * 1024, file);
+    let (mut line, mut end) = (Vec::new(), from);
     file.seek(SeekFrom::Start(from)).map_err(error)?;
     while file.read_until(b'\n', &mut line).map_err(error)? > 0 {
-        if let Ok(event) = serde_json::from_slice(&line) {
-            take(event);
-        }
+        take(&line);
         if line.ends_with(b"\n") {
             end += line.len() as u64;
         }
