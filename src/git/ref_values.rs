@@ -2,6 +2,7 @@
 //! is not an ordinary ref is left to git.
 
 use std::collections::BTreeMap;
+use std::fs::DirEntry;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -155,7 +156,7 @@ impl Loose<'_> {
             if kind.is_dir() {
                 self.read_dir(&entry.path(), &name)?;
             } else if kind.is_file() {
-                self.read_file(&entry.path(), name)?;
+                self.read_file(&entry, name)?;
             } else {
                 return None;
             }
@@ -163,11 +164,13 @@ impl Loose<'_> {
         Some(())
     }
 
-    fn read_file(&mut self, path: &Path, name: String) -> Option<()> {
+    fn read_file(&mut self, entry: &DirEntry, name: String) -> Option<()> {
         if !is_plain(&name) {
             return None;
         }
-        match self.known.read(path, self.now) {
+        // From its directory: the way there has many parts.
+        let found = entry.metadata().ok();
+        match self.known.read(&entry.path(), found.as_ref(), self.now) {
             RefFile::Oid(oid) if is_oid(&oid, self.oid_length) => {
                 self.values.insert(name, RefValue::Oid(oid));
             }
