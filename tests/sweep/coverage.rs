@@ -18,7 +18,7 @@ use crate::support::document::{self, row};
 const PARTS: &[(char, usize, &str)] = &[
     ('A', 21, "The work tree at the start"),
     ('B', 16, "The repository at the start"),
-    ('C', 15, "Configuration and environment"),
+    ('C', 16, "Configuration and environment"),
     ('D', 29, "What agents do"),
     ('E', 12, "The end"),
 ];

@@ -1,8 +1,9 @@
 //! A storm over loops on one remote: several workers, most in shallow clones, that are killed, or stopped for longer than
 //! their lease and then wake up. Whatever happens, each story is done once, the states of a loop are one line, each
 //! checkpoint descends from the one before, no clone loses sight of a commit, and in the end nothing is left to do and each
-//! branch has the last checkpoint. The same holds where a slow host loses requests and answers. In a control group git
-//! pushes without expecting anything, and a run that lost its loop overwrites what another one did.
+//! branch has the last checkpoint. The same holds where a slow host loses requests and answers, where one says in texts and
+//! pages that it is too busy, and where one falls silent. In a control group git pushes without expecting anything, and a
+//! run that lost its loop overwrites what another one did.
 //!
 //! `GIT_RALPH_SEED=<number>` does the storm of that seed again; a failure names its seed.
 
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use self::http::{Manner, Served};
 use crate::support::Sandbox;
 use crate::{nothing_of, whole};
 
@@ -120,7 +122,18 @@ impl Storm {
         let mut dice = Dice(self.seed.wrapping_mul(1000).wrapping_add(worker));
         let lease = format!("ralph.lease={}s", LEASE / 1000);
         let args = [
-            "-c", &lease, "ralph", "run", "--any", "--remote", "origin", "--keep", "--", agent,
+            "-c",
+            &lease,
+            "-c",
+            "ralph.commandTimeout=20s",
+            "ralph",
+            "run",
+            "--any",
+            "--remote",
+            "origin",
+            "--keep",
+            "--",
+            agent,
         ];
         while begun.elapsed() < LIMIT {
             let running = sandbox.git_cmd(&args).dir(&clone).start();
@@ -148,7 +161,7 @@ impl Storm {
                 }
                 0 | 75 | 137 => {}
                 // A host that says nothing for longer than a lease allows ends a run; whoever began it begins it again.
-                1 if url.starts_with("http:") && output.stderr.contains("cannot read the remote") => {}
+                1 if url.starts_with("http:") && output.stderr.contains("did not answer") => {}
                 other => return Err(format!("worker {worker} ended with {other}:\n{}", output.stderr)),
             }
         }
@@ -275,12 +288,32 @@ fn workers_do_each_story_once_despite_faults() {
 
 #[test]
 fn slow_host_neither_loses_nor_repeats_work() {
+    rage_at_a_host(Manner::Slow, whole());
+}
+
+#[test]
+fn busy_host_neither_loses_nor_repeats_work() {
+    if whole() {
+        rage_at_a_host(Manner::Busy, false);
+    }
+}
+
+#[test]
+fn silent_host_neither_loses_nor_repeats_work() {
+    if whole() {
+        rage_at_a_host(Manner::Silence, false);
+    }
+}
+
+/// A storm at a host that fails in this manner, a large or a small one.
+#[track_caller]
+fn rage_at_a_host(manner: Manner, is_large: bool) {
     let mut wrong = Vec::new();
     for seed in seeds() {
         let storm = Storm {
-            workers: if whole() { 4 } else { 2 },
-            changes: if whole() { 3 } else { 1 },
-            stories: if whole() { 4 } else { 2 },
+            workers: if is_large { 4 } else { 2 },
+            changes: if is_large { 3 } else { 1 },
+            stories: if is_large { 4 } else { 2 },
             seed,
         };
         let sandbox = Sandbox::new();
@@ -290,7 +323,7 @@ fn slow_host_neither_loses_nor_repeats_work() {
             .dir(&bare)
             .run()
             .exits(0);
-        let host = http::Served::new(&sandbox.git_program(), bare.parent().unwrap(), seed);
+        let host = Served::new(&sandbox.git_program(), bare.parent().unwrap(), manner, seed);
         wrong.extend(storm.rage(&sandbox, &bare, &host.url(REMOTE)));
         assert!(host.faults() > 1, "the host had {} faults only", host.faults());
     }

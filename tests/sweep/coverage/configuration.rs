@@ -90,4 +90,15 @@ pub const ROWS: &[Row] = &[
             Test("crash::failed_lookup_does_not_count_as_a_missing_file"),
         ],
     ),
+    (
+        "C16",
+        "a host of the remote that is slow, too busy, in texts and in pages, or silent",
+        &[
+            Test("storm::slow_host_neither_loses_nor_repeats_work"),
+            Test("storm::busy_host_neither_loses_nor_repeats_work"),
+            Test("storm::silent_host_neither_loses_nor_repeats_work"),
+            Test("remote_answers::command_repeats_a_broken_lookup_but_not_a_refused_one"),
+            Test("remote_answers::run_repeats_a_push_after_a_transient_error"),
+        ],
+    ),
 ];

@@ -19,23 +19,71 @@ enum Fault {
     Slow,
     /// The connection ends before the request is looked at.
     Lost,
+    /// There is no answer, and the connection stays.
+    Silent,
     /// The request is done, and the connection ends before the answer.
     Unanswered,
     /// The request is done, and the connection ends in the middle of the answer.
     CutShort,
-    /// The host says that it is too busy.
-    Busy,
+    /// The host says that it is too busy: status, kind and text.
+    Busy(&'static str, &'static str, &'static str),
 }
 
+/// How a host fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// In every way but silence, and slowly.
+    Slow,
+    /// By saying that it is too busy, in texts and in pages.
+    Busy,
+    /// By saying nothing.
+    Silence,
+}
+
+/// What hosts and the proxies in front of them say when they are too busy: pages for people, which git does not show, and
+/// texts, which it shows as words of the host.
+const BUSY: [Fault; 7] = [
+    Fault::Busy(
+        "502 Bad Gateway",
+        "text/html",
+        "<html><h1>502 Bad Gateway</h1></html>\n",
+    ),
+    Fault::Busy(
+        "503 Service Unavailable",
+        "text/plain",
+        "error: busy, denied for now\n",
+    ),
+    Fault::Busy(
+        "504 Gateway Timeout",
+        "text/html",
+        "<html>not found: the time</html>\n",
+    ),
+    Fault::Busy("429 Too Many Requests", "text/plain", "remote error: slow down\n"),
+    Fault::Busy(
+        "429 Too Many Requests",
+        "text/html; charset=utf-8",
+        "<html>later</html>\n",
+    ),
+    Fault::Busy(
+        "500 Internal Server Error",
+        "text/plain",
+        "fatal: repository not found in time\n",
+    ),
+    Fault::Busy("408 Request Timeout", "text/plain", "access denied: too slow\n"),
+];
+
 impl Fault {
-    /// Returns that of the request with this number: each seventh is lost, in another way each time.
-    fn of(number: u64) -> Self {
-        match (number % 7, number / 7 % 4) {
-            (3, 0) => Self::Unanswered,
-            (3, 1) => Self::Lost,
-            (3, 2) => Self::CutShort,
-            (3, _) => Self::Busy,
-            (0 | 5, _) => Self::Slow,
+    /// Returns that of the request with this number: some are lost, in another way each time.
+    fn of(manner: Manner, number: u64) -> Self {
+        let busy = |turn: u64| BUSY[usize::try_from(turn).unwrap_or(0) % BUSY.len()];
+        match (manner, number % 7, number / 7 % 4) {
+            (Manner::Slow, 3, 0) => Self::Unanswered,
+            (Manner::Slow, 3, 1) => Self::Lost,
+            (Manner::Slow, 3, 2) => Self::CutShort,
+            (Manner::Slow, 3, _) => busy(number / 28),
+            (Manner::Slow, 0 | 5, _) => Self::Slow,
+            (Manner::Busy, 3, _) => busy(number / 7),
+            (Manner::Silence, ..) if number % 11 == 3 => Self::Silent,
             _ => Self::None,
         }
     }
@@ -45,6 +93,7 @@ impl Fault {
 struct Host {
     git: PathBuf,
     root: PathBuf,
+    manner: Manner,
     seed: u64,
     requests: AtomicU64,
     faults: AtomicU64,
@@ -150,17 +199,23 @@ impl Host {
         let request = Request::read(&stream)?;
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let mut dice = Dice(self.seed.wrapping_mul(1_000_003).wrapping_add(number));
-        let fault = Fault::of(self.seed.wrapping_add(number));
+        let fault = Fault::of(self.manner, self.seed.wrapping_add(number));
         if !matches!(fault, Fault::None | Fault::Slow) {
             self.faults.fetch_add(1, Ordering::Relaxed);
         }
         thread::sleep(Duration::from_millis(dice.roll(100)));
         match fault {
             Fault::Lost => return Ok(()),
-            Fault::Busy => {
-                let busy =
-                    "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-                return stream.write_all(busy.as_bytes());
+            // Until whoever asked goes away.
+            Fault::Silent => return stream.read(&mut [0]).map(|_| ()),
+            Fault::Busy(status, kind, text) => {
+                let length = text.len();
+                return stream.write_all(
+                    format!(
+                        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{text}"
+                    )
+                    .as_bytes(),
+                );
             }
             _ => {}
         }
@@ -179,13 +234,14 @@ impl Host {
 }
 
 impl Served {
-    /// Serves the repositories below `root` with this git; the delays depend on the seed.
-    pub(super) fn new(git: &Path, root: &Path, seed: u64) -> Self {
+    /// Serves the repositories below `root` with this git, and fails in this manner; the delays depend on the seed.
+    pub(super) fn new(git: &Path, root: &Path, manner: Manner, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let host = Arc::new(Host {
             git: git.to_owned(),
             root: root.to_owned(),
+            manner,
             seed,
             requests: AtomicU64::new(0),
             faults: AtomicU64::new(0),
