@@ -16,7 +16,7 @@ use crate::support::document::{self, row};
 
 /// The parts of the table, with how many rows each has.
 const PARTS: &[(char, usize, &str)] = &[
-    ('A', 21, "The work tree at the start"),
+    ('A', 24, "The work tree at the start"),
     ('B', 16, "The repository at the start"),
     ('C', 16, "Configuration and environment"),
     ('D', 29, "What agents do"),

@@ -168,4 +168,28 @@ pub const ROWS: &[Row] = &[
         "a filter that is not installed",
         &[Test("start_refuses::a_filter_that_is_missing_is_refused")],
     ),
+    (
+        "A22",
+        "large files of git-lfs, with their content and as pointers",
+        &[
+            State("large_files"),
+            Test("conversions::large_files_come_back_where_checkout_leaves_their_pointers"),
+        ],
+    ),
+    (
+        "A23",
+        "files of root, as a container leaves them",
+        &[State("of_a_container")],
+    ),
+    (
+        "A24",
+        "a narrow or a wide umask, and another one in the next step",
+        &[
+            State("strict_umask"),
+            State("shared_umask"),
+            State("widened_umask"),
+            State("narrowed_umask"),
+            Test("permissions::a_private_file_stays_private_wherever_git_writes_it_again"),
+        ],
+    ),
 ];

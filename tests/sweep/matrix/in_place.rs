@@ -6,7 +6,7 @@ use std::fs;
 use super::states::STATES;
 use super::{CHANGE, Case, selection, was_ignored};
 use crate::nothing_of;
-use crate::support::{Print, Sandbox};
+use crate::support::Print;
 
 /// What must be the same at every step: the index, HEAD, and the user's refs, the stash among them.
 pub struct Place {
@@ -113,7 +113,9 @@ fn sweep(name: &str) {
     let mut found = Vec::new();
     // Another verdict than that of the other strategy.
     for (misdeed, complete) in selection(number + 1, 8) {
-        let sandbox = Sandbox::new();
+        let Some(sandbox) = state.sandbox() else {
+            return;
+        };
         sandbox.configure("ralph.strategy", "stash");
         found.extend(Case::new(sandbox, state, misdeed, false).judge(complete));
     }
@@ -138,5 +140,5 @@ macro_rules! states {
 states! {
     clean mixed links crlf modes hooks names detached subdirectory linked_worktree lossy_filter
     flagged sparse nested ignored_only special_files split_index many_files lying_monitor stale_settings environment no_identity
-    attributes_at_home strict_umask shared_umask modules
+    attributes_at_home strict_umask shared_umask widened_umask narrowed_umask modules large_files of_a_container
 }

@@ -44,6 +44,12 @@ pub const LIMITS: &[Limit] = &[
         why: "what an exclude rule of an attempt hid is left out of the checkpoint, and told",
     },
     Limit {
+        misdeeds: &["attributes"],
+        states: &["large_files", "lossy_filter", "attributes_at_home"],
+        what: &["commit"],
+        why: "git looks at a file that nobody touched only by its time: the commit has what earlier rules made of it",
+    },
+    Limit {
         misdeeds: &["fifos", "unstorable"],
         states: &[],
         what: &["commit", "status", "git~1", ".GIT"],
@@ -51,7 +57,7 @@ pub const LIMITS: &[Limit] = &[
     },
     Limit {
         misdeeds: &["no_state"],
-        states: &["modes", "special_files"],
+        states: &["modes", "special_files", "widened_umask", "narrowed_umask"],
         what: &["src/f1", "src/f2", "secret", "dir", "empty"],
         why: "what brings modes and empty directories back was deleted",
     },

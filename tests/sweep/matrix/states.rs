@@ -1,5 +1,10 @@
 //! States of a user's tree at the start, each a script in the repository.
 
+use std::os::unix::fs::lchown;
+
+use crate::installed;
+use crate::support::Sandbox;
+
 /// One state.
 pub struct State {
     /// Its name.
@@ -8,12 +13,45 @@ pub struct State {
     pub script: &'static str,
     /// Where the commands are typed, below the top.
     pub dir: &'static str,
-    /// The umask of every command.
+    /// The umask of every command up to the start.
     pub umask: &'static str,
+    /// The umask of the commands after it.
+    pub later_umask: &'static str,
     /// What the environment holds besides.
     pub env: &'static [(&'static str, &'static str)],
     /// Whether `git status` tells of differences that are none of the loop's.
     pub status_differs: bool,
+    /// A program besides git without which it cannot be made.
+    pub program: Option<&'static str>,
+    /// What belongs to root then, as a container leaves it, while the commands are somebody else's.
+    pub of_root: &'static [&'static str],
+}
+
+impl State {
+    /// Returns a sandbox for it; `None`, and says why, where what it needs is missing.
+    pub fn sandbox(&self) -> Option<Sandbox> {
+        if self.of_root.is_empty() {
+            return self.program.is_none_or(installed).then(Sandbox::new);
+        }
+        Sandbox::unprivileged().filter(|_| gives_away())
+    }
+
+    /// Gives root what belongs to it.
+    pub fn give(&self, sandbox: &Sandbox) {
+        for path in self.of_root {
+            lchown(sandbox.top.join(path), Some(0), Some(0)).unwrap();
+        }
+    }
+}
+
+/// Returns whether whoever runs the tests can give files to root; says so if not.
+#[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
+fn gives_away() -> bool {
+    let is_root = nix::unistd::Uid::effective().is_root();
+    if !is_root {
+        eprintln!("only root gives files away: what needs files of root's is left out");
+    }
+    is_root
 }
 
 /// What every state begins with: more files, another branch, a tag, a stash, ignored files.
@@ -32,8 +70,11 @@ const fn state(name: &'static str, script: &'static str) -> State {
         script,
         dir: "",
         umask: "022",
+        later_umask: "022",
         env: &[],
         status_differs: false,
+        program: None,
+        of_root: &[],
     }
 }
 
@@ -154,11 +195,23 @@ pub const STATES: &[State] = &[
     ),
     State {
         umask: "077",
+        later_umask: "077",
         ..state("strict_umask", "echo w >>src/f1; chmod 644 src/f2; echo u >untracked; mkdir -p empty")
     },
     State {
         umask: "002",
+        later_umask: "002",
         ..state("shared_umask", "echo w >>src/f1; chmod 600 src/f2; echo u >untracked; chmod 664 src/f3")
+    },
+    State {
+        umask: "077",
+        later_umask: "002",
+        ..state("widened_umask", "echo w >>src/f1; chmod 644 src/f2; echo u >untracked; mkdir -p empty; mkdir keys; echo k >keys/k")
+    },
+    State {
+        umask: "002",
+        later_umask: "077",
+        ..state("narrowed_umask", "echo w >>src/f1; chmod 600 src/f2; echo u >untracked; mkdir -p empty; mkdir keys; echo k >keys/k")
     },
     state(
         "modules",
@@ -166,4 +219,22 @@ pub const STATES: &[State] = &[
          cd ../repo; git -c protocol.file.allow=always submodule --quiet add ../module part 2>/dev/null
          git commit -qm module; git -C part checkout -q HEAD~1; echo w >>src/f1",
     ),
+    // Pointers stay where git-lfs does not bring the content, as on many hosts of CI.
+    State {
+        program: Some("git-lfs"),
+        ..state(
+            "large_files",
+            r"git lfs install --local --skip-smudge >/dev/null; git lfs track '*.bin' >/dev/null
+             for n in 1 2 3; do printf 'large\0%s\n' $n >src/$n.bin; done; git add -A; git commit -qm large
+             rm src/3.bin; git checkout -q -- src/3.bin; grep -q '^oid sha256:' src/3.bin
+             printf 'changed\0' >src/2.bin; printf 'new\0' >untracked.bin; printf 'staged\0' >staged.bin; git add staged.bin",
+        )
+    },
+    State {
+        of_root: &["src/f1", "out/made", "out", "target/x/o", "target/x", "untracked"],
+        ..state(
+            "of_a_container",
+            "mkdir out; echo made >out/made; echo u >untracked; echo w >>src/f1; echo w >>src/f2",
+        )
+    },
 ];
