@@ -20,7 +20,7 @@ use crate::events::{Attempt, What, seconds_between};
 use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
 use crate::names::Change;
-use crate::protect::Site;
+use crate::protect::{ProtectError, Site};
 use crate::state::{Current, Effect, Phase, State, StateError, Store, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
@@ -61,12 +61,17 @@ async fn open_for<'o>(
     Ok(open)
 }
 
-/// Says why a step that was cut off cannot be completed, to someone who only looks: the loop is shown as it was saved. A step
-/// begins after git's own files are as they were; before that, git may not show the loop.
+/// Says why a step or an attempt that was cut off cannot be completed, to someone who only looks: the loop is shown as it was
+/// saved. A step begins, and the work tree is read, after git's own files are as they were; before that, git may not show
+/// the loop.
 fn show_uncompleted(open: &mut Loop<'_>, error: Error) -> Result<(), Error> {
     let saved = open.store.load()?;
     let Some((state, step)) = saved.and_then(|state| {
-        let step = state.intent.as_ref()?.step();
+        let step = match &state.intent {
+            Some(intent) => intent.step(),
+            None if is_of_work_tree(&error) => "an attempt",
+            None => return None,
+        };
         Some((state, step))
     }) else {
         return Err(error);
@@ -78,6 +83,14 @@ fn show_uncompleted(open: &mut Loop<'_>, error: Error) -> Result<(), Error> {
     let message = format!("an earlier git-ralph was cut off in {step}, which cannot go on: {error}{hint}");
     open.context.tell(open.change(), message);
     Ok(())
+}
+
+/// Returns whether an error is about the files of the work tree.
+fn is_of_work_tree(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::WorkTree(_) | Error::Protect(ProtectError::WorkTree(_))
+    )
 }
 
 /// Prepares a loop that was just read for a step: completes what was cut off.

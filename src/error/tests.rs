@@ -94,7 +94,9 @@ fn a_name_in_a_hint_is_one_word_of_a_command() {
             let mut restored = hint.replace(&meant(name), &meant("NAME"));
             let between = |c: char| c.is_whitespace() || ",;:()".contains(c);
             // What a list is taken for stands outside of its quotes.
-            let words = plain.split(between).chain(plain.split(|c| between(c) || c == '#'));
+            let words = plain
+                .split(between)
+                .chain(plain.split(|c| between(c) || c == '#'));
             let mut words: Vec<&str> = words.filter(|word| word.contains("NAME")).collect();
             words.sort_by_key(|word| std::cmp::Reverse(word.len()));
             for word in words {

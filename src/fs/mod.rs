@@ -21,7 +21,7 @@ mod reading;
 
 pub use access::{lacks, umask_now};
 pub use below::Below;
-pub use error::{Durability, FileError, MAKE_ROOM, file_error, system_words};
+pub use error::{Durability, FileError, MAKE_ROOM, file_error, owned_by_another, system_words};
 pub use looking::{
     entries_of, is_directory, is_file_or_link, is_regular, is_seen_as_file, is_special, is_there, kind_of,
     leads_to_file, link_of, may_be_there, may_exist, path_below, seen, seen_in, seen_itself, target_of,

@@ -1,11 +1,11 @@
 //! The errors of git commands.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::async_cmd::CommandError;
-use crate::error::advice::{hint, lines};
+use crate::error::advice::{Advice, hint, lines};
 use crate::error::refusals::refusals;
-use crate::fs::{FileError, MAKE_ROOM};
+use crate::fs::{FileError, MAKE_ROOM, owned_by_another};
 
 /// The hint where git's own words have to be seen.
 const SEE_EACH: &str = "run the same command with -v to see each git command";
@@ -26,12 +26,12 @@ pub enum GitError {
         code: i32,
         words: String,
     }
-        => |verb, words| hint(match verb.as_str() {
+        => |verb, words| of_another_user(words).unwrap_or_else(|| hint(match verb.as_str() {
             _ if is_of_full_disk(words) => MAKE_ROOM,
             "fetch" | "ls-remote" | "push" => SEE_EACH,
             _ if is_of_filter(words) => SEE_FILTERS,
             _ => SEE_EACH,
-        });
+        }));
     /// Git could not be run at all.
     Run(#[from] CommandError) = transparent;
     /// Git answered in an undocumented form.
@@ -70,6 +70,13 @@ pub(super) fn is_of_filter(words: &str) -> bool {
         "the remote end hung up",
     ];
     said.iter().any(|part| words.contains(part))
+}
+
+/// Returns the advice for a repository in which git does not work, as it belongs to another user.
+fn of_another_user(words: &str) -> Option<Advice> {
+    let (_, path) = words.split_once("dubious ownership in repository at '")?;
+    let (path, _) = path.split_once('\'')?;
+    owned_by_another(Path::new(path))
 }
 
 /// Returns whether git says that the system has no room left.

@@ -19,7 +19,7 @@ const PARTS: &[(char, usize, &str)] = &[
     ('A', 24, "The work tree at the start"),
     ('B', 16, "The repository at the start"),
     ('C', 16, "Configuration and environment"),
-    ('D', 29, "What agents do"),
+    ('D', 30, "What agents do"),
     ('E', 12, "The end"),
 ];
 

@@ -18,6 +18,7 @@ mod support;
 
 mod boxed_control;
 mod broken_refs;
+mod containers;
 mod coverage;
 mod crash;
 mod held_tests;

@@ -255,4 +255,13 @@ pub const ROWS: &[Row] = &[
             "two_loops::misdeeds_of_one_loop_do_not_judge_another_during_an_attempt",
         )],
     ),
+    (
+        "D30",
+        "leaves files of root, by way of a container",
+        &[
+            Test("containers::what_a_container_leaves_stops_nothing_for_good"),
+            Test("permissions::files_of_another_user_hide_no_loop_and_name_what_to_type"),
+            Limit("Files that you may not read or remove"),
+        ],
+    ),
 ];

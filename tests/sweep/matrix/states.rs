@@ -46,7 +46,7 @@ impl State {
 
 /// Returns whether whoever runs the tests can give files to root; says so if not.
 #[expect(clippy::print_stderr, reason = "what a test leaves out has to be told")]
-fn gives_away() -> bool {
+pub fn gives_away() -> bool {
     let is_root = nix::unistd::Uid::effective().is_root();
     if !is_root {
         eprintln!("only root gives files away: what needs files of root's is left out");
