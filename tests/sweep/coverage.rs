@@ -20,7 +20,7 @@ const PARTS: &[(char, usize, &str)] = &[
     ('B', 16, "The repository at the start"),
     ('C', 16, "Configuration and environment"),
     ('D', 30, "What agents do"),
-    ('E', 12, "The end"),
+    ('E', 13, "The end"),
 ];
 
 /// Where a row is tried.

@@ -110,7 +110,7 @@ sweeps! {
     abort restart resume finish_keep prune pull
     stash_start stash_complete stash_failed stash_retry stash_finish stash_abort
     own_start own_finish own_abort own_submodule_start own_submodule_finish
-    held_tests gated reviewed unreviewed judged_again
+    held_tests gated reviewed unreviewed judged_again own_finish_keep own_finish_into
 }
 
 #[test]
@@ -169,10 +169,21 @@ fn a_full_disk_loses_nothing() {
 /// The real thing: a file system with little room left, where we may mount one.
 #[test]
 fn a_disk_without_room_loses_nothing() {
+    let steps = STEPS.iter().step_by(if whole() { 1 } else { 6 });
+    without_room(steps, stride(12, 8));
+}
+
+#[test]
+fn a_disk_without_room_loses_nothing_in_any_ending() {
+    without_room(steps::endings(), stride(ROOMS, 3));
+}
+
+/// Takes each step with so little room, every `step`-th of the rooms that there are.
+#[track_caller]
+fn without_room(steps: impl Iterator<Item = &'static Step>, step: usize) {
     let mut found = Vec::new();
-    for (turn, step) in STEPS.iter().enumerate().step_by(if whole() { 1 } else { 6 }) {
-        let bench = Bench::new(step);
-        for room in selected(ROOMS, turn, stride(12, 8)) {
+    for (turn, bench) in steps.map(Bench::new).enumerate() {
+        for room in selected(ROOMS, 7 * turn, step) {
             bench.restore();
             let left = 4 * u32::try_from(room - 1).unwrap();
             let Some(output) = bench.on_full_disk(left) else {

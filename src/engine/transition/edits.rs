@@ -1,6 +1,6 @@
 //! Edits that were made to files after a step was cut off while it wrote them.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use crate::engine::Loop;
 use crate::engine::position::Position;
 use crate::error::Error;
 use crate::fs::seen_itself;
+use crate::git::{Git, GitError};
 use crate::names::{Oid, typed};
 use crate::paths::{first_few, path_of};
 use crate::refs::KeptRef;
@@ -101,12 +102,18 @@ async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, V
     let now = open.read_work_tree().await?.tree;
     let git = open.git();
     let (before, after) = (git.diff_trees(from, &now).await?, git.diff_trees(to, &now).await?);
-    let before: HashSet<Vec<u8>> = before.into_iter().map(|(_, path)| path).collect();
-    let mut edited: Vec<Vec<u8>> = after
-        .into_iter()
-        .map(|(_, path)| path)
-        .filter(|path| before.contains(path))
-        .collect();
+    let before: HashMap<Vec<u8>, u8> = before.into_iter().map(|(status, path)| (path, status)).collect();
+    let mut edited = Vec::new();
+    for (status, path) in after {
+        let is_edited = match before.get(&path) {
+            None => false,
+            Some(b'A') if status == b'M' => !is_begun(git, &path, &now, to).await?,
+            Some(_) => true,
+        };
+        if is_edited {
+            edited.push(path);
+        }
+    }
     if let Intent::Revert(RevertPlan {
         since: Some(since), ..
     }) = intent
@@ -118,6 +125,14 @@ async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, V
         return Ok(None);
     }
     Ok(Some((now, edited)))
+}
+
+/// Returns whether a file that a step makes has only the beginning of what it is to have, as a full disk leaves it.
+async fn is_begun(git: &Git, path: &[u8], now: &Oid, to: &Oid) -> Result<bool, GitError> {
+    let path = String::from_utf8_lossy(path);
+    let (there, whole) = (git.file_of(now, &path).await?, git.file_of(to, &path).await?);
+    let is_less = |there: &Vec<u8>| whole.is_some_and(|whole| whole.starts_with(there) && whole != *there);
+    Ok(there.as_ref().is_some_and(is_less))
 }
 
 /// Returns whether a file is there and has changed since.

@@ -235,6 +235,36 @@ fn a_finish_that_a_full_disk_stopped_completes_once_there_is_room() {
 }
 
 #[test]
+fn new_file_that_git_has_only_begun_to_write_is_no_edit() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo new >new"))
+        .exits(0);
+    let side = sandbox.outside("side");
+    sandbox.git(&["worktree", "add", "-q", side.to_str().unwrap(), "main"]);
+    fs::write(side.join("theirs"), "theirs\n").unwrap();
+    for args in [&["add", "-A"][..], &["commit", "-qm", "theirs"]] {
+        sandbox.git_cmd(args).dir(&side).run().exits(0);
+    }
+    sandbox.git(&["worktree", "remove", side.to_str().unwrap()]);
+    kill_at(&sandbox, "*\" read-tree \"*\" -u \"*", false);
+    sandbox.direct(&["finish", "--cleanup"]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    // As a full disk leaves it.
+    sandbox.write("theirs", "the");
+    sandbox
+        .ralph(&["status", CHANGE])
+        .exits(0)
+        .says("finish is completed now");
+    assert_eq!(sandbox.read("theirs"), "theirs\n");
+    assert_eq!(
+        sandbox.git(&["for-each-ref", "refs/ralph/add-login/replaced"]),
+        ""
+    );
+}
+
+#[test]
 fn status_shows_a_killed_finish_that_cannot_go_on() {
     let sandbox = Sandbox::new();
     sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);

@@ -30,6 +30,9 @@ pub const ROWS: &[Row] = &[
             Test("crash::finish"),
             Test("crash::finish_moved"),
             Test("crash::finish_keep"),
+            Test("crash::own_finish"),
+            Test("crash::own_finish_keep"),
+            Test("crash::own_finish_into"),
         ],
     ),
     (
@@ -71,6 +74,15 @@ pub const ROWS: &[Row] = &[
         &[
             Test("crash::finish_and_abort_can_be_repeated_after_a_kill"),
             Test("crash::complete_and_fail_repeated_after_a_kill_count_once"),
+        ],
+    ),
+    (
+        "E13",
+        "a full disk in any ending",
+        &[
+            Test("crash::a_disk_without_room_loses_nothing_in_any_ending"),
+            Test("killed::a_finish_that_a_full_disk_stopped_completes_once_there_is_room"),
+            Test("killed::new_file_that_git_has_only_begun_to_write_is_no_edit"),
         ],
     ),
 ];

@@ -57,8 +57,8 @@ pub fn pushed(sandbox: &Sandbox) {
 /// One story done, and edits after it.
 pub fn worked(sandbox: &Sandbox) {
     start(sandbox);
-    let agent =
-        sandbox.agent("echo more >>README.md; mkdir new; echo new >new/file; chmod -x tool; complete");
+    let agent = sandbox
+        .agent("echo more >>README.md; mkdir new; echo new >new/file; chmod -x tool; rm large; complete");
     dated(sandbox.direct(&["next", "--", &agent])).run().exits(0);
     sandbox.write("src/lib.txt", "by hand\n");
     sandbox.write("last.txt", "last\n");
@@ -69,7 +69,9 @@ pub fn worked(sandbox: &Sandbox) {
 pub fn worked_in_own(sandbox: &Sandbox) {
     let start = ["start", CHANGE, "--worktree"];
     dated(sandbox.direct(&start)).run().exits(0);
-    let agent = sandbox.agent("echo more >>README.md; mkdir new; echo new >new/file; rm old.txt; complete");
+    let agent = sandbox.agent(
+        "echo more >>README.md; mkdir new; echo new >new/file; seq 9000 >new/large; rm old.txt; complete",
+    );
     dated(sandbox.direct(&["next", CHANGE, "--", &agent]))
         .run()
         .exits(0);

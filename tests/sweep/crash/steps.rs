@@ -41,10 +41,10 @@ const REVIEWER: &str = "said=$(grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'); e
      GIT_AUTHOR_DATE=2026-01-02T03:04:05Z GIT_COMMITTER_DATE=2026-01-02T03:04:05Z \"${SHIM_GIT:-git}\" -c core.hooksPath=/dev/null commit -qm spoilt
      echo y >>by-reviewer; echo \"$said\"";
 
-/// What git does not keep: bytes that a filter drops, permissions, an empty directory.
+/// What git does not keep: bytes that a filter drops, permissions, an empty directory; and a file that a full disk can cut.
 const UNKEPT: &str = r"git config filter.strip.clean 'sed /^output/d'; echo '*.nb filter=strip' >.gitattributes
      printf 'code\noutput 8 hours\n' >tracked.nb; echo key >key; chmod 600 key; mkdir empty; chmod 700 empty
-     git add tracked.nb";
+     git add tracked.nb; seq 9000 >large";
 
 /// Every step.
 pub const STEPS: &[Step] = &[
@@ -131,7 +131,7 @@ pub const STEPS: &[Step] = &[
             let side = sandbox.outside("side");
             let path = side.to_str().unwrap();
             sandbox.git(&["worktree", "add", "-q", path, "main"]);
-            std::fs::write(side.join("theirs.txt"), "theirs\n").unwrap();
+            std::fs::write(side.join("theirs.txt"), "theirs\n".repeat(6000)).unwrap();
             std::fs::write(side.join("old.txt"), "old\nand theirs\n").unwrap();
             for args in [&["add", "-A"][..], &["commit", "-q", "-m", "theirs"]] {
                 dated(sandbox.git_cmd(args)).dir(&side).run().exits(0);
@@ -406,7 +406,32 @@ pub const STEPS: &[Step] = &[
         has_middle: false,
         done: Status(|status| status["stories_done"] == 1),
     },
+    Step {
+        name: "own_finish_keep",
+        prepare: worked_in_own,
+        args: &["finish", "--keep", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
+    Step {
+        name: "own_finish_into",
+        prepare: |sandbox| {
+            sandbox.git(&["worktree", "add", "-q", "-b", "side", "target/side"]);
+            worked_in_own(sandbox);
+        },
+        args: &["finish", "--cleanup", CHANGE, "--into", "target/side"],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["phase"] == "finished"),
+    },
 ];
+
+/// The steps that end a loop.
+pub fn endings() -> impl Iterator<Item = &'static Step> {
+    let ends = |step: &&Step| step.args.iter().any(|word| ["finish", "abort"].contains(word));
+    STEPS.iter().filter(ends)
+}
 
 /// The step of a name.
 pub fn named(name: &str) -> &'static Step {
