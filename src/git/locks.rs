@@ -171,12 +171,25 @@ fn waits_for_others(program: &Program) -> bool {
         b"show",
         b"upload-pack",
     ];
-    let command = program.words.get(1);
-    if command.is_some_and(|command| READERS.contains(&command.as_slice())) {
-        return true;
+    let serves = |word: &[u8]| word.ends_with(b"-daemon") || word.ends_with(b"git-ralph") || word == b"ralph";
+    let command = command_of(&program.words);
+    program.words.first().is_some_and(|word| serves(word))
+        || command.is_some_and(|command| READERS.contains(&command) || serves(command))
+}
+
+/// Returns the command in the words of a git, behind git's own options.
+fn command_of(words: &[Vec<u8>]) -> Option<&[u8]> {
+    const WITH_VALUE: [&[u8]; 5] = [b"-c", b"-C", b"--git-dir", b"--work-tree", b"--namespace"];
+    let mut words = words.iter().skip(1).map(Vec::as_slice);
+    loop {
+        let word = words.next()?;
+        if !word.starts_with(b"-") {
+            return Some(word);
+        }
+        if WITH_VALUE.contains(&word) {
+            words.next();
+        }
     }
-    let mut words = program.words.iter().take(3);
-    words.any(|word| word.ends_with(b"-daemon") || word.ends_with(b"git-ralph") || word == b"ralph")
 }
 
 fn real(path: &Path) -> PathBuf {
@@ -253,10 +266,23 @@ mod tests {
         let here = of("git", "git commit", Some("/home/me/project/src"));
         let other_project = of("git", "git commit", Some("/home/me/project-2"));
         let unseen = of("git", "git commit", None);
+        for line in ["git checkout ralph", "git -c ralph.lease=3s commit -F log"] {
+            assert_eq!(
+                judged(&[of("git", line, Some("/home/me/project"))]),
+                Some(true),
+                "{line}"
+            );
+        }
         let others = [
             of("vim", "vim", Some("/home/me/project")),
             of("git", "git fsmonitor--daemon run", Some("/home/me/project")),
             of("git", "git ralph run", Some("/home/me/project")),
+            of(
+                "git",
+                "git -c ralph.lease=3s -c a=b ralph run",
+                Some("/home/me/project"),
+            ),
+            of("git", "git -C src --no-pager log -p", Some("/home/me/project")),
             of("git-ralph", "git-ralph run", Some("/home/me/project")),
             of("git", "git cat-file --batch", Some("/home/me/project")),
             of("git", "git log -p", Some("/home/me/project")),
