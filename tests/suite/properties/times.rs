@@ -118,7 +118,10 @@ fn duration_is_not_negative_after_the_clock_was_set_back() {
 #[test]
 fn killed_attempt_lasts_until_its_last_output() {
     let sandbox = Sandbox::started();
-    let agent = sandbox.agent("echo at work; kill -9 $(ps -o ppid= -p $PPID)");
+    let agent = sandbox.agent(
+        "echo at work; until grep -q 'at work' .git/ralph/add-login/attempts/1.1.log; do sleep 0.02; done
+        kill -9 $(ps -o ppid= -p $PPID)",
+    );
     sandbox.direct(&["next", "--", &agent]).run().exits(137);
     let since = Timestamp::now() - SignedDuration::from_hours(3);
     let mut state = sandbox.state();
