@@ -173,6 +173,7 @@ pub const ROWS: &[Row] = &[
         "large files of git-lfs, with their content and as pointers",
         &[
             State("large_files"),
+            Misdeed("binaries"),
             Test("conversions::large_files_come_back_where_checkout_leaves_their_pointers"),
         ],
     ),

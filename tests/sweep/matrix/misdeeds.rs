@@ -282,6 +282,11 @@ pub const MISDEEDS: &[Misdeed] = &[
         "odd_names",
         r#"printf x >"$(printf 'new\nline')"; printf y >"$(printf '\376\377')"; echo q >'a "quote"'; echo m >-rf; echo s >' '"#,
     ),
+    harmless(
+        "binaries",
+        r"for f in ./*.bin src/*.bin; do [ ! -e $f ] || printf 'by the agent\0' >$f; done; rm -f src/2.bin
+         printf 'new\0' >agents.bin; g add -A; g commit -qm agent; printf 'more\0' >>agents.bin",
+    ),
 ];
 
 /// What only permissions stop: gone through as somebody whom they bind.
