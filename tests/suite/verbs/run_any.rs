@@ -289,7 +289,9 @@ fn a_checkpoint_that_was_not_pushed_is_named_where_the_loop_is_finished_elsewher
     let tip = clone.git(&["rev-parse", "HEAD"]);
     let other = remote.clone("other", &[]);
     let any = ["run", "--any", "--keep", "--", &agent];
-    other.ralph(&any).exits(0);
+    // The same work in the same second would be the same commit.
+    let others = remote.sandbox.completing("echo y >>\"f-$RALPH_CHANGE\"");
+    other.ralph(&["run", "--any", "--keep", "--", &others]).exits(0);
     clone
         .ralph(&any)
         .exits(5)
