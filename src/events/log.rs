@@ -348,7 +348,7 @@ impl Reader {
             *self = Self::default();
         }
         self.read = each_line(events, self.read, |line| {
-            if let Some((t, what)) = told(line) {
+            if let Some((t, what)) = recorded(line) {
                 self.history.take_at(t, &what);
                 if let What::Gate(gate) = what {
                     self.gates.insert(gate.command);
@@ -370,7 +370,7 @@ pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
 
 /// Reads from a line when something happened, and what, as far as a history takes it. Of lines as git-ralph writes them only
 /// what tells something is read, and most of that without the detour by which serde finds the kind; `None` for any other.
-fn told(line: &[u8]) -> Option<(Timestamp, What)> {
+fn recorded(line: &[u8]) -> Option<(Timestamp, What)> {
     let Some((t, kind)) = beginning(line) else {
         let event: Event = serde_json::from_slice(line).ok()?;
         return Some((event.t, event.what));

@@ -37,7 +37,7 @@ pub async fn wrong_values(settings: &Settings, top: &Path) -> Vec<Wrong> {
             "Template" => match Template::load(top, Some(text)) {
                 Ok(template) if template.has_variable() => None,
                 Ok(_) => Some(format!(
-                    "'{text}' has no variable, so the agent is not told its story"
+                    "'{text}' has no variable, so the agent does not learn its story"
                 )),
                 Err(error) => Some(error.to_string()),
             },

@@ -125,7 +125,7 @@ impl Template {
         })
     }
 
-    /// Returns whether it has a variable: without one, an agent is not told what to do.
+    /// Returns whether it has a variable: without one, an agent does not learn what to do.
     pub fn has_variable(&self) -> bool {
         self.text.contains("{{") || self.text.contains("{%")
     }

@@ -44,7 +44,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
         Index::Final(commit) => {
             let (repo, work) = (site.repo, site.work_index());
             let made = repo.private_index(&work, Some(&commit)).await?;
-            // Git refuses to reset a changed file that it is told not to look at.
+            // Git refuses to reset a changed file whose flag hides the change.
             repo.show_paths(&work, &made.entries.hidden()).await?;
             let reset = ["--reset", commit.as_str()];
             repo.git.cmd("read-tree", reset).index(&work).done().await?;

@@ -29,7 +29,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "ralph.prompt",
         "README.md",
-        "'README.md' has no variable, so the agent is not told its story",
+        "'README.md' has no variable, so the agent does not learn its story",
     ),
     (
         "ralph.worktreeCopy",

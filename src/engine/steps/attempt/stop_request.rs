@@ -1,4 +1,4 @@
-//! Tells a request of `git ralph stop` from a signal of somebody else's.
+//! Distinguishes a request of `git ralph stop` from another signal.
 
 use nix::sys::signal::Signal;
 
