@@ -1,6 +1,6 @@
 //! Calls git: arguments and environment.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -237,6 +237,7 @@ impl Git {
         verb: &'static str,
         args: impl IntoIterator<Item = S>,
     ) -> GitCommand {
+        let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
         let mut command = Command::new("git")
             .arg("-C")
             .arg(&self.top)
@@ -267,7 +268,11 @@ impl Git {
         if let Some(repository) = &self.repository {
             command = command.env("GIT_DIR", repository).env("GIT_NO_LAZY_FETCH", "1");
         }
-        if self.fetches == Fetches::Nothing || ENTERS_SUBMODULES.contains(&verb) {
+        let stays_out = || {
+            args.iter()
+                .any(|arg| STAYS_OUT.iter().any(|option| arg == option))
+        };
+        if self.fetches == Fetches::Nothing || ENTERS_SUBMODULES.contains(&verb) && !stays_out() {
             // Git before 2.45 knows only the second.
             command = command
                 .env("GIT_NO_LAZY_FETCH", "1")
@@ -408,9 +413,9 @@ impl GitCommand {
     }
 }
 
-/// The commands for which git looks into submodules. They need no object that is not here: what they compare with was checked
-/// out.
+/// The commands for which git looks into submodules, and the options with which it does not.
 const ENTERS_SUBMODULES: [&str; 4] = ["add", "diff-files", "diff-index", "status"];
+const STAYS_OUT: [&str; 2] = ["--ignore-submodules=all", "--ignore-submodules=dirty"];
 
 /// The commands that read the files of all work trees.
 const READS_WORK_TREES: [&str; 2] = ["for-each-ref", "worktree"];

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::Sandbox;
+use crate::support::{CHANGE, Sandbox};
 
 #[test]
 fn a_repository_made_among_tracked_files_is_undone() {
@@ -75,4 +75,29 @@ fn loop_continues_in_a_moved_work_tree() {
         sandbox.ralph(&["abort"]).exits(0);
         assert!(!sandbox.top.join("one").exists());
     }
+}
+
+#[test]
+fn clone_without_the_tree_of_its_head_fetches_it() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    sandbox.write("more", "x\n");
+    sandbox.git(&["add", "more"]);
+    sandbox.git(&["commit", "-q", "-m", "third"]);
+    for setting in ["uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"] {
+        sandbox.configure(setting, "true");
+    }
+    let (clone, url) = (
+        sandbox.outside("treeless"),
+        format!("file://{}", sandbox.top.display()),
+    );
+    let args = ["clone", "-q", "--filter=tree:0", &url, clone.to_str().unwrap()];
+    sandbox.git_cmd(&args).run().exits(0);
+    sandbox
+        .git_cmd(&["reset", "-q", "--soft", "HEAD~1"])
+        .dir(&clone)
+        .run()
+        .exits(0);
+    sandbox.ralph_cmd(&["start", CHANGE]).dir(&clone).run().exits(0);
+    sandbox.ralph_cmd(&["abort", CHANGE]).dir(&clone).run().exits(0);
 }
