@@ -25,7 +25,7 @@ pub enum RepositoryRefusal {
         => "commit or stash them: git -C {path} stash -u", (path);
     #[error("git cannot read the submodule {0}")]
     UnreadableSubmodule(String)
-        => "git -C {path} fetch --refetch", (path);
+        => "git -C {path} status, for the reason; if objects are missing: git -C {path} fetch --refetch", (path);
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere {
         head: String,

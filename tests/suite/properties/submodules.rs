@@ -358,7 +358,7 @@ fn submodule_that_git_cannot_read_stops_no_command_but_attempts() {
     sandbox
         .step("retry", &sandbox.completing("echo x >x"))
         .exits(1)
-        .says("hint: git -C lib fetch --refetch");
+        .says("if objects are missing: git -C lib fetch --refetch");
     sandbox
         .ralph(&["abort"])
         .exits(0)
