@@ -6,6 +6,7 @@ use super::files::REPLACED;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::{Loop, describe, submodules};
 use crate::error::{Error, refuse};
+use crate::events::Notices;
 use crate::fs::{Links, may_exist, path_below, read_regular, seen_itself};
 use crate::git::{GitError, Repo, discover};
 use crate::paths::first_few;
@@ -82,8 +83,13 @@ async fn write_but(
 ) -> Result<Result<(), String>, Error> {
     let index = target_index(open);
     let made = target.private_index(&index, Some(&into.from)).await?;
-    target.show_paths(&index, &made.entries.hidden()).await?;
+    // A sparse checkout leaves these out: they are as in the index.
+    let mut sparse = made.entries.sparse.clone();
+    sparse.retain(|path| changes.iter().any(|(_, changed)| changed == path));
+    let hidden = [made.entries.hidden(), sparse.clone()].concat();
+    target.show_paths(&index, &hidden).await?;
     let paths = changes.iter().map(|(_, path)| path);
+    let paths = paths.filter(|path| !sparse.contains(path));
     // A directory in the place of a file is in the index by its own files.
     let is_dir =
         |path: &[u8]| seen_itself(&path_below(&target.top, path)).is_some_and(|found| found.is_dir());
@@ -97,6 +103,16 @@ async fn write_but(
         written = there.switch_users_files(&index, trees, site.repo, &trash).await?;
     }
     target.discard_index(&index)?;
+    if written.is_ok() {
+        let unseen = hidden
+            .iter()
+            .filter(|path| changes.iter().any(|(_, changed)| changed == *path));
+        open.tell_names(
+            "git status may not show what the loop changed in these files, because git's index hides them (git update-index \
+             --no-skip-worktree, or --no-assume-unchanged)",
+            &first_few(unseen),
+        );
+    }
     match written {
         Err(GitError::Failed { words, .. }) => Ok(Err(words)),
         other => Ok(Ok(other?)),

@@ -167,3 +167,22 @@ fn work_tree_with_a_hidden_change_ends() {
         assert_eq!(sandbox.git(&["show", &kept]), "mine");
     }
 }
+
+#[test]
+fn cleanup_writes_files_that_a_sparse_checkout_leaves_out() {
+    let sandbox = Sandbox::new();
+    begin(&sandbox);
+    let agent = sandbox.completing("echo changed >>src/lib.txt; rm tool");
+    sandbox.step("next", &agent).exits(0);
+    for path in ["src/lib.txt", "tool"] {
+        sandbox.git(&["update-index", "--skip-worktree", path]);
+        fs::remove_file(sandbox.top.join(path)).unwrap();
+    }
+    sandbox
+        .ralph(&["finish", "--cleanup", CHANGE])
+        .exits(0)
+        .says("because git's index hides them")
+        .says("tool");
+    assert!(sandbox.read("src/lib.txt").ends_with("changed\n"));
+    assert!(!sandbox.top.join("tool").exists());
+}
