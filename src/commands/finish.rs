@@ -113,7 +113,7 @@ fn tell_what_is_left(console: &Console, open: &Loop<'_>) {
     if let Some(remote) = last_remote(open.repo(), open.change()) {
         let (change, named) = (typed(open.change()), typed(&remote));
         console.say(&format!(
-            "{remote} still has the loop as open; to close it there: git ralph push {change} --remote {named}\n"
+            "the end is not on {remote} yet; to close the loop there: git ralph push {change} --remote {named}\n"
         ));
     }
 }

@@ -100,7 +100,7 @@ pub struct Git {
     filters: Filters,
 }
 
-/// What git may fetch unasked.
+/// Tells which objects git may fetch without being asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fetches {
     /// Objects that a partial clone lacks.

@@ -35,7 +35,7 @@ pub type Refs = Vec<(String, Oid)>;
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<Change, (Oid, Instant, bool)>,
-    /// What the remote listed at the last look; a run that takes a loop at once needs no other look.
+    /// The refs that the remote listed at the last look; a run that takes a loop at once needs no other look.
     pub refs: Option<Refs>,
 }
 

@@ -17,7 +17,7 @@ const COLOURS: usize = 256;
 /// The mark in the place of bytes that are no text.
 const BROKEN: &[u8] = "\u{fffd}".as_bytes();
 
-/// What is printed of each byte that is no part of others: itself, `^X`, or the mark. The last of the four bytes has the
+/// Lists what is printed of each byte that is no part of others: itself, `^X`, or the mark. The last of the four bytes has the
 /// length, and [`SEVERAL`] if the byte may begin a character of several.
 static PRINTED: [u32; 256] = {
     let mut printed = [0; 256];

@@ -32,7 +32,7 @@ struct Place {
 }
 
 impl Place {
-    /// Goes on over text of this width.
+    /// Moves the cursor past text of this width, in columns.
     fn pass(&mut self, width: usize, columns: usize) {
         if width > 0 {
             self.is_visible = true;

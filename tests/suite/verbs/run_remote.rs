@@ -481,7 +481,7 @@ fn finish_of_a_loop_that_a_remote_has_names_how_it_gets_there() {
     let agent = remote.sandbox.completing("echo x >>f");
     clone.ralph(&["run", CHANGE, "--", &agent]).exits(0);
     let push =
-        "origin still has the loop as open; to close it there: git ralph push add-login --remote origin\n";
+        "the end is not on origin yet; to close the loop there: git ralph push add-login --remote origin\n";
     clone.ralph(&["finish", "--keep", CHANGE]).exits(0).says(push);
     clone.ralph(&["push", CHANGE, "--remote", "origin"]).exits(0);
     let queue = remote
