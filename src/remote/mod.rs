@@ -6,7 +6,8 @@
 //!   which `sane` finds possible.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
 //!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
-//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts.
+//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts; `reason` tells why
+//!   it did not do what it was asked.
 
 mod base;
 mod branch;
@@ -19,6 +20,7 @@ mod portable;
 pub mod probe;
 pub mod prune;
 pub mod queue;
+mod reason;
 mod received;
 pub mod record;
 pub(crate) mod refusal;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::reason::reason;
 use super::record::random;
 use super::server::{BRANCHES, Server};
 use crate::error::Error;
@@ -61,7 +62,7 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     let refused = |pushed: Result<Pushed, GitError>| match pushed {
         Ok(Pushed::Done) => None,
         Ok(Pushed::Elsewhere(words) | Pushed::Refused(words) | Pushed::Unknown(words)) => Some(words),
-        Err(error) => Some(error.to_string()),
+        Err(error) => Some(reason(&error)),
     };
     let mut note = |what, words: Option<String>, hint: Option<String>| {
         let passed = words.is_none();

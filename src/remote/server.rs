@@ -8,13 +8,13 @@ use tokio::time::sleep;
 
 use super::base::Base;
 use super::lease::{Holding, Refs, Watch};
+use super::reason::{reason, unanswered};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
-use crate::async_cmd::CommandError;
 use crate::error::Error;
 use crate::git::remote::{Move, Pushed, RemoteGit, Together, broke_off};
 use crate::git::{GitError, Repo};
-use crate::names::{Change, Oid, counted};
+use crate::names::{Change, Oid};
 use crate::settings::{Settings, to_std};
 
 /// The pauses between two attempts to push, or to hear whether a push was taken: each is twice as long as the one before.
@@ -45,12 +45,6 @@ pub(super) enum Answer {
     Refused(String),
     /// The remote does not answer, for this reason; the ref may have moved.
     Unknown(String),
-}
-
-/// Returns the words about a remote that takes too long.
-fn unanswered(limit: Duration) -> String {
-    let limit = counted(limit.as_secs(), "second", "seconds");
-    format!("it did not answer within {limit}")
 }
 
 /// Returns the places of a state and of a branch among these refs.
@@ -180,11 +174,7 @@ impl Server {
     }
 
     fn unreadable(&self, error: &GitError) -> RemoteRefusal {
-        self.unreadable_for(match error {
-            GitError::Failed { words, .. } => words.clone(),
-            GitError::Run(CommandError::TimedOut { limit, .. }) => unanswered(*limit),
-            other => other.to_string(),
-        })
+        self.unreadable_for(reason(error))
     }
 
     /// Returns the error about a remote that cannot be read, for this reason.
@@ -434,7 +424,7 @@ impl Server {
                     Ok(Pushed::Done) => return Answer::Ours,
                     Ok(Pushed::Refused(words)) => refused = Some(words),
                     Ok(Pushed::Elsewhere(words) | Pushed::Unknown(words)) => why = words,
-                    Err(error) => why = error.to_string(),
+                    Err(error) => why = reason(&error),
                 }
             }
             // Git's words differ from host to host, and an answer can be lost on its way: read the ref back.
@@ -484,7 +474,7 @@ impl Server {
     /// Moves the branch of a loop on the remote, for people and pull requests.
     pub(super) async fn copy_branch(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Pushed {
         let pushed = self.git.push(&change.branch_ref(), old, Some(new)).await;
-        pushed.unwrap_or_else(|error| Pushed::Unknown(error.to_string()))
+        pushed.unwrap_or_else(|error| Pushed::Unknown(reason(&error)))
     }
 
     /// Fetches the branch of a loop, if it is not here.
