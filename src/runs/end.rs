@@ -7,6 +7,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::remote::refusal::RemoteRefusal;
+use crate::state::StateError;
 
 /// Returns what an end is for the schedule, and the reason in words. On a terminal the user was asked, and has left the
 /// change as it is.
@@ -20,7 +21,8 @@ pub(super) fn end_of(ended: &Result<Ended, Error>, was_asked: bool) -> (End, Str
         Err(error) => error,
     };
     let end = match error {
-        Error::Remote(RemoteRefusal::Held { .. } | RemoteRefusal::Lost { .. }) => End::Taken,
+        Error::Remote(RemoteRefusal::Held { .. } | RemoteRefusal::Lost { .. })
+        | Error::State(StateError::Busy { .. }) => End::Taken,
         Error::Remote(RemoteRefusal::Over { .. }) => End::Over,
         Error::Story(StoryRefusal::NothingLeft { live: false, .. }) => End::WasComplete,
         error if is_about_one(error) => End::NeedsUser,
@@ -64,5 +66,19 @@ fn is_about_one(error: &Error) -> bool {
         | Error::Finish(_)
         | Error::Hook(_) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn change_of_another_process_here_is_taken() {
+        let busy = StateError::Busy {
+            change: "a".to_owned(),
+            holder: None,
+        };
+        assert_eq!(end_of(&Err(busy.into()), false).0, End::Taken);
     }
 }
