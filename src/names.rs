@@ -270,6 +270,17 @@ pub fn short_branch(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)
 }
 
+/// Returns whether a ref is the branch of a loop, or the remote-tracking one of it.
+pub fn is_loop_branch(name: &str) -> bool {
+    let on_remote = name
+        .strip_prefix("refs/remotes/")
+        .and_then(|name| name.split_once('/'));
+    let branch = on_remote
+        .map(|(_, branch)| branch)
+        .or(name.strip_prefix("refs/heads/"));
+    branch.is_some_and(|branch| branch.starts_with("ralph/"))
+}
+
 /// Returns the name that was probably meant: one that a typing mistake turns into this one. Numbers that are close to
 /// each other mean different things.
 pub(crate) fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {

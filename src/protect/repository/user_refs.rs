@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValue, RefValues, Repo};
-use crate::names::{Change, Oid, short_branch, typed};
+use crate::names::{Change, Oid, is_loop_branch, short_branch, typed};
 use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, OwnMove, Update};
 use crate::slot::Slot;
@@ -350,11 +350,11 @@ impl RefChange {
         self.name.starts_with(REPLACEMENTS)
     }
 
-    /// Returns whether another loop made or moved its branch meanwhile, as loops side by side do: none of the attempt's
-    /// `own` moves did.
+    /// Returns whether another loop made or moved its branch meanwhile, here or on a remote, as loops side by side do: none
+    /// of the attempt's `own` moves did.
     fn is_of_other_loop(&self, own: &[OwnMove]) -> bool {
         let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == self.name && new == is);
-        self.name.starts_with(BRANCHES) && self.is.as_ref().is_some_and(|is| !is_own(is))
+        is_loop_branch(&self.name) && self.is.as_ref().is_some_and(|is| !is_own(is))
     }
 
     /// Returns whether only this loop may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
@@ -440,11 +440,9 @@ mod tests {
     fn oid(digit: char) -> Oid {
         Oid::parse(&digit.to_string().repeat(40)).unwrap()
     }
-
     fn refs(entries: &[(&str, char)]) -> UserRefs {
-        let values = entries
-            .iter()
-            .map(|(name, at)| ((*name).to_owned(), RefValue::Oid(oid(*at))));
+        let value = |(name, at): &(&str, char)| ((*name).to_owned(), RefValue::Oid(oid(*at)));
+        let values = entries.iter().map(value);
         UserRefs(Arc::new(values.collect()))
     }
 
@@ -452,13 +450,10 @@ mod tests {
     fn changes_since_finds_moved_deleted_and_new_refs() {
         let before = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '2'), ("refs/tags/t", '3')]);
         let now = refs(&[("refs/heads/a", '1'), ("refs/heads/b", '4'), ("refs/stash", '5')]);
-        let messages: Vec<String> = now
-            .changes_since(&before)
-            .iter()
-            .map(|change| change.message("the attempt"))
-            .collect();
+        let changes = now.changes_since(&before);
+        let messages = changes.iter().map(|change| change.message("the attempt"));
         assert_eq!(
-            messages,
+            messages.collect::<Vec<_>>(),
             [
                 "the branch b was moved from 2222222222 to 4444444444 during the attempt",
                 "the tag t was deleted during the attempt (it was at 3333333333)",
@@ -476,13 +471,29 @@ mod tests {
     }
 
     #[test]
+    fn branches_of_other_loops_are_reported_only_if_the_attempt_moved_them() {
+        let there = "refs/remotes/origin/ralph/other";
+        let now = refs(&[
+            ("refs/heads/ralph/other", '1'),
+            (there, '2'),
+            ("refs/heads/x", '3'),
+        ]);
+        let changes = RefChanges(now.changes_since(&UserRefs::default()));
+        for (own, number) in [(vec![], 1), (vec![(there.to_owned(), oid('2'))], 2)] {
+            let notices: RefCell<Vec<String>> = RefCell::default();
+            changes.report_others(&own, "the attempt", &notices);
+            assert_eq!(notices.borrow().len(), number, "{notices:?}");
+        }
+    }
+
+    #[test]
     fn undo_own_restores_refs_of_the_loop_and_no_others() {
         let before = refs(&[("refs/ralph/c/start", '1'), ("refs/heads/a", '2')]);
         let notices: RefCell<Vec<String>> = RefCell::default();
         let changes = RefChanges(UserRefs::default().changes_since(&before));
         let updates = changes.undo_own(None, "the attempt", &notices);
-        let names: Vec<String> = updates.iter().map(Update::line).collect();
-        let (zero, one) = ("0".repeat(40), "1".repeat(40));
+        let names: Vec<_> = updates.iter().map(Update::line).collect();
+        let [zero, one] = ["0", "1"].map(|digit| digit.repeat(40));
         assert_eq!(names, [format!("update refs/ralph/c/start {one} {zero}\n")]);
         assert_eq!(notices.borrow().len(), 1);
     }
