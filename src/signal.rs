@@ -103,8 +103,9 @@ impl Stop {
     /// Waits until we were asked to stop `times` times; returns the first signal.
     pub async fn asked(&mut self, times: u32) -> i32 {
         let times = self.before.saturating_add(times);
-        match self.asked.wait_for(|asked| asked.times >= times).await {
-            Ok(asked) => asked.first,
+        let asked = self.asked.wait_for(|asked| asked.times >= times).await;
+        match asked.map(|asked| asked.first) {
+            Ok(first) => first,
             // Every listener is gone: no one is left to ask.
             Err(_) => std::future::pending().await,
         }

@@ -8,6 +8,7 @@
 
 mod abort;
 mod attempt;
+mod beside;
 mod choose;
 mod complete;
 pub mod demo;
@@ -259,7 +260,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Finish(Verb(args)) => {
             Box::pin(finish::run(&with_events(&mut screen, args.json), args)).await
         }
-        Command::Run(Verb(args)) if args.any || args.changes.len() > 1 => {
+        Command::Run(Verb(args)) if args.any || args.is_beside || args.changes.len() > 1 => {
             Box::pin(several::run(with_events(&mut screen, args.json).screen, args)).await
         }
         Command::Run(Verb(args)) => {

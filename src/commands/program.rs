@@ -6,10 +6,13 @@ use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use super::groups::grouped;
-use super::{Cli, git_hook, guard, hook, to_complete, usage};
+use super::{Cli, Command, beside, git_hook, guard, hook, to_complete, usage};
 use crate::agent::runner;
+use crate::cli::Verb;
 use crate::exit::Exit;
+use crate::settings::Colour;
 use crate::trace;
+use crate::ui::github;
 use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompleteEnv;
 
@@ -29,14 +32,33 @@ pub fn main() -> ExitCode {
     if let Some(event) = hook::asked(env::args_os()) {
         return hook::look(&event).map_or(ExitCode::SUCCESS, |work| with_runtime(hook::run(work)));
     }
-    CompleteEnv::with_factory(to_complete).complete();
-    let typed = grouped(Cli::command()).try_get_matches();
+    let one = beside::asked(env::args_os());
+    if one.is_none() {
+        CompleteEnv::with_factory(to_complete).complete();
+    }
+    let typed = match &one {
+        Some(one) => grouped(Cli::command()).try_get_matches_from(&one.typed),
+        None => grouped(Cli::command()).try_get_matches(),
+    };
     let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
-        Ok(cli) => cli,
+        Ok(cli) => match one {
+            Some(one) => only(cli, one.change),
+            None => cli,
+        },
         Err(asked) => return print_instead(&usage::explained(asked)),
     };
     trace::begin(cli.verbose);
     with_runtime(super::run(cli))
+}
+
+/// Returns the command of a process that works on one of several changes: that of the run, about this change.
+fn only(mut cli: Cli, change: String) -> Cli {
+    cli.colour = Some(Colour::Never);
+    github::leave_the_log();
+    if let Command::Run(Verb(args)) = &mut cli.command {
+        args.leave_one(change);
+    }
+    cli
 }
 
 /// Prints the help, the version, or what is wrong with the command line.

@@ -17,10 +17,11 @@ use crate::error::{Error, refuse};
 use crate::exit::Exit;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
-use crate::runs::{Command, drive, one};
+use crate::runs::{Command, Printed, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
+use clap::value_parser;
 use std::ffi::OsString;
 use std::time::Instant;
 
@@ -29,7 +30,7 @@ use std::time::Instant;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be typed")]
 pub struct Args {
     /// The change; defaults to that of the current branch, to the only active loop, or to the only change with open
-    /// stories. Several run one after another
+    /// stories. Several run one after another, or side by side (--jobs)
     #[arg(value_name = "CHANGE", add = offer(changes_and_loops))]
     pub changes: Vec<String>,
     /// The choice.
@@ -70,6 +71,9 @@ pub struct Args {
     /// Hold the loop on this git remote, and push each step there (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
+    /// Work on so many of the changes at once, each in a new linked work tree
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with_all = ["any", "view", "dry_run"])]
+    pub jobs: Option<u16>,
     /// Work on the next change that no run holds on the remote, until none is left
     #[arg(long, conflicts_with = "changes")]
     pub any: bool,
@@ -82,11 +86,27 @@ pub struct Args {
     /// The agent's command; it reads the prompt from standard input
     #[arg(last = true, value_name = "AGENT")]
     pub agent: Vec<OsString>,
+    /// True for the process that works on one of several changes at once.
+    #[arg(skip)]
+    pub is_beside: bool,
+}
+
+impl Args {
+    /// Leaves one of several changes, for the process that works on it beside others.
+    pub(super) fn leave_one(&mut self, change: String) {
+        self.changes = vec![change];
+        self.jobs = None;
+        self.worktree.worktree.get_or_insert(None);
+        self.is_beside = true;
+    }
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let change = args.changes.first().map(String::as_str);
+    if args.jobs.is_some_and(|jobs| jobs > 1) {
+        screen.say("--jobs is for several changes: the stories of one are attempted one after another\n");
+    }
     let command = Typed::new(screen, &args);
     let ended = Box::pin(one(&command, change, &mut Watch::default())).await;
     Ok(ended?.exit)
@@ -116,6 +136,14 @@ impl Command for Typed<'_> {
 
     fn say(&self, line: &str) {
         self.screen.say(&format!("{line}\n"));
+    }
+
+    fn show(&self, line: &Printed) {
+        match line {
+            Printed::Answer(_, line) if self.args.json => self.screen.json(&format!("{line}\n")),
+            Printed::Answer(change, line) => self.screen.answer_exactly(&beside(change, line)),
+            Printed::Narration(change, line) => self.screen.loud().say(&beside(change, line)),
+        }
     }
 
     fn can_ask(&self) -> bool {
@@ -263,4 +291,11 @@ pub(super) fn has_choice(args: &Args, settings: &Settings) -> bool {
 /// Returns whether the loop is already live, so that its state may name the agent.
 pub(super) fn goes_on(context: &Context<'_>, change: &Change) -> bool {
     context.resolve_change(Some(change.as_str())).is_ok()
+}
+
+/// Returns a line of the work on one of several changes, with the name of the change unless it says that itself.
+fn beside(change: &Change, line: &str) -> String {
+    let name = format!("{change}: ");
+    let line = line.strip_prefix(&name).unwrap_or(line);
+    format!("{}\n", [&name, line].concat().trim_end())
 }

@@ -1,19 +1,26 @@
-//! `git ralph run` with several changes, one after another, or with `--any`: those that no other run holds on a remote.
+//! `git ralph run` with several changes, one after another or side by side, or with `--any`: those that no other run holds
+//! on a remote.
 
+use super::choose::by_flag;
 use super::run::{Args, Typed, goes_on, has_choice};
 use super::setup::{Console, put_stories_in};
-use crate::engine::refuse_inside_attempt;
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::source_of_new_loop;
+use crate::engine::{Context, Finish, refuse_inside_attempt};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
-use crate::names::Change;
-use crate::runs::{Schedule, work};
-use crate::state::{State, Store};
+use crate::names::{Change, typed};
+use crate::runs::{Schedule, beside, work};
+use crate::settings::{FinishChoice, Settings};
+use crate::state::{State, Store, live_in};
 use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
+    if let (Some(jobs @ 2..), false) = (args.jobs, args.any) {
+        return Box::pin(side_by_side(screen, args, jobs)).await;
+    }
     let schedule = if args.any {
         Schedule::of_queue()
     } else {
@@ -23,6 +30,49 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Box::pin(work(&command, schedule)).await
 }
 
+/// Works on the named changes side by side.
+async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Error> {
+    let console = Console::new(screen);
+    let context = console.context().await?;
+    let mut settings = context.configuration.settings.clone();
+    let is_kept = match by_flag(args.choice) {
+        Some(finish) => finish == Finish::Keep,
+        None => settings.finish == FinishChoice::Keep,
+    };
+    if !is_kept {
+        let changes: Vec<String> = args.changes.iter().map(typed).collect();
+        let again = format!("git ralph run {} --jobs={jobs} --keep", changes.join(" "));
+        return refuse(FinishRefusal::NotKept(again));
+    }
+    if let Some(Some(_)) = args.worktree.worktree {
+        return refuse(StartRefusal::OneWorkTreeForSeveral);
+    }
+    if let Some(active) = live_in(&context.repo.common_dir, &context.repo.top)? {
+        return refuse(StartRefusal::ActiveBeside(active.change.to_string()));
+    }
+    put_stories_in(&mut settings, &context, &args.stories)?;
+    let mut changes = Vec::new();
+    for name in &args.changes {
+        let change = find(&context, name, &settings)?;
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    let command = Typed::new(screen, &args);
+    let stop = context.stop.clone();
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    Box::pin(beside(&command, &words, changes, jobs.into(), &stop)).await
+}
+
+/// Returns the change of this name, which has a loop or a list here.
+fn find(context: &Context<'_>, name: &str, settings: &Settings) -> Result<Change, Error> {
+    let change = Change::new(name)?;
+    if !goes_on(context, &change) {
+        source_of_new_loop(context, &change, settings)?;
+    }
+    Ok(change)
+}
+
 /// Returns the schedule of the named changes. Refuses before any work if a later change could not begin.
 async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
     let named = &args.changes;
@@ -30,13 +80,7 @@ async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
     let context = console.context().await?;
     let mut settings = context.configuration.settings.clone();
     put_stories_in(&mut settings, &context, &args.stories)?;
-    let find = |name: &String| -> Result<Change, Error> {
-        let change = Change::new(name)?;
-        if !goes_on(&context, &change) {
-            source_of_new_loop(&context, &change, &settings)?;
-        }
-        Ok(change)
-    };
+    let find = |name: &String| find(&context, name, &settings);
     if !has_choice(args, &settings) {
         return refuse(FinishRefusal::NoChoiceForSeveral {
             is_agent: !named.iter().skip(1).any(|name| find(name).is_ok()),

@@ -1,5 +1,8 @@
 //! The runners of a git-ralph that has died. Each ends at once, unless something keeps it from running.
 
+use std::path::PathBuf;
+use std::{env, io};
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -22,4 +25,12 @@ pub fn kill_runners_of(parent: i32) -> bool {
         let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
     }
     !runners.is_empty()
+}
+
+/// Returns the path of this program: where there is `/proc`, the very file that runs, whatever is in its place now.
+pub fn own_program() -> io::Result<PathBuf> {
+    if cfg!(all(target_os = "linux", not(feature = "without-proc"))) {
+        return Ok(PathBuf::from("/proc/self/exe"));
+    }
+    env::current_exe()
 }

@@ -7,6 +7,15 @@ use crate::names::Change;
 use crate::remote::Tenure;
 use crate::settings::Settings;
 
+/// A line that a process has printed that works on one of several changes.
+#[derive(Debug)]
+pub enum Printed {
+    /// On standard output.
+    Answer(Change, String),
+    /// On standard error.
+    Narration(Change, String),
+}
+
 /// The command that began a run: it knows what was typed, prints and asks.
 pub trait Command {
     /// Shows what happens to one change.
@@ -17,6 +26,9 @@ pub trait Command {
 
     /// Prints a line.
     fn say(&self, line: &str);
+
+    /// Prints a line of the work on one of several changes, with the name of the change.
+    fn show(&self, line: &Printed);
 
     /// Returns true if the user can be asked.
     fn can_ask(&self) -> bool;

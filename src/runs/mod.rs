@@ -2,9 +2,11 @@
 //!
 //! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and tells it the `end` of
 //!   each.
+//! - `beside` works on several changes at once, each in a process of its own.
 //! - `drive` takes one step of a loop after another, and publishes each on the remote that holds the loop.
 //! - `one` starts or resumes the loop of one change: `hold` takes it on a remote, and the `command` works at it.
 
+pub mod beside;
 mod command;
 mod drive;
 mod end;
@@ -13,7 +15,8 @@ mod one;
 mod schedule;
 mod worker;
 
-pub use command::Command;
+pub use beside::beside;
+pub use command::{Command, Printed};
 pub use drive::drive;
 pub use one::one;
 pub use schedule::Schedule;

@@ -120,13 +120,13 @@ impl Schedule {
         self.passed_over.len()
     }
 
-    /// Returns the heading of a change that begins.
-    pub fn heading(&self, change: &Change) -> String {
+    /// Returns the heading of a change that begins; `None` if it is the only one.
+    pub fn heading(&self, change: &Change) -> Option<String> {
         if self.has_queue {
-            return format!("change {change}");
+            return Some(format!("change {change}"));
         }
         let position = self.number - self.named.len();
-        format!("change {position} of {}: {change}", self.number)
+        (self.number > 1).then(|| format!("change {position} of {}: {change}", self.number))
     }
 
     /// Returns the next turn of a run of named changes.
@@ -212,14 +212,17 @@ impl Schedule {
     }
 }
 
-/// Returns the worst exit code of changes: that of one that needs the user, else that of one without retries left, else that
-/// of one with skipped stories.
-fn worst(exits: impl Iterator<Item = Exit>) -> Option<Exit> {
+/// Returns the worst exit code of changes: that of an error, else that of one that needs the user, and so on.
+pub(super) fn worst(exits: impl Iterator<Item = Exit>) -> Option<Exit> {
     exits.max_by_key(|exit| match exit {
         Exit::Done => 0,
         Exit::NoStory => 1,
-        Exit::RetriesSpent => 2,
-        _ => 3,
+        Exit::RetriesLeft | Exit::RetriesSpent => 2,
+        Exit::Limit => 3,
+        Exit::Busy => 4,
+        Exit::Person => 5,
+        Exit::Error | Exit::Usage | Exit::Refused => 6,
+        Exit::Signal(_) => 7,
     })
 }
 

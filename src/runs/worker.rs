@@ -53,7 +53,9 @@ impl<C: Command> Worker<'_, C> {
         loop {
             match Box::pin(self.turn()).await? {
                 Turn::Work(change) => {
-                    self.command.say(&self.schedule.heading(&change));
+                    if let Some(heading) = self.schedule.heading(&change) {
+                        self.command.say(&heading);
+                    }
                     let ended = Box::pin(one(self.command, Some(change.as_str()), &mut self.watch)).await;
                     if let Some(exit) = Box::pin(self.note(&change, ended)).await? {
                         return Ok(exit);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::env;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::shown::secret;
 use crate::fs::append_named;
@@ -11,9 +12,18 @@ use crate::fs::append_named;
 /// Ends a [`group`].
 pub const END_GROUP: &str = "::endgroup::\n";
 
-/// Returns true if this runs in a workflow.
+/// True if another git-ralph prints what this process prints.
+static IS_RELAYED: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if this prints the log of a workflow.
 pub fn is_there() -> bool {
-    env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
+    let is_workflow = env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+    is_workflow && !IS_RELAYED.load(Ordering::Relaxed)
+}
+
+/// Leaves the log to another git-ralph, which prints the lines of several processes in turn.
+pub fn leave_the_log() {
+    IS_RELAYED.store(true, Ordering::Relaxed);
 }
 
 /// Begins a group of lines under this title.

@@ -1,11 +1,9 @@
 //! Git-ralph's side of a runner: starts it, sends it the process, and hears of it.
 
-use std::env;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -19,7 +17,7 @@ use tokio::time::sleep;
 use super::channel::{Command, Order, OwnEnd, Printed, VERSION, Word};
 use crate::agent::job::Job;
 use crate::held;
-use crate::processes::RUNNER;
+use crate::processes::{RUNNER, own_program};
 
 /// The longest time from the end of its channel to its own end.
 const NEAR: Duration = Duration::from_secs(5);
@@ -137,12 +135,4 @@ impl Runner {
             _ => Lost::Refused,
         })
     }
-}
-
-/// Returns the path of this program: where there is `/proc`, the very file that runs, whatever is in its place now.
-fn own_program() -> io::Result<PathBuf> {
-    if cfg!(all(target_os = "linux", not(feature = "without-proc"))) {
-        return Ok(PathBuf::from("/proc/self/exe"));
-    }
-    env::current_exe()
 }

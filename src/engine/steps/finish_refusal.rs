@@ -53,6 +53,10 @@ pub enum FinishRefusal {
             ),
         })
         .exit(Exit::Usage);
+    /// `run --jobs` without `--keep`, and the command with it.
+    #[error("changes side by side need --keep: with --cleanup the work of the first would be in the way of the others")]
+    NotKept(String)
+        => |(command)| hint(command.clone()).exit(Exit::Usage);
     #[error("branch {branch} no longer exists (it was at {oid})")]
     OriginalGone { branch: String, oid: String }
         => Person, "git branch {branch} {oid}", branch, oid;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::error::advice::{hint, lines, list};
 use crate::error::refusals::refusals;
+use crate::exit::Exit;
 use crate::names::typed;
 
 refusals! {
@@ -44,6 +45,13 @@ pub enum StartRefusal {
     #[error("loop '{0}' is already active in this work tree")]
     OtherLoop(String)
         => "git ralph finish {change}, or the same command with --worktree", (change);
+    /// A loop that moves what the others would begin at.
+    #[error("loop '{0}' is active in this work tree, and changes side by side begin at the commit that is checked out here")]
+    ActiveBeside(String)
+        => "git ralph finish {change}, or type it in another work tree", (change);
+    #[error("--worktree=<directory> is the work tree of one loop, and --jobs makes one for each change")]
+    OneWorkTreeForSeveral
+        => { hint("to name the directory of all of them: git config ralph.worktreeDir <directory>").exit(Exit::Usage) };
     /// A work tree of its own has what is committed.
     #[error("the list {0} is not committed, so that a new work tree would not have it")]
     ListNotCommitted(String)

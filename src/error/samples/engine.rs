@@ -190,6 +190,8 @@ pub(super) fn start() -> Vec<StartRefusal> {
             path: "/other".to_owned(),
         },
         StartRefusal::OtherLoop("tidy-up".to_owned()),
+        StartRefusal::ActiveBeside(change()),
+        StartRefusal::OneWorkTreeForSeveral,
         StartRefusal::ListNotCommitted("TODO.md".to_owned()),
         StartRefusal::BranchInTheWay {
             branch: "ralph".to_owned(),
@@ -372,6 +374,7 @@ pub(super) fn finish() -> Vec<FinishRefusal> {
             changes: words(&["add-login", "sh", "agent.sh"]),
             is_agent: true,
         },
+        FinishRefusal::NotKept("git ralph run add-login add-search --jobs=2 --keep".to_owned()),
         FinishRefusal::OriginalGone {
             branch: "main".to_owned(),
             oid: "bbebf10cdf".to_owned(),

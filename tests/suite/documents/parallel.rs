@@ -18,7 +18,7 @@ fn three_changes_run_side_by_side_and_the_line_can_be_typed_again() {
     sandbox.configure("ralph.maxRetries", "0");
     let type_it = || {
         let line = block("run: side by side");
-        sandbox.cmd("sh").args(["-c", &line]).patiently().run().exits(123)
+        sandbox.cmd("sh").args(["-c", &line]).patiently().run().exits(4)
     };
     let stories = |change: &str| {
         let branch = format!("ralph/{change}");

@@ -31,6 +31,7 @@ mod revert;
 mod review;
 mod run;
 mod run_any;
+mod run_jobs;
 mod run_later;
 mod run_remote;
 mod run_several;

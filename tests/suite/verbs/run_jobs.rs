@@ -1,0 +1,169 @@
+//! `git ralph run --jobs`: several changes side by side.
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Sandbox, wait_until};
+
+/// A repository with the lists of three changes, of one story each.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for change in ["one", "two", "three"] {
+        let list = format!("openspec/changes/{change}/tasks.md");
+        sandbox.write(&list, "## 1. A\n- [ ] a\n");
+    }
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "lists"]);
+    sandbox
+}
+
+/// The words of a run of the three changes, two at once.
+fn two_at_once<'a>(args: &[&'a str], agent: &'a str) -> Vec<&'a str> {
+    let run = ["run", "one", "two", "three", "--jobs=2", "--keep"];
+    [&run, args, &["--", agent]].concat()
+}
+
+/// Shell code that waits until a note is there.
+fn until(note: &str) -> String {
+    format!("until test -e \"$notes/{note}\"; do sleep 0.05; done")
+}
+
+fn phase(sandbox: &Sandbox, change: &str) -> String {
+    let status = sandbox.ralph(&["status", change, "--json"]).exits(0).json();
+    status["phase"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn as_many_changes_as_jobs_run_at_once() {
+    let sandbox = sandbox();
+    // Each of the first two needs the other; the third sees that one of them has ended.
+    let meet = "case $RALPH_CHANGE in
+        one) other=two;;
+        two) other=one;;
+        three) test -e \"$notes/done-one\" || test -e \"$notes/done-two\" || exit 1; other=one;;
+        esac; touch \"$notes/$RALPH_CHANGE\"";
+    let agent = format!(
+        "{meet}; {}; echo \"$RALPH_CHANGE\" >work; touch \"$notes/done-$RALPH_CHANGE\"; complete",
+        until("$other")
+    );
+    let agent = sandbox.agent(&agent);
+    sandbox
+        .ralph(&two_at_once(&["--max-retries=0"], &agent))
+        .exits(0)
+        .says("change 3 of 3: three\n")
+        .says("\none: [1/1] 1. A\n")
+        .says("\none: <promise>COMPLETE</promise>\n")
+        .says("\ntwo: 1 of 1 story is complete");
+    for change in ["one", "two", "three"] {
+        assert_eq!(phase(&sandbox, change), "finished");
+        let work = format!("ralph/{change}:work");
+        assert_eq!(sandbox.git(&["show", &work]), change);
+        // Each began where the command was typed.
+        let subjects = sandbox.subjects(&format!("ralph/{change}"));
+        assert_eq!(subjects[..3], ["checkpoint: 1", "initial state", "lists"]);
+    }
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    // The same line changes nothing more.
+    sandbox
+        .ralph(&two_at_once(&[], &agent))
+        .exits(0)
+        .says("three: nothing left to do");
+}
+
+#[test]
+fn change_that_fails_stops_no_other_and_decides_the_exit_code() {
+    let sandbox = sandbox();
+    let agent = sandbox.agent("test $RALPH_CHANGE != one || exit 0; echo x >work; complete");
+    let output = sandbox
+        .ralph(&two_at_once(&["--max-retries=0", "--json"], &agent))
+        .exits(4)
+        .says("one ended with exit code 4\n");
+    let phases = ["one", "two", "three"].map(|change| phase(&sandbox, change));
+    assert_eq!(phases, ["exhausted", "finished", "finished"]);
+    // Each line is an event, which says whose it is.
+    let events = output.stdout.lines();
+    let events = events.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let ended = events.filter(|event| event["event"] == "run_ended");
+    assert_eq!(ended.filter(|event| event["change"].is_string()).count(), 3);
+}
+
+#[test]
+fn lines_of_side_by_side_changes_are_no_commands_of_a_workflow() {
+    let sandbox = sandbox();
+    let agent = sandbox.agent("echo '::error::mine'; echo x >work; complete");
+    let running = sandbox
+        .ralph_cmd(&two_at_once(&[], &agent))
+        .env("GITHUB_ACTIONS", "true");
+    let output = running.run().exits(0).says("\none: ::error::mine\n");
+    let commands = ["::group::", "::stop-commands::"].map(|command| output.stderr.contains(command));
+    assert_eq!(commands, [false, false], "{}", output.stderr);
+}
+
+#[test]
+fn signal_stops_all_changes_and_the_same_command_continues() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
+        let sandbox = sandbox();
+        let waits = sandbox.agent(&format!(
+            "touch \"$notes/$RALPH_CHANGE\"; {}; complete",
+            until("never")
+        ));
+        let words = two_at_once(&[], &waits);
+        let running = sandbox.direct(&words).start();
+        wait_until("both work", || both(&sandbox));
+        running.signal(signal);
+        let output = running.end();
+        assert_eq!(output.code, 128 + signal as i32, "{}", output.stderr);
+        if signal != Signal::SIGKILL {
+            output.says("not begun: three\n");
+        }
+        wait_until("both have stopped", || sandbox.alive().is_empty());
+        for change in ["one", "two"] {
+            let status = sandbox.ralph(&["status", change]).exits(0);
+            assert!(
+                status.stdout.contains("last run: stopped by SIG"),
+                "{}",
+                status.stdout
+            );
+        }
+        let agent = sandbox.completing("echo x >work");
+        sandbox.ralph(&two_at_once(&[], &agent)).exits(0);
+        assert_eq!(phase(&sandbox, "three"), "finished");
+    }
+}
+
+fn both(sandbox: &Sandbox) -> bool {
+    ["one", "two"]
+        .iter()
+        .all(|note| sandbox.notes.join(note).exists())
+}
+
+#[test]
+fn run_refuses_what_cannot_be_side_by_side() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing("echo x >work");
+    sandbox
+        .ralph(&["run", "one", "two", "--jobs=2", "--cleanup", "--", &agent])
+        .exits(2)
+        .says("changes side by side need --keep")
+        .says("hint: git ralph run one two --jobs=2 --keep\n");
+    sandbox
+        .ralph(&two_at_once(&["--worktree=../there"], &agent))
+        .exits(2)
+        .says("git config ralph.worktreeDir");
+    sandbox
+        .ralph(&["run", "one", "twoo", "--jobs=2", "--keep", "--", &agent])
+        .exits(1)
+        .says("did you mean 'two'?");
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+    sandbox.ralph(&["start", "one"]).exits(0);
+    sandbox
+        .ralph(&two_at_once(&[], &agent))
+        .exits(1)
+        .says("loop 'one' is active in this work tree")
+        .says("hint: git ralph finish one, or");
+    // The stories of one change are not independent.
+    sandbox
+        .ralph(&["run", "one", "--jobs=2", "--keep", "--", &agent])
+        .exits(0)
+        .says("--jobs is for several changes");
+}
