@@ -34,6 +34,7 @@ mod property;
 mod remote_history;
 mod rungs;
 mod runners;
+mod side_by_side;
 mod storm;
 mod submodules;
 mod two_loops;
