@@ -8,7 +8,10 @@ use crate::fs::{Below, FileError, file_error, is_directory};
 /// Directory of the slots, below the loop's own.
 pub(crate) const SLOTS: &str = "slots";
 
-/// The only slot.
+/// The variable with the number of the slot of a run among those that are at work at once.
+pub(crate) const SLOT: &str = "RALPH_SLOT";
+
+/// The only slot of a loop.
 const FIRST: &str = "1";
 
 /// Name of a slot that does not have all files of an earlier version yet.
@@ -52,6 +55,13 @@ const EARLIER: [&str; 35] = [
     "unversioned",
     "work.index",
 ];
+
+/// Returns the number of this run among those that one command has at work at once; 1 for a run alone.
+pub(crate) fn number() -> String {
+    let given = std::env::var(SLOT).ok();
+    let given = given.filter(|number| number.parse::<u16>().is_ok());
+    given.unwrap_or_else(|| "1".to_owned())
+}
 
 /// The directory of a slot, in that of its loop.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use crate::events::{News, Observer, Stream};
 use crate::git::REPOSITORY_VARIABLES;
 use crate::guard::GitSettings;
 use crate::signal::Stop;
+use crate::slot;
 
 /// Exit codes with which a shell reports that a command cannot be run, or is missing.
 const NOT_RUN: [i32; 2] = [126, 127];
@@ -126,6 +127,7 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
         env: [
             variable("RALPH_CHANGE", open.change().as_str()),
             variable("RALPH_BRANCH", &open.state.common.branch),
+            variable(slot::SLOT, &slot::number()),
             path("RALPH_PROMPT_FILE", open.site().file("prompt.md")),
             path("RALPH_LEARNINGS", open.file("learnings.md")),
         ]

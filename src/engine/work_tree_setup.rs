@@ -20,6 +20,7 @@ use crate::git::{Head, REPOSITORY_VARIABLES, Repo, RepoLayout};
 use crate::names::Change;
 use crate::refs::Update;
 use crate::settings::{Settings, to_std};
+use crate::slot;
 
 /// File in the work tree's git directory with the output of the command that prepares it.
 const LOG: &str = "setup.log";
@@ -86,7 +87,12 @@ async fn run(
     let job = Job {
         argv: ["sh", "-c", command].map(OsString::from).into(),
         dir: top.to_owned(),
-        env: vec![variable("RALPH_CHANGE", change.as_str()), own, main],
+        env: vec![
+            variable("RALPH_CHANGE", change.as_str()),
+            variable(slot::SLOT, &slot::number()),
+            own,
+            main,
+        ],
         env_remove: REPOSITORY_VARIABLES
             .iter()
             .copied()

@@ -4,7 +4,7 @@
 //! Such a process is a run like any other: its loop is held by it, and every command finds it. It has a process group of its
 //! own, so that a terminal's Ctrl-C reaches it once, through this one; and it is asked to stop when this one is killed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::{ExitStatusExt, parent_id};
@@ -27,6 +27,7 @@ use crate::held::UnderWay;
 use crate::names::Change;
 use crate::processes::own_program;
 use crate::signal::Stop;
+use crate::slot::SLOT;
 
 /// The word that has the program work on one of several changes; its parent's number, the change and what was typed follow.
 pub const VERB: &str = "run-change";
@@ -52,14 +53,16 @@ pub async fn beside(
     let mut running = JoinSet::new();
     let number = changes.len();
     let mut left = VecDeque::from(changes);
+    let mut slots: BTreeSet<usize> = (1..=jobs.min(number)).collect();
     let mut exit = Exit::Done;
     loop {
-        while running.len() < jobs && stop.signal().is_none() {
-            let Some(change) = left.pop_front() else {
-                break;
-            };
+        while stop.signal().is_none()
+            && let Some(&slot) = slots.first()
+            && let Some(change) = left.pop_front()
+        {
+            slots.remove(&slot);
             command.say(&format!("change {} of {number}: {change}", number - left.len()));
-            let run = Run::start(typed, change, &sender).map_err(Error::system("start git-ralph"))?;
+            let run = Run::start(typed, change, slot, &sender).map_err(Error::system("start git-ralph"))?;
             running.spawn(run.attend(stop.clone()));
         }
         // What a process has printed is shown before its end.
@@ -67,7 +70,8 @@ pub async fn beside(
             biased;
             Some(line) = printed.recv() => command.show(&line),
             ended = running.join_next() => match ended {
-                Some(Ok((change, ended))) => {
+                Some(Ok((change, slot, ended))) => {
+                    slots.insert(slot);
                     if ended != Exit::Done {
                         command.say(&format!("{change} ended with exit code {}", ended.code()));
                     }
@@ -88,18 +92,20 @@ pub async fn beside(
 /// A process that works on one change.
 struct Run {
     change: Change,
+    slot: usize,
     child: Child,
     readers: Vec<JoinHandle<()>>,
 }
 
 impl Run {
-    fn start(typed: &[OsString], change: Change, lines: &Sender<Printed>) -> io::Result<Self> {
+    fn start(typed: &[OsString], change: Change, slot: usize, lines: &Sender<Printed>) -> io::Result<Self> {
         let mut child = ChildCommand::new(own_program()?)
             .arg0("git-ralph")
             .arg(VERB)
             .arg(std::process::id().to_string())
             .arg(change.as_str())
             .args(typed)
+            .env(SLOT, slot.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -116,13 +122,14 @@ impl Run {
         });
         Ok(Self {
             change,
+            slot,
             child,
             readers: answers.into_iter().chain(narration).collect(),
         })
     }
 
     /// Hands on each request to stop, and waits for the end.
-    async fn attend(mut self, mut stop: Stop) -> (Change, Exit) {
+    async fn attend(mut self, mut stop: Stop) -> (Change, usize, Exit) {
         let mut times = 1;
         let status = loop {
             tokio::select! {
@@ -140,7 +147,7 @@ impl Run {
                 () = sleep(DRAIN) => reader.abort(),
             }
         }
-        (self.change, status.map_or(Exit::Error, exit_of))
+        (self.change, self.slot, status.map_or(Exit::Error, exit_of))
     }
 
     fn ask_to_stop(&self, signal: i32) {

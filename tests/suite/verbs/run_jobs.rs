@@ -1,5 +1,7 @@
 //! `git ralph run --jobs`: several changes side by side.
 
+use std::collections::BTreeSet;
+
 use nix::sys::signal::Signal;
 
 use crate::support::{Sandbox, wait_until};
@@ -42,7 +44,7 @@ fn as_many_changes_as_jobs_run_at_once() {
         three) test -e \"$notes/done-one\" || test -e \"$notes/done-two\" || exit 1; other=one;;
         esac; touch \"$notes/$RALPH_CHANGE\"";
     let agent = format!(
-        "{meet}; {}; echo \"$RALPH_CHANGE\" >work; touch \"$notes/done-$RALPH_CHANGE\"; complete",
+        "{meet}; {}; echo \"$RALPH_CHANGE\" >work; echo $RALPH_SLOT >\"$notes/slot-$RALPH_CHANGE\"; touch \"$notes/done-$RALPH_CHANGE\"; complete",
         until("$other")
     );
     let agent = sandbox.agent(&agent);
@@ -63,6 +65,13 @@ fn as_many_changes_as_jobs_run_at_once() {
     }
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    // Those at work at once have slots of their own.
+    let slots = ["one", "two", "three"].map(|change| sandbox.noted(&format!("slot-{change}")));
+    assert_eq!(
+        BTreeSet::from(["1\n", "2\n"]),
+        slots[..2].iter().map(String::as_str).collect()
+    );
+    assert!(slots[..2].contains(&slots[2]), "{slots:?}");
     // The same line changes nothing more.
     sandbox
         .ralph(&two_at_once(&[], &agent))
@@ -162,8 +171,10 @@ fn run_refuses_what_cannot_be_side_by_side() {
         .says("loop 'one' is active in this work tree")
         .says("hint: git ralph finish one, or");
     // The stories of one change are not independent.
+    let agent = sandbox.completing("echo $RALPH_SLOT >\"$notes/slot\"");
     sandbox
         .ralph(&["run", "one", "--jobs=2", "--keep", "--", &agent])
         .exits(0)
         .says("--jobs is for several changes");
+    assert_eq!(sandbox.noted("slot"), "1\n");
 }
