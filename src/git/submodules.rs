@@ -2,6 +2,7 @@
 //! is checked out in another work tree: without network, with branches of its own. Commits made in such a clone are copied
 //! to a repository that stays. They are copied as packs: a fetch would run what the configuration of the clone names.
 
+use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -112,11 +113,19 @@ async fn check_out(
         return Ok(Some("its name, or its place, cannot be given to git".to_owned()));
     };
     let key = format!("submodule.{name}.url");
-    let setting = format!("{key}={url}");
-    let settings = [CLONES[0], CLONES[1], &setting];
     let there = String::from_utf8_lossy(path);
     let args = ["--quiet", "update", "--init", "--checkout", "--", &there];
-    made.cmd_with(&settings, "submodule", args).done().await?;
+    // Its name may have a sign that ends a key on a command line. The user may have given git settings in the same way.
+    let given = env::var("GIT_CONFIG_COUNT")
+        .ok()
+        .and_then(|count| count.parse().ok());
+    let number: u32 = given.unwrap_or(0);
+    let update = made
+        .cmd_with(&CLONES, "submodule", args)
+        .env("GIT_CONFIG_COUNT", number.saturating_add(1).to_string())
+        .env(&format!("GIT_CONFIG_KEY_{number}"), &key)
+        .env(&format!("GIT_CONFIG_VALUE_{number}"), url);
+    update.done().await?;
     let clone = Git::at_top(&path_below(made.top(), path));
     let source = Git::at_top(&path_below(from.top(), path));
     source.copy_setting("remote.origin.url", &clone).await?;
@@ -215,8 +224,7 @@ impl Git {
             let entry = std::str::from_utf8(entry).ok()?;
             let (key, value) = entry.split_once('\n')?;
             let name = key.strip_prefix("submodule.")?.strip_suffix(".path")?;
-            // A setting for one command cannot name it.
-            (value.as_bytes() == path && !name.contains('=')).then(|| name.to_owned())
+            (value.as_bytes() == path).then(|| name.to_owned())
         });
         Ok(named)
     }
