@@ -1,6 +1,7 @@
 //! Notes what happens to the list besides attempts at its stories, and stops a list that attempts make longer and longer.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use crate::engine::Loop;
 use crate::engine::story_refusal::StoryRefusal;
@@ -21,6 +22,19 @@ pub(crate) fn note_between(state: &mut State, open_stories: &mut Option<Vec<Stri
     let known: HashSet<&String> = open_now.iter().chain(completed).collect();
     before.retain(|id| !known.contains(id));
     state.common.list.note_by_list(before);
+}
+
+/// Returns whether the list of a loop that is over has an open story here that it had not completed.
+pub(crate) fn has_new_story(state: &State, top: &Path) -> bool {
+    let completed: HashSet<&str> = state
+        .progress()
+        .completed
+        .iter()
+        .map(|one| one.id.as_str())
+        .collect();
+    let is_new = |story: &Story| !story.done && !story.optional && !completed.contains(story.id.as_str());
+    let listing = state.source().list_in_file(top);
+    listing.is_ok_and(|listing| listing.stories.iter().any(is_new))
 }
 
 /// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are

@@ -24,7 +24,7 @@ mod damaged;
 mod guard_rail;
 mod judged;
 pub mod lifecycle_hooks;
-mod list_growth;
+pub(crate) mod list_growth;
 mod marks;
 pub(crate) mod messages;
 pub(crate) mod numbers;

@@ -14,6 +14,7 @@ use super::work_tree_place::{Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use super::work_tree_setup::{end_setup, set_up};
 use crate::engine::Context;
+use crate::engine::list_growth::has_new_story;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -287,13 +288,19 @@ impl OwnTree<'_> {
     async fn reuse(self, top: &Path, found: Option<&WorkTreeInfo>, head: &Oid) -> Result<(), Error> {
         let change = self.change;
         let state = Store::new(&self.context.repo.common_dir, change).load()?;
-        let is_own = state.is_some_and(|state| state.has_own_work_tree() && state.work_tree() == top);
-        let Some(found) = found.filter(|_| is_own) else {
+        let own = state.filter(|state| state.has_own_work_tree() && state.work_tree() == top);
+        let (Some(found), Some(own)) = (found, own) else {
             return Err(in_the_way(change, top));
         };
         if found.branch.as_deref() == Some(&change.branch_ref()) {
-            // `start` refuses to begin on the branch of a finished loop, and says what to do.
-            return Ok(());
+            if !has_new_story(&own, &self.context.repo.top) {
+                return Ok(());
+            }
+            // Its list is that of the finished loop: what has come since is not in it.
+            return refuse(StartRefusal::CheckedOutElsewhere {
+                branch: change.branch(),
+                path: top.to_string_lossy().into_owned(),
+            });
         }
         let git = Git::at_top(top);
         let args = ["--porcelain", "-z", "--untracked-files=all"];

@@ -1,6 +1,5 @@
 //! The status of a loop: `git ralph status`.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -8,6 +7,7 @@ use serde::Serialize;
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
 use super::ending::how_closed;
 use super::session::SessionStatus;
+use crate::engine::list_growth::has_new_story;
 use crate::engine::position::{branch_gone, checkpoint_gone};
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
@@ -163,19 +163,6 @@ async fn without_checkpoint(repo: &Repo, head: &Head, state: &State) -> Option<E
     let at_rest = state.is_live() && state.phase() != Phase::Running && state.intent.is_none();
     let is_gone = at_rest && matches!(repo.git.is_ancestor(checkpoint, tip).await, Ok(false));
     is_gone.then(|| checkpoint_gone(state))
-}
-
-/// Returns whether the list of a loop that is over has an open story here that it had not completed.
-fn has_new_story(state: &State, top: &Path) -> bool {
-    let completed: HashSet<&str> = state
-        .progress()
-        .completed
-        .iter()
-        .map(|one| one.id.as_str())
-        .collect();
-    let is_new = |story: &Story| !story.done && !story.optional && !completed.contains(story.id.as_str());
-    let listing = state.source().list_in_file(top);
-    listing.is_ok_and(|listing| listing.stories.iter().any(is_new))
 }
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
