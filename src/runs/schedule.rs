@@ -176,8 +176,8 @@ impl Schedule {
                 self.exit = worst.filter(|_| self.has_queue).or(Some(first));
                 Then::GoOn
             }
-            End::WasComplete if !self.has_queue => Then::GoOn,
-            End::Stopped | End::Taken | End::Over | End::NeedsUser if !self.has_queue => Then::Stop(first),
+            End::WasComplete | End::Over if !self.has_queue => Then::GoOn,
+            End::Stopped | End::Taken | End::NeedsUser if !self.has_queue => Then::Stop(first),
             End::Stopped => Then::Stop(exit),
             End::Taken => {
                 self.tried.insert(change.clone());

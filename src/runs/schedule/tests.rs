@@ -244,9 +244,9 @@ proptest! {
             let heading = format!("change {} of {}: {change}", begun.len(), named.len());
             prop_assert_eq!(schedule.heading(&change), (named.len() > 1).then_some(heading));
             match (schedule.note(&change, end, exit), end) {
-                (Then::GoOn, End::WasComplete) => {}
+                (Then::GoOn, End::WasComplete | End::Over) => {}
                 (Then::GoOn, End::Closed) => exits.push(exit),
-                (Then::Stop(code), End::Taken | End::Over | End::NeedsUser | End::Stopped) => {
+                (Then::Stop(code), End::Taken | End::NeedsUser | End::Stopped) => {
                     exits.push(exit);
                     break code;
                 }
