@@ -5,6 +5,7 @@ use std::env;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use super::beside::One;
 use super::groups::grouped;
 use super::{Cli, Command, beside, git_hook, guard, hook, to_complete, usage};
 use crate::agent::runner;
@@ -42,7 +43,7 @@ pub fn main() -> ExitCode {
     };
     let cli = match typed.and_then(|typed| Cli::from_arg_matches(&typed)) {
         Ok(cli) => match one {
-            Some(one) => only(cli, one.change),
+            Some(one) => only(cli, one),
             None => cli,
         },
         Err(asked) => return print_instead(&usage::explained(asked)),
@@ -52,11 +53,11 @@ pub fn main() -> ExitCode {
 }
 
 /// Returns the command of a process that works on one of several changes: that of the run, about this change.
-fn only(mut cli: Cli, change: String) -> Cli {
+fn only(mut cli: Cli, one: One) -> Cli {
     cli.colour = Some(Colour::Never);
     github::leave_the_log();
     if let Command::Run(Verb(args)) = &mut cli.command {
-        args.leave_one(change);
+        args.leave_one(one.change, one.head);
     }
     cli
 }

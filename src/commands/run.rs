@@ -11,14 +11,17 @@ use crate::cli;
 use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::source_of_new_loop;
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
+use crate::git::Head;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, Printed, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
+use crate::state::live_in;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
 use clap::value_parser;
@@ -86,27 +89,24 @@ pub struct Args {
     /// The agent's command; it reads the prompt from standard input
     #[arg(last = true, value_name = "AGENT")]
     pub agent: Vec<OsString>,
-    /// True for the process that works on one of several changes at once.
+    /// For the process that works on one of several changes at once: the HEAD at which a new loop begins.
     #[arg(skip)]
-    pub is_beside: bool,
+    pub beside: Option<Head>,
 }
 
 impl Args {
     /// Leaves one of several changes, for the process that works on it beside others.
-    pub(super) fn leave_one(&mut self, change: String) {
+    pub(super) fn leave_one(&mut self, change: String, head: Head) {
         self.changes = vec![change];
         self.jobs = None;
         self.worktree.worktree.get_or_insert(None);
-        self.is_beside = true;
+        self.beside = Some(head);
     }
 }
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let change = args.changes.first().map(String::as_str);
-    if args.jobs.is_some_and(|jobs| jobs > 1) {
-        screen.say("--jobs is for several changes: the stories of one are attempted one after another\n");
-    }
     let command = Typed::new(screen, &args);
     let ended = Box::pin(one(&command, change, &mut Watch::default())).await;
     Ok(ended?.exit)
@@ -136,6 +136,10 @@ impl Command for Typed<'_> {
 
     fn say(&self, line: &str) {
         self.screen.say(&format!("{line}\n"));
+    }
+
+    fn warn(&self, line: &str) {
+        self.screen.loud().warn(line);
     }
 
     fn show(&self, line: &Printed) {
@@ -174,6 +178,11 @@ impl Command for Typed<'_> {
         change: Option<&str>,
     ) -> Result<Option<(Context<'o>, Change, StartOptions)>, Error> {
         let (screen, args) = (self.screen, self.args);
+        let mut context = context;
+        if let Some(head) = &args.beside {
+            require_room(&context, change)?;
+            context.head = head.clone();
+        }
         let mut settings = context.configuration.settings.clone();
         let typed = Options::from(&args.settings);
         typed.apply(&mut settings);
@@ -291,6 +300,15 @@ pub(super) fn has_choice(args: &Args, settings: &Settings) -> bool {
 /// Returns whether the loop is already live, so that its state may name the agent.
 pub(super) fn goes_on(context: &Context<'_>, change: &Change) -> bool {
     context.resolve_change(Some(change.as_str())).is_ok()
+}
+
+/// Refuses to work beside other changes on one whose loop is active in the work tree in which the command was typed.
+fn require_room(context: &Context<'_>, change: Option<&str>) -> Result<(), Error> {
+    let active = live_in(&context.repo.common_dir, &context.repo.top)?;
+    match active.filter(|active| Some(active.change.as_str()) == change) {
+        Some(active) => refuse(StartRefusal::ActiveBeside(active.change.to_string())),
+        None => Ok(()),
+    }
 }
 
 /// Returns a line of the work on one of several changes, with the name of the change unless it says that itself.

@@ -1,6 +1,9 @@
 //! `git ralph run` with several changes, one after another or side by side, or with `--any`: those that no other run holds
 //! on a remote.
 
+use std::env;
+use std::ffi::OsString;
+
 use super::choose::by_flag;
 use super::run::{Args, Typed, goes_on, has_choice};
 use super::setup::{Console, put_stories_in};
@@ -11,14 +14,14 @@ use crate::engine::{Context, Finish, refuse_inside_attempt};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
 use crate::names::{Change, typed};
-use crate::runs::{Schedule, beside, work};
+use crate::runs::{Command, Schedule, beside, work};
 use crate::settings::{FinishChoice, Settings};
 use crate::state::{State, Store, live_in};
 use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    if let (Some(jobs @ 2..), false) = (args.jobs, args.any) {
+    if let Some(jobs) = args.jobs {
         return Box::pin(side_by_side(screen, args, jobs)).await;
     }
     let schedule = if args.any {
@@ -39,10 +42,15 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
         Some(finish) => finish == Finish::Keep,
         None => settings.finish == FinishChoice::Keep,
     };
+    let words: Vec<OsString> = env::args_os().skip(1).collect();
+    if args.changes.is_empty() {
+        return refuse(StartRefusal::NoChangeBeside(jobs));
+    }
     if !is_kept {
-        let changes: Vec<String> = args.changes.iter().map(typed).collect();
-        let again = format!("git ralph run {} --jobs={jobs} --keep", changes.join(" "));
-        return refuse(FinishRefusal::NotKept(again));
+        return refuse(FinishRefusal::NotKept(with_keep(&words)));
+    }
+    if !args.strategy.unwrap_or(settings.strategy).is_branch() {
+        return refuse(StartRefusal::InPlaceBeside);
     }
     if let Some(Some(_)) = args.worktree.worktree {
         return refuse(StartRefusal::OneWorkTreeForSeveral);
@@ -59,9 +67,21 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
         }
     }
     let command = Typed::new(screen, &args);
-    let stop = context.stop.clone();
-    let words: Vec<_> = std::env::args_os().skip(1).collect();
-    Box::pin(beside(&command, &words, changes, jobs.into(), &stop)).await
+    if let [change] = changes.as_slice() {
+        command.say(&format!(
+            "{change} is the only change: its stories are attempted one after another"
+        ));
+    }
+    Ok(Box::pin(beside(&command, &words, changes, jobs.into(), &context)).await)
+}
+
+/// Returns the command that was typed, with `--keep`.
+fn with_keep(words: &[OsString]) -> String {
+    let mut words: Vec<String> = words.iter().map(|word| typed(word.to_string_lossy())).collect();
+    words.retain(|word| word != "--cleanup");
+    let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    words.insert(end, "--keep".to_owned());
+    format!("git ralph {}", words.join(" "))
 }
 
 /// Returns the change of this name, which has a loop or a list here.

@@ -1,4 +1,5 @@
-//! The runners of a git-ralph that has died. Each ends at once, unless something keeps it from running.
+//! The processes that a git-ralph starts to work for it, after it has died: a runner ends at once, unless something keeps it
+//! from running, and one that works on one of several changes stops as after a signal.
 
 use std::path::PathBuf;
 use std::{env, io};
@@ -10,6 +11,20 @@ use super::table::{Table, program};
 
 /// The hidden command of a runner; its one argument is the number of its git-ralph.
 pub const VERB: &str = "run-attempt";
+
+/// The hidden command of a process that works on one of several changes; its first argument is the number of its git-ralph.
+pub const ONE_OF_SEVERAL: &str = "run-change";
+
+/// Returns whether a process works on one of several changes for a git-ralph that has died.
+pub fn is_abandoned(pid: i32) -> bool {
+    let words = program(pid).map(|program| program.words).unwrap_or_default();
+    let Some([verb, of, ..]) = words.get(1..) else {
+        return false;
+    };
+    let parent = Table::read().and_then(|table| table.get(pid).map(|stat| stat.parent));
+    let is_parent = |parent: i32| *of == parent.to_string().as_bytes();
+    verb == ONE_OF_SEVERAL.as_bytes() && !parent.is_some_and(is_parent)
+}
 
 /// Kills the runners that this process has started; returns whether there were any.
 pub fn kill_runners_of(parent: i32) -> bool {

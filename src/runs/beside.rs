@@ -16,21 +16,20 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command as ChildCommand};
 use tokio::sync::mpsc::{self, Sender};
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::command::{Command, Printed};
 use super::schedule::worst;
-use crate::error::Error;
+use crate::engine::Context;
 use crate::exit::Exit;
+use crate::git::Head;
 use crate::held::UnderWay;
-use crate::names::Change;
-use crate::processes::own_program;
-use crate::signal::Stop;
+use crate::names::{Change, Oid};
+use crate::processes::{ONE_OF_SEVERAL, own_program};
+use crate::signal::{self, Stop};
 use crate::slot::SLOT;
-
-/// The word that has the program work on one of several changes; its parent's number, the change and what was typed follow.
-pub const VERB: &str = "run-change";
 
 /// The longest line that is printed as one, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -40,15 +39,16 @@ const MOST_LINES: usize = 64;
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// Works on these changes in their order, on so many at once; returns the worst exit code. `typed` is the command line after
-/// the program's name.
+/// the program's name; each begins at the HEAD of now.
 pub async fn beside(
     command: &impl Command,
     typed: &[OsString],
     changes: Vec<Change>,
     jobs: usize,
-    stop: &Stop,
-) -> Result<Exit, Error> {
+    context: &Context<'_>,
+) -> Exit {
     let _under_way = UnderWay::begin();
+    let (head, stop) = (&context.head, &context.stop);
     let (sender, mut printed) = mpsc::channel(MOST_LINES);
     let mut running = JoinSet::new();
     let number = changes.len();
@@ -62,8 +62,18 @@ pub async fn beside(
         {
             slots.remove(&slot);
             command.say(&format!("change {} of {number}: {change}", number - left.len()));
-            let run = Run::start(typed, change, slot, &sender).map_err(Error::system("start git-ralph"))?;
-            running.spawn(run.attend(stop.clone()));
+            match Run::start(typed, change.clone(), head, slot, &sender) {
+                Ok(run) => {
+                    running.spawn(run.attend(stop.clone()));
+                }
+                Err(error) => {
+                    slots.insert(slot);
+                    command.say(&format!(
+                        "{change} cannot begin: git-ralph cannot be started: {error}"
+                    ));
+                    exit = Exit::Error;
+                }
+            }
         }
         // What a process has printed is shown before its end.
         tokio::select! {
@@ -72,10 +82,10 @@ pub async fn beside(
             ended = running.join_next() => match ended {
                 Some(Ok((change, slot, ended))) => {
                     slots.insert(slot);
-                    if ended != Exit::Done {
-                        command.say(&format!("{change} ended with exit code {}", ended.code()));
+                    if let Some(why) = ended.why {
+                        command.warn(&format!("{change} {why}"));
                     }
-                    exit = worst([exit, ended].into_iter()).unwrap_or(ended);
+                    exit = worst([exit, ended.exit].into_iter()).unwrap_or(exit);
                 }
                 Some(Err(_)) => exit = Exit::Error,
                 None => break,
@@ -86,7 +96,7 @@ pub async fn beside(
         let left: Vec<&str> = left.iter().map(Change::as_str).collect();
         command.say(&format!("not begun: {}", left.join(", ")));
     }
-    Ok(stop.signal().map_or(exit, Exit::Signal))
+    stop.signal().map_or(exit, Exit::Signal)
 }
 
 /// A process that works on one change.
@@ -94,16 +104,27 @@ struct Run {
     change: Change,
     slot: usize,
     child: Child,
+    /// What reads its output, until that ends.
     readers: Vec<JoinHandle<()>>,
+    /// Tells them that the process has ended.
+    has_ended: watch::Sender<bool>,
 }
 
 impl Run {
-    fn start(typed: &[OsString], change: Change, slot: usize, lines: &Sender<Printed>) -> io::Result<Self> {
+    fn start(
+        typed: &[OsString],
+        change: Change,
+        head: &Head,
+        slot: usize,
+        lines: &Sender<Printed>,
+    ) -> io::Result<Self> {
         let mut child = ChildCommand::new(own_program()?)
             .arg0("git-ralph")
-            .arg(VERB)
+            .arg(ONE_OF_SEVERAL)
             .arg(std::process::id().to_string())
             .arg(change.as_str())
+            .arg(head.oid.as_ref().map_or("", Oid::as_str))
+            .arg(head.branch.as_deref().unwrap_or_default())
             .args(typed)
             .env(SLOT, slot.to_string())
             .stdin(Stdio::null())
@@ -111,25 +132,27 @@ impl Run {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()?;
+        let (has_ended, ended) = watch::channel(false);
         let (to_show, to_tell) = (change.clone(), change.clone());
         let answers = child.stdout.take().map(|output| {
             let to_line = move |text| Printed::Answer(to_show.clone(), text);
-            tokio::spawn(read(output, lines.clone(), to_line))
+            tokio::spawn(read(output, ended.clone(), lines.clone(), to_line))
         });
         let narration = child.stderr.take().map(|output| {
             let to_line = move |text| Printed::Narration(to_tell.clone(), text);
-            tokio::spawn(read(output, lines.clone(), to_line))
+            tokio::spawn(read(output, ended.clone(), lines.clone(), to_line))
         });
         Ok(Self {
             change,
             slot,
             child,
             readers: answers.into_iter().chain(narration).collect(),
+            has_ended,
         })
     }
 
     /// Hands on each request to stop, and waits for the end.
-    async fn attend(mut self, mut stop: Stop) -> (Change, usize, Exit) {
+    async fn attend(mut self, mut stop: Stop) -> (Change, usize, Ended) {
         let mut times = 1;
         let status = loop {
             tokio::select! {
@@ -140,14 +163,11 @@ impl Run {
                 }
             }
         };
-        for mut reader in self.readers {
-            // What it has left behind may hold the pipe.
-            tokio::select! {
-                _ = &mut reader => {}
-                () = sleep(DRAIN) => reader.abort(),
-            }
+        self.has_ended.send_replace(true);
+        for reader in self.readers {
+            let _ = reader.await;
         }
-        (self.change, self.slot, status.map_or(Exit::Error, exit_of))
+        (self.change, self.slot, Ended::of(status.ok()))
     }
 
     fn ask_to_stop(&self, signal: i32) {
@@ -159,33 +179,72 @@ impl Run {
     }
 }
 
-/// Sends the lines of a stream.
-async fn read(stream: impl AsyncRead + Unpin, lines: Sender<Printed>, to_line: impl Fn(String) -> Printed) {
-    let mut stream = BufReader::new(stream);
+/// Sends the lines of a stream to its end, or until nothing comes from it any more after the process has ended: what that has
+/// left behind may hold the pipe.
+async fn read(
+    stream: impl AsyncRead + Unpin,
+    mut ended: watch::Receiver<bool>,
+    lines: Sender<Printed>,
+    to_line: impl Fn(String) -> Printed,
+) {
+    let mut stream = BufReader::new(stream).take(LONGEST_LINE);
     let mut line = Vec::new();
     loop {
-        line.clear();
-        match (&mut stream)
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line)
-            .await
-        {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
+        let is_over = tokio::select! {
+            biased;
+            read = stream.read_until(b'\n', &mut line) => matches!(read, Ok(0) | Err(_)),
+            () = silence(&mut ended) => true,
+        };
+        if !line.is_empty() {
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line)).into_owned();
+            if lines.send(to_line(text)).await.is_err() {
+                return;
+            }
         }
-        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
-        if lines.send(to_line(text.into_owned())).await.is_err() {
+        if is_over {
             return;
         }
+        line.clear();
+        stream.set_limit(LONGEST_LINE);
     }
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    match (status.signal(), code) {
-        (Some(signal), _) => Exit::Signal(signal),
-        (None, Some(0)) => Exit::Done,
-        (None, code) => code.map_or(Exit::Error, Exit::from),
+/// Waits for the end of the process, and then for the time in which something can still come from it.
+async fn silence(ended: &mut watch::Receiver<bool>) {
+    let _ = ended.wait_for(|ended| *ended).await;
+    sleep(DRAIN).await;
+}
+
+/// The end of the work on one change.
+struct Ended {
+    exit: Exit,
+    /// The words about an end that was not good.
+    why: Option<String>,
+}
+
+impl Ended {
+    fn of(status: Option<ExitStatus>) -> Self {
+        let code = status.and_then(|status| status.code());
+        let (exit, why) = match (code, status.and_then(|status| status.signal())) {
+            (Some(0), _) => {
+                return Self {
+                    exit: Exit::Done,
+                    why: None,
+                };
+            }
+            // It was asked to stop, and this run was not.
+            (Some(code @ 129..), _) => (
+                Exit::Limit,
+                format!("was stopped by {}", signal::name(code - 128)),
+            ),
+            (Some(code), _) => {
+                let exit = u8::try_from(code).map_or(Exit::Error, Exit::from);
+                (exit, format!("ended with exit code {code}"))
+            }
+            (None, Some(signal)) => (Exit::Error, format!("was ended by {}", signal::name(signal))),
+            (None, None) => (Exit::Error, "has an end that is not known".to_owned()),
+        };
+        Self { exit, why: Some(why) }
     }
 }
 

@@ -27,6 +27,9 @@ pub trait Command {
     /// Prints a line.
     fn say(&self, line: &str);
 
+    /// Prints a line about a change that did not end well.
+    fn warn(&self, line: &str);
+
     /// Prints a line of the work on one of several changes, with the name of the change.
     fn show(&self, line: &Printed);
 

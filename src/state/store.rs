@@ -21,7 +21,7 @@ use crate::fs::{
 };
 use crate::held::Held;
 use crate::names::{Change, ref_component};
-use crate::processes::{self, kill_runners_of};
+use crate::processes::{self, is_abandoned, kill_runners_of};
 use crate::slot::Slot;
 
 /// The files of one loop, below `<git-common-dir>/ralph`.
@@ -46,6 +46,8 @@ const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
 const RUNNER_WAIT: Duration = Duration::from_secs(2);
 /// Time to wait for a runner that was killed: on a loaded machine its end takes long, but it comes.
 const KILLED_WAIT: Duration = Duration::from_secs(15);
+/// Time to wait for a run of one change that stops because the run of several that began it was killed.
+const ABANDONED_WAIT: Duration = Duration::from_secs(20);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
 /// Maximum size of a state file, in bytes: far more than the longest list needs.
@@ -168,6 +170,11 @@ impl Store {
             }
             let holder = read_holder(path).unwrap_or_default().trim().to_owned();
             let change = self.change.to_string();
+            let is_ending = || process_of(&holder).is_some_and(is_abandoned);
+            if !is_gone(&holder) && begun.elapsed() < ABANDONED_WAIT && is_ending() {
+                sleep(OUTLIVED_POLL);
+                continue;
+            }
             if !is_gone(&holder) {
                 let holder = (!holder.is_empty()).then_some(holder);
                 return Err(StateError::Busy { change, holder });

@@ -157,6 +157,15 @@ impl Screen {
         }
     }
 
+    /// Says that something did not end well, as a line of its own; marks a workflow's job with it.
+    pub fn warn(self, line: &str) {
+        if github::is_there() {
+            self.say_safely(&github::error(line));
+        } else {
+            self.say(&format!("{line}\n"));
+        }
+    }
+
     /// Rings the bell of the terminal, where there is one.
     pub fn bell(self) {
         if !self.quiet && !hold::holds() && io::stderr().is_terminal() {

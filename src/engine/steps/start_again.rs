@@ -12,7 +12,7 @@ use crate::engine::{Context, Loop, Place, judged, open, refuse_inside_attempt};
 use crate::error::Error;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
-use crate::names::Change;
+use crate::names::{Change, Oid};
 use crate::state::{State, Store};
 use crate::stories::resolve_typed;
 
@@ -123,7 +123,8 @@ async fn begin_in_own<'o>(
 async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
     let (source, listing) = list_of_new_loop(context, change, &options.settings, options.restart).await?;
     if !source.is_by_command() {
-        let in_head = format!("HEAD:{}", source.path);
+        let head = context.head.oid.as_ref().map_or("HEAD", Oid::as_str);
+        let in_head = format!("{head}:{}", source.path);
         let found = context.repo.git.cmd("cat-file", ["-e", &in_head]);
         if found.any_exit().await?.code != Some(0) {
             return Err(StartRefusal::ListNotCommitted(source.path).into());

@@ -49,6 +49,12 @@ pub enum StartRefusal {
     #[error("loop '{0}' is active in this work tree, and changes side by side begin at the commit that is checked out here")]
     ActiveBeside(String)
         => "git ralph finish {change}, or type it in another work tree", (change);
+    #[error("--jobs works on the changes that are named, and none is")]
+    NoChangeBeside(u16)
+        => |(jobs)| hint(format!("git ralph queue --names | xargs -r git ralph run --jobs={jobs} --keep")).exit(Exit::Usage);
+    #[error("changes side by side make their checkpoints on branches, and the strategy stash makes none")]
+    InPlaceBeside
+        => { hint("git -c ralph.strategy=branch ralph run <changes> --jobs <n> --keep").exit(Exit::Usage) };
     #[error("--worktree=<directory> is the work tree of one loop, and --jobs makes one for each change")]
     OneWorkTreeForSeveral
         => { hint("to name the directory of all of them: git config ralph.worktreeDir <directory>").exit(Exit::Usage) };

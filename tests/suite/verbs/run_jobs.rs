@@ -154,7 +154,17 @@ fn run_refuses_what_cannot_be_side_by_side() {
         .ralph(&["run", "one", "two", "--jobs=2", "--cleanup", "--", &agent])
         .exits(2)
         .says("changes side by side need --keep")
-        .says("hint: git ralph run one two --jobs=2 --keep\n");
+        .says(&format!(
+            "hint: git ralph run one two --jobs=2 --keep -- {agent}\n"
+        ));
+    sandbox
+        .ralph(&["run", "--jobs=2", "--keep", "--", &agent])
+        .exits(2)
+        .says("git ralph queue --names | xargs -r git ralph run --jobs=2 --keep");
+    sandbox
+        .ralph(&two_at_once(&["--strategy=stash"], &agent))
+        .exits(2)
+        .says("the strategy stash makes none");
     sandbox
         .ralph(&two_at_once(&["--worktree=../there"], &agent))
         .exits(2)
@@ -170,11 +180,162 @@ fn run_refuses_what_cannot_be_side_by_side() {
         .exits(1)
         .says("loop 'one' is active in this work tree")
         .says("hint: git ralph finish one, or");
-    // The stories of one change are not independent.
+}
+
+#[test]
+fn one_change_gets_a_work_tree_of_its_own_too() {
+    let sandbox = sandbox();
+    sandbox.write("README.md", "of the user's\n");
     let agent = sandbox.completing("echo $RALPH_SLOT >\"$notes/slot\"");
-    sandbox
-        .ralph(&["run", "one", "--jobs=2", "--keep", "--", &agent])
+    for jobs in ["--jobs=1", "--jobs=2"] {
+        let change = if jobs == "--jobs=1" { "one" } else { "two" };
+        sandbox
+            .ralph(&["run", change, jobs, "--keep", "--", &agent])
+            .exits(0)
+            .says("its stories are attempted one after another");
+        assert_eq!(sandbox.noted("slot"), "1\n");
+    }
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
+    assert_eq!(sandbox.read("README.md"), "of the user's\n");
+}
+
+#[test]
+fn later_change_begins_where_the_command_was_typed() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work",
+        until("go")
+    ));
+    let running = sandbox.direct(&two_at_once(&[], &agent)).start();
+    wait_until("both work", || both(&sandbox));
+    sandbox.git(&["checkout", "-q", "-b", "elsewhere"]);
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "meanwhile"]);
+    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    running
+        .end()
         .exits(0)
-        .says("--jobs is for several changes");
-    assert_eq!(sandbox.noted("slot"), "1\n");
+        .says("three: started on ralph/three, from main (");
+    let subjects = sandbox.subjects("ralph/three");
+    assert_eq!(subjects[..3], ["checkpoint: 1", "initial state", "lists"]);
+}
+
+#[test]
+fn change_that_the_user_begins_meanwhile_is_the_users() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work",
+        until("go")
+    ));
+    let running = sandbox.direct(&two_at_once(&[], &agent)).start();
+    wait_until("both work", || both(&sandbox));
+    sandbox.ralph(&["start", "three"]).exits(0);
+    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    running
+        .end()
+        .exits(1)
+        .says("three: error: loop 'three' is active in this work tree");
+    assert!(!sandbox.top.join("work").exists());
+}
+
+#[test]
+fn open_story_of_a_change_whose_work_tree_is_kept_is_not_called_done() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing("echo x >work");
+    sandbox
+        .ralph(&["run", "one", "--jobs=1", "--keep", "--", &agent])
+        .exits(0);
+    sandbox.git(&["merge", "-q", "ralph/one"]);
+    let list = "openspec/changes/one/tasks.md";
+    sandbox.write(list, &format!("{}\n## 2. B\n- [ ] b\n", sandbox.read(list)));
+    sandbox.git(&["commit", "-q", "-am", "more"]);
+    let output = sandbox
+        .ralph(&["run", "one", "--jobs=1", "--keep", "--", &agent])
+        .exits(1);
+    let kept = sandbox.top.with_extension("ralph");
+    let hint = output
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("one: hint: git "))
+        .unwrap();
+    assert!(hint.ends_with("checkout --detach"), "{hint} {kept:?}");
+    sandbox.git(&hint.split(' ').collect::<Vec<_>>());
+    sandbox
+        .ralph(&["run", "one", "--jobs=1", "--keep", "--", &agent])
+        .exits(0);
+    assert_eq!(
+        sandbox.subjects("ralph/one")[..2],
+        ["checkpoint: 2", "initial state"]
+    );
+}
+
+#[test]
+fn slow_reader_gets_every_line() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing("seq 20000 30000; echo x >work");
+    let reads = "read -r first; touch \"$1/read\"; until test -e \"$1/kept\"; do sleep 0.05; done; cat";
+    let line = format!(
+        "git ralph run one two --jobs=2 --keep -- '{agent}' 2>&1 | {{ {reads}; }} && touch \"$1/all\""
+    );
+    let notes = sandbox.notes.to_str().unwrap();
+    let running = sandbox
+        .cmd("sh")
+        .args(["-c", &line, "sh", notes])
+        .patiently()
+        .start();
+    // Both runs have ended long before anything more is read.
+    wait_until("both are kept", || {
+        ["one", "two"].iter().all(|change| {
+            let kept = sandbox.git_cmd(&[
+                "rev-parse",
+                "-q",
+                "--verify",
+                &format!("refs/ralph/{change}/finished"),
+            ]);
+            kept.run().code == 0
+        })
+    });
+    std::fs::write(sandbox.notes.join("kept"), "").unwrap();
+    let output = running.end();
+    for change in ["one", "two"] {
+        for said in ["29999\n", "finished: on ralph/"] {
+            let said = format!("{change}: {said}");
+            assert!(output.stdout.contains(&said), "{said}");
+        }
+    }
+}
+
+#[test]
+fn command_after_a_kill_waits_for_the_runs_that_stop() {
+    let sandbox = sandbox();
+    let agent = sandbox.agent(&format!(
+        "trap '' TERM; touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work; complete",
+        until("go")
+    ));
+    let running = sandbox.direct(&two_at_once(&[], &agent)).start();
+    wait_until("both work", || both(&sandbox));
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    sandbox.ralph(&two_at_once(&[], &agent)).exits(0);
+}
+
+#[test]
+fn end_of_one_change_by_a_signal_is_no_signal_to_the_run() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work",
+        until("go")
+    ));
+    let running = sandbox
+        .direct(&two_at_once(&[], &agent))
+        .env("GITHUB_ACTIONS", "true")
+        .start();
+    wait_until("both work", || both(&sandbox));
+    sandbox.ralph(&["stop", "--now", "one"]).exits(0);
+    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    running
+        .end()
+        .exits(6)
+        .says("\n::error title=git ralph::one was stopped by SIGTERM\n");
+    assert_eq!(phase(&sandbox, "three"), "finished");
 }
