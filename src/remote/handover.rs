@@ -5,12 +5,13 @@ use super::branch::{BranchCopy, Stand};
 use super::grown::began_later;
 use super::held_loop::{lacks_end, run_name};
 use super::lease::{Holding, Watch};
+use super::patience::{Patience, SHORT_PATIENCE};
 use super::portable::{self, Tells};
 use super::received::is_before;
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::require_branch;
-use super::server::{Answer, SHORT_PATIENCE, Server, There};
+use super::server::{Answer, Server, There};
 use crate::engine::{self, Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
@@ -175,7 +176,10 @@ impl Swaps<'_> {
 
 async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(), Error> {
     let change = &next.record.change;
-    match server.swap(change, previous, &next.oid, SHORT_PATIENCE).await {
+    match server
+        .swap(change, previous, &next.oid, Patience::of(SHORT_PATIENCE))
+        .await
+    {
         Answer::Ours => Ok(()),
         Answer::Theirs(_) => Err(server.behind(change).into()),
         Answer::Refused(words) => Err(server.refused(change, words).into()),
@@ -255,7 +259,10 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     let packed = portable::packed_in(&repo.git, &there.oid).await?;
     let next = portable::on_top(repo, Some(there), record, &packed).await?;
     let (change, previous) = (&next.record.change, Some(&there.oid));
-    match server.swap(change, previous, &next.oid, SHORT_PATIENCE).await {
+    match server
+        .swap(change, previous, &next.oid, Patience::of(SHORT_PATIENCE))
+        .await
+    {
         Answer::Ours => Ok(next),
         Answer::Theirs(_) => Err(server.held(there).into()),
         Answer::Refused(words) | Answer::Unknown(words) => Err(server.not_pushed(change, words).into()),

@@ -5,17 +5,22 @@ use std::time::{Duration, Instant};
 use super::base::Base;
 use super::branch::{BranchCopy, FOREIGN, Stand};
 use super::lease::patience;
+use super::patience::{Patience, SHORT_PATIENCE};
 use super::portable::{self, Packed, Tells, taken_along};
 use super::record::{Holder, Record};
 use super::refusal::RemoteRefusal;
-use super::server::{Answer, SHORT_PATIENCE, Server, There};
+use super::server::{Answer, Server, There};
 use crate::engine::Loop;
 use crate::error::{Error, refuse};
 use crate::events::Notices;
 use crate::git::{GitError, Repo};
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, counted};
 use crate::paths::first_few;
+use crate::signal::Stop;
 use crate::state::Phase;
+
+/// The time after which the user hears that a push has no answer.
+const SOON: Duration = Duration::from_secs(5);
 
 /// The state that this run put on the remote last, and what its next push needs.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub(super) struct HeldLoop {
     /// The branch as it is on the remote.
     pub(super) branch: BranchCopy,
     pub(super) answered: Instant,
+    /// Requests to stop, which shorten the time for which a push is tried again.
+    pub(super) stop: Stop,
     pub(super) end: Option<End>,
 }
 
@@ -144,8 +151,20 @@ impl HeldLoop {
         let answer = if self.push_along(record.clone(), &packed).await? {
             Answer::Ours
         } else {
-            let left = patience.saturating_sub(begun.elapsed());
-            self.push(record.clone(), &packed, left).await?
+            self.push(record.clone(), &packed, patience.min(SOON)).await?
+        };
+        let left = patience.saturating_sub(begun.elapsed());
+        let answer = match answer {
+            Answer::Unknown(words) if !is_first && !left.is_zero() => {
+                open.tell(format!(
+                    "{} does not answer, and git-ralph tries again for {}: {}",
+                    self.server.name(),
+                    counted(left.as_secs(), "second", "seconds"),
+                    words.trim().lines().next().unwrap_or_default()
+                ));
+                self.push(record.clone(), &packed, left).await?
+            }
+            answer => answer,
         };
         match answer {
             Answer::Ours => {}
@@ -264,6 +283,7 @@ impl HeldLoop {
         loop {
             let there = self.next(record.clone(), packed).await?;
             let previous = self.last.as_ref().map(|last| &last.oid);
+            let patience = Patience::until_asked(patience, &self.stop);
             let answer = self
                 .server
                 .swap(&self.change, previous, &there.oid, patience)

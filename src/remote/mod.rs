@@ -6,7 +6,7 @@
 //!   which `sane` finds possible.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
 //!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
-//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts; `reason` tells why
+//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts; `patience` is how long something is tried again, and `reason` tells why
 //!   it did not do what it was asked.
 
 mod base;
@@ -16,6 +16,7 @@ pub mod handover;
 mod held_loop;
 pub mod lease;
 mod listing;
+mod patience;
 mod portable;
 pub mod probe;
 pub mod prune;

@@ -8,6 +8,7 @@ use tokio::time::sleep;
 
 use super::base::Base;
 use super::lease::{Holding, Refs, Watch};
+use super::patience::{Patience, SHORT_PATIENCE};
 use super::reason::{reason, unanswered};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
@@ -20,9 +21,6 @@ use crate::settings::{Settings, to_std};
 /// The pauses between two attempts to push, or to hear whether a push was taken: each is twice as long as the one before.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-/// The time to wait while the user waits too, or while a run has nothing to lose yet.
-pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The most loops that one fetch names.
 pub(super) const MOST_AT_ONCE: usize = 500;
@@ -410,10 +408,10 @@ impl Server {
         change: &Change,
         old: Option<&Oid>,
         new: &Oid,
-        patience: Duration,
+        mut patience: Patience,
     ) -> Answer {
         let name = self.state_ref(change);
-        let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
+        let mut pause = FIRST_PAUSE;
         let mut is_pushed = false;
         let mut why = String::new();
         let mut refused = None;
@@ -439,10 +437,10 @@ impl Server {
                 Err(RemoteRefusal::Unreadable { words, .. }) => why = words,
                 Err(_) => {}
             }
-            if begun.elapsed() >= patience {
+            if patience.left().is_zero() {
                 return Answer::Unknown(why);
             }
-            sleep(pause.min(patience.saturating_sub(begun.elapsed()))).await;
+            patience.pause(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }

@@ -14,11 +14,12 @@ use super::branch::BranchCopy;
 use super::grown::{began_later, has_list_grown};
 use super::held_loop::{HeldLoop, run_name};
 use super::lease::{Holding, Watch, patience, renewal};
+use super::patience::SHORT_PATIENCE;
 use super::portable::require_same;
 use super::received::is_before;
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
-use super::server::{SHORT_PATIENCE, Server, There};
+use super::server::{Server, There};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::fs::is_there;
@@ -112,6 +113,7 @@ impl Tenure {
             base,
             branch,
             answered: Instant::now(),
+            stop: context.stop.clone(),
             end: None,
         };
         let mut portable = None;

@@ -34,6 +34,7 @@ mod run_any;
 mod run_jobs;
 mod run_later;
 mod run_remote;
+mod run_remote_away;
 mod run_several;
 mod settings_found;
 mod skip;
