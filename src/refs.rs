@@ -42,6 +42,11 @@ pub enum Update {
         /// Expected old value.
         old: Oid,
     },
+    /// Deletes a ref whatever it was, if there is one; for those that name nothing.
+    Clear {
+        /// Full name.
+        name: String,
+    },
 }
 
 impl KeptRef {
@@ -87,6 +92,7 @@ impl Update {
             }
             Self::Set { name, new } => format!("update {name} {new}\n"),
             Self::Delete { name, old } => format!("delete {name} {old}\n"),
+            Self::Clear { name } => format!("delete {name}\n"),
         }
     }
 }

@@ -6,6 +6,8 @@ use crate::async_cmd::CommandError;
 use crate::error::advice::{Advice, hint, lines};
 use crate::error::refusals::refusals;
 use crate::fs::{FileError, MAKE_ROOM, owned_by_another};
+use crate::names::typed;
+use crate::paths::first_few;
 
 /// The hint where git's own words have to be seen.
 const SEE_EACH: &str = "run the same command with -v to see each git command";
@@ -44,6 +46,21 @@ pub enum GitError {
         => { hint(SEE_EACH) };
     /// A file.
     File(#[from] FileError) = transparent;
+    /// Refs name objects that do not exist.
+    #[error(
+        "{} name{} what git does not have",
+        first_few(.0).join(", "),
+        if .0.len() == 1 { "s" } else { "" }
+    )]
+    OfNothing(Vec<Vec<u8>>)
+        => |(names)| {
+            let delete = |name: &Vec<u8>| format!("git update-ref --no-deref -d {}", typed(String::from_utf8_lossy(name)));
+            let delete: Vec<String> = names.iter().take(5).map(delete).collect();
+            hint(format!(
+                "git fetch --refetch <remote> brings it back from a remote that has it; to go on without: {}",
+                delete.join("; ")
+            ))
+        };
     /// Another git holds a lock.
     #[error("{} exists: another git process is running here, or one crashed", .0.display())]
     Locked(PathBuf)

@@ -59,7 +59,21 @@ impl Repo {
 impl Git {
     /// Lists refs under the given patterns (full names or directories).
     pub async fn refs(&self, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
-        self.listed(TYPES, patterns).await
+        match self.listed(TYPES, patterns).await {
+            Err(refused) => Err(self.of_nothing(patterns).await?.unwrap_or(refused)),
+            listed => listed,
+        }
+    }
+
+    /// Returns the error about refs whose objects, or what their tags name, do not exist, if there are any.
+    async fn of_nothing(&self, patterns: &[&str]) -> Result<Option<GitError>, GitError> {
+        let refs = self.listed("%00%00", patterns).await?;
+        let peeled = refs.iter().map(|found| format!("{}^{{}}", found.oid));
+        let answer = self.ask_about(peeled, "--batch-check").text().await?;
+        let names = refs.into_iter().zip(answer.lines());
+        let names = names.filter(|(_, line)| line.ends_with(" missing"));
+        let names: Vec<Vec<u8>> = names.map(|(found, _)| found.name.into_bytes()).collect();
+        Ok((!names.is_empty()).then_some(GitError::OfNothing(names)))
     }
 
     /// Lists all refs. If there are `many`, git looks at each object once, and not again for each ref that names it.
@@ -75,7 +89,7 @@ impl Git {
             .await?;
         let typed = || named.iter().copied().zip(types.lines());
         if typed().any(|(_, kind)| kind.ends_with(" missing")) {
-            // Git has its own words for it.
+            // There it is named.
             return self.refs(&ALL).await;
         }
         let of_type = |wanted| {

@@ -168,6 +168,7 @@ fn git() -> Vec<GitError> {
         },
         GitError::File(file("write", "/r/.git/index")),
         GitError::Locked(path("/r/.git/index.lock")),
+        GitError::OfNothing(vec![b"refs/tags/v1".to_vec(), b"refs/heads/it's".to_vec()]),
     ];
     all.extend(command().into_iter().map(GitError::Run));
     all

@@ -171,7 +171,7 @@ impl UserRefs {
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } => self.at(name) == *old,
             Update::Delete { name, old } => self.at(name).as_ref() == Some(old),
-            Update::Set { .. } => true,
+            Update::Set { .. } | Update::Clear { .. } => true,
         };
         moves.into_iter().filter(possible).collect()
     }
@@ -368,8 +368,9 @@ impl RefChange {
         let name = self.name.clone();
         match (self.was.clone(), self.is.clone()) {
             _ if self.is_lost => None,
-            // Its file is gone; an older value may be packed.
-            (was, _) if self.is_broken => was.map(|new| Update::Set { name, new }),
+            // Its file is gone; another value may be packed.
+            (Some(new), _) if self.is_broken => Some(Update::Set { name, new }),
+            (None, _) if self.is_broken => Some(Update::Clear { name }),
             (Some(new), old) => Some(Update::Move { name, new, old }),
             (None, Some(old)) => Some(Update::Delete { name, old }),
             (None, None) => None,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Sandbox, TASKS};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 /// What can be damaged without losing what belongs there.
 const DAMAGES: [&str; 7] = [
@@ -335,4 +335,39 @@ fn a_repository_that_was_moved_is_moved_back() {
             sandbox.start();
         }
     }
+}
+
+#[test]
+fn a_packed_ref_to_no_object_does_not_stay() {
+    let nothing = "1234567890123456789012345678901234567890";
+    for (promise, code) in [("complete", 0), ("failed red", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["tag", "v1"]);
+        sandbox.git(&["pack-refs", "--all"]);
+        sandbox.start();
+        let tags = || sandbox.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/tags"]);
+        let before = tags();
+        let script = format!(
+            "sed 's,.* refs/tags/v1,{nothing} refs/tags/v1,' .git/packed-refs >p
+            for tag in w x; do echo {nothing} refs/tags/$tag >>p; done
+            mv p .git/packed-refs; echo {nothing} >.git/refs/tags/x; echo >work; {promise}"
+        );
+        sandbox.step("next", &sandbox.agent(&script)).exits(code);
+        assert_eq!(tags(), before);
+        for verb in ["status", "log", "abort", "start"] {
+            sandbox.ralph(&[verb, CHANGE]).exits(0);
+        }
+    }
+}
+
+#[test]
+fn refs_to_no_object_are_named_with_a_command_that_helps() {
+    let nothing = "1234567890123456789012345678901234567890";
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/refs/heads/lost", &format!("{nothing}\n"));
+    sandbox.write(".git/refs/ralph/other/attempts/1/1", &format!("{nothing}\n"));
+    let refused = sandbox.ralph(&["start", CHANGE]).exits(1);
+    let (_, hint) = refused.stderr.split_once("to go on without: ").unwrap();
+    sandbox.cmd("sh").args(["-c", hint]).run().exits(0);
+    sandbox.start();
 }
