@@ -42,6 +42,17 @@ pub enum Update {
         /// Expected old value.
         old: Oid,
     },
+    /// Makes a ref that is at `old` (`None`: it must not exist) follow another one; after the transaction, which has no such
+    /// line before git 2.46.
+    Follow {
+        /// Full name.
+        name: String,
+        /// Full name of the one that it follows.
+        to: String,
+        /// Expected old value.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        old: Option<Oid>,
+    },
     /// Deletes a ref whatever it was, if there is one; for those that name nothing.
     Clear {
         /// Full name.
@@ -93,6 +104,7 @@ impl Update {
             Self::Set { name, new } => format!("update {name} {new}\n"),
             Self::Delete { name, old } => format!("delete {name} {old}\n"),
             Self::Clear { name } => format!("delete {name}\n"),
+            Self::Follow { .. } => String::new(),
         }
     }
 }

@@ -161,7 +161,7 @@ impl Git {
             .collect())
     }
 
-    /// Moves refs, all or none; `why` goes into their reflogs.
+    /// Moves refs, all or none, and then makes symbolic ones; `why` goes into their reflogs.
     pub async fn update_refs(&self, updates: &[Update], why: &str) -> Result<(), GitError> {
         if updates.is_empty() {
             return Ok(());
@@ -173,7 +173,19 @@ impl Git {
         input.push_str("prepare\ncommit\n");
         // A ref that an attempt made symbolic must not move another one.
         let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
-        self.cmd("update-ref", args).stdin(input).done().await
+        self.cmd("update-ref", args).stdin(input).done().await?;
+        self.follow(updates, why).await
+    }
+
+    /// Makes the symbolic refs among these updates.
+    async fn follow(&self, updates: &[Update], why: &str) -> Result<(), GitError> {
+        for update in updates {
+            if let Update::Follow { name, to, .. } = update {
+                let args = ["-m", why, name, to];
+                self.cmd("symbolic-ref", args).done().await?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps objects under these ref names, or under the next free ones; returns the names.
@@ -271,7 +283,7 @@ impl Repo {
             let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
             let moved = self.git.cmd("update-ref", args).stdin(input).any_exit().await?;
             if moved.code == Some(0) {
-                return Ok(());
+                return self.git.follow(updates, why).await;
             }
         }
         // An older git does not know the command and has moved nothing; any other error occurs again here.

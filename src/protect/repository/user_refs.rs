@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::events::Notices;
 use crate::fs::{FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValue, RefValues, Repo};
-use crate::names::{Change, Oid, is_loop_branch, short_branch, typed};
+use crate::names::{Change, Oid, is_loop_branch, short_branch};
 use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, OwnMove, Update};
 use crate::slot::Slot;
@@ -169,7 +169,7 @@ impl UserRefs {
     /// Selects the moves that were not made before a crash interrupted the step, and are still possible.
     pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
         let possible = |update: &Update| match update {
-            Update::Move { name, old, .. } => self.at(name) == *old,
+            Update::Move { name, old, .. } | Update::Follow { name, old, .. } => self.at(name) == *old,
             Update::Delete { name, old } => self.at(name).as_ref() == Some(old),
             Update::Set { .. } | Update::Clear { .. } => true,
         };
@@ -301,11 +301,7 @@ impl RefChanges {
             if let Some(is) = &change.is {
                 kept.push(KeptRef::beside(name, is));
             }
-            updates.push(Update::Move {
-                name: change.name,
-                new: was,
-                old: change.is,
-            });
+            updates.extend(change.undone());
         }
         kept.dedup();
         Ok(updates)
@@ -366,14 +362,16 @@ impl RefChange {
     /// Returns the move that restores the ref.
     fn undone(&self) -> Option<Update> {
         let name = self.name.clone();
-        match (self.was.clone(), self.is.clone()) {
+        let (was, is) = (self.was.clone(), self.is.clone());
+        match (was, is, self.followed.clone()) {
             _ if self.is_lost => None,
+            (_, old, Some(to)) => Some(Update::Follow { name, to, old }),
             // Its file is gone; another value may be packed.
-            (Some(new), _) if self.is_broken => Some(Update::Set { name, new }),
-            (None, _) if self.is_broken => Some(Update::Clear { name }),
-            (Some(new), old) => Some(Update::Move { name, new, old }),
-            (None, Some(old)) => Some(Update::Delete { name, old }),
-            (None, None) => None,
+            (Some(new), ..) if self.is_broken => Some(Update::Set { name, new }),
+            (None, ..) if self.is_broken => Some(Update::Clear { name }),
+            (Some(new), old, _) => Some(Update::Move { name, new, old }),
+            (None, Some(old), _) => Some(Update::Delete { name, old }),
+            (None, None, _) => None,
         }
     }
 
@@ -387,14 +385,10 @@ impl RefChange {
 
     /// Returns a message about its change while `who` ran, with its old value.
     fn put_back(&self, who: &str, was: &Oid) -> String {
-        let message = format!("{}; it is put back to {}", self.message(who), was.short());
+        let message = self.message(who);
         match &self.followed {
-            Some(to) => format!(
-                "{message}; to have it follow {to} again: git symbolic-ref {} {}",
-                typed(&self.name),
-                typed(to)
-            ),
-            None => message,
+            Some(to) => format!("{message}; it follows {to} again"),
+            None => format!("{message}; it is put back to {}", was.short()),
         }
     }
 
@@ -410,6 +404,12 @@ impl RefChange {
         };
         if let Some(other) = &self.follows {
             return format!("{name} was made to follow {other} during {who}");
+        }
+        if let (Some(to), Some(is)) = (&self.followed, &self.is) {
+            return format!(
+                "{name}, which follows {to}, was set to {} during {who}",
+                is.short()
+            );
         }
         match (&self.was, &self.is) {
             (_, Some(is)) if self.is_broken => {

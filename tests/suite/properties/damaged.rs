@@ -371,3 +371,34 @@ fn refs_to_no_object_are_named_with_a_command_that_helps() {
     sandbox.cmd("sh").args(["-c", hint]).run().exits(0);
     sandbox.start();
 }
+
+#[test]
+fn a_symbolic_branch_of_the_user_stays_symbolic() {
+    let nothing = "1234567890123456789012345678901234567890";
+    for (misdeed, told) in [
+        ("git branch -q -D follower", "deleted during the attempt"),
+        ("git branch -q -D other follower", "deleted during the attempt"),
+        ("git update-ref --no-deref refs/heads/follower HEAD", "was set to"),
+        (
+            "git symbolic-ref refs/heads/follower refs/heads/main",
+            "made to follow",
+        ),
+        (
+            "git symbolic-ref refs/heads/follower refs/heads/none",
+            "was damaged",
+        ),
+        (&format!("echo {nothing} >.git/refs/heads/follower"), "was set to"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["branch", "other"]);
+        sandbox.git(&["symbolic-ref", "refs/heads/follower", "refs/heads/other"]);
+        let format = "--format=%(refname) %(symref) %(objectname)";
+        let branches = || sandbox.git(&["for-each-ref", format, "refs/heads/other", "refs/heads/follower"]);
+        let before = branches();
+        sandbox.start();
+        let agent = sandbox.failing(&format!("unset GIT_CONFIG_COUNT; {misdeed}; echo >work"));
+        let told_of = sandbox.step("next", &agent).exits(3).says(told);
+        assert_eq!(told_of.stderr.matches("branch follower").count(), 1, "{misdeed}");
+        assert_eq!(branches(), before, "{misdeed}");
+    }
+}
