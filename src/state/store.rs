@@ -287,14 +287,14 @@ impl Store {
         read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder)) && !self.is_held()
     }
 
-    /// Asks the process that holds the loop to end between two attempts.
+    /// Asks the process that holds the loop to end between two attempts. Its start is noted where the system shows it: in a
+    /// container, the process of the next run can have the same number.
     pub fn ask_to_stop(&self, holder: i32) -> Result<(), StateError> {
-        Ok(self
-            .door()
-            .write_private(&self.file(STOP), &format!("process {holder}\n"))?)
+        let request = stop_request(holder);
+        Ok(self.door().write_private(&self.file(STOP), &request)?)
     }
 
-    /// Forgets such a request: in a container, the next process can have the same number.
+    /// Forgets such a request.
     pub fn forget_stop(&self) -> Result<(), StateError> {
         Ok(self.door().remove(&self.file(STOP))?)
     }
@@ -302,8 +302,11 @@ impl Store {
     /// Returns whether this process was asked to end between two attempts. A request to another process, which has
     /// ended since, does not count.
     pub fn is_asked_to_stop(&self) -> bool {
-        let asked = read_holder(&self.file(STOP)).ok();
-        asked.and_then(|asked| process_of(&asked)) == i32::try_from(std::process::id()).ok()
+        let asked = read_holder(&self.file(STOP));
+        // Who does not see this process cannot note its start.
+        asked.is_ok_and(|asked| {
+            asked.ends_with('\n') && stop_request(processes::ourselves()).starts_with(&asked)
+        })
     }
 
     /// Saves the state so that a crash or a power cut leaves either the old or the new one, and what comes after this call
@@ -388,6 +391,12 @@ fn read_holder(lock: &Path) -> io::Result<String> {
 /// Returns the process that a lock names.
 fn process_of(holder: &str) -> Option<i32> {
     holder.trim().strip_prefix("process ")?.parse().ok()
+}
+
+/// Returns the text of a request to this process to end, and to no later one of the same number.
+fn stop_request(pid: i32) -> String {
+    let start = processes::started_at(pid).map_or(String::new(), |start| format!("started {start}\n"));
+    format!("process {pid}\n{start}")
 }
 
 /// Returns whether the process that a lock names is certainly gone.

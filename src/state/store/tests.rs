@@ -61,3 +61,21 @@ fn unreadable_list_of_loops_is_an_error_and_not_empty() {
     assert!(changes(dir.path()).is_err());
     assert!(changes(&dir.path().join("n".repeat(256))).is_err());
 }
+
+#[test]
+fn a_request_to_stop_is_for_one_process_and_for_no_later_one_of_its_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path(), &Change::new("c").unwrap());
+    store.make_dirs().unwrap();
+    let own = processes::ourselves();
+    store.ask_to_stop(own).unwrap();
+    assert!(store.is_asked_to_stop());
+    let Some(start) = processes::started_at(own) else {
+        return;
+    };
+    let request = store.file(STOP);
+    let earlier = fs::read_to_string(&request).unwrap();
+    let earlier = earlier.replace(&start.to_string(), &(start - 1).to_string());
+    fs::write(&request, earlier).unwrap();
+    assert!(!store.is_asked_to_stop());
+}
