@@ -199,7 +199,7 @@ pub struct Found {
 /// Number of times that a loop is taken from a holder that renews its lease in the same moment.
 const TURNS: usize = 20;
 
-/// Fetches a loop from a remote. With `take`, its holder loses it.
+/// Fetches a loop from a remote. With `take`, its holder loses it, unless that is a process here.
 ///
 /// # Errors
 /// If the remote does not have it, or another run holds it (exit 75).
@@ -231,7 +231,12 @@ async fn fetch_once(
         return Err(RemoteRefusal::Unknown { change: name, remote }.into());
     };
     let base = Base::new(repo, change, server.name());
-    let is_alone = !Store::new(&repo.common_dir, change).is_held_by_living();
+    let store = Store::new(&repo.common_dir, change);
+    let is_alone = !store.is_held_by_living();
+    if take && !is_alone {
+        // The run that would lose it is the one here: its work could not be replaced, and it would begin again.
+        drop(store.lock()?);
+    }
     let holding = server.holding(&there, &base, is_alone, &mut Watch::default());
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
         return Err(server.held(&there).into());

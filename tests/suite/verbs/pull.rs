@@ -313,3 +313,24 @@ fn pull_without_a_name_takes_the_only_active_loop_or_lists_commands() {
         .exits(1)
         .says("or: git ralph pull tidy-up --remote origin\n");
 }
+
+#[test]
+fn pull_takes_nothing_from_a_run_here() {
+    let remote = Remote::new();
+    let clone = remote.clone("a", &[]);
+    let go = remote.sandbox.outside("go");
+    let agent = remote.sandbox.completing(&format!(
+        "touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done; echo x >>x",
+        go.display()
+    ));
+    let running = clone.cmd(&["ralph", "run", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let state = remote.state(CHANGE).message;
+    clone
+        .ralph(&["pull", CHANGE, "--take", "--force"])
+        .exits(75)
+        .says("end it: git ralph stop add-login");
+    assert_eq!(remote.state(CHANGE).message, state);
+    fs::write(&go, "").unwrap();
+    running.end().exits(0);
+}
