@@ -12,7 +12,7 @@ use crate::engine::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::Change;
-use crate::remote::queue::{Entry, Standing, on_remote};
+use crate::remote::queue::{Entry, Standing, lists, on_remote};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch};
 use crate::ui::{self, Screen};
@@ -42,7 +42,7 @@ pub(super) async fn run(
     loop {
         let looked = tokio::select! {
             signal = stop.asked(1) => return Ok(Exit::Signal(signal)),
-            looked = on_remote(&server, &mut holders) => looked,
+            looked = look(context, &server, &mut holders) => looked,
         };
         match looked {
             Ok(entries) if entries.is_empty() && watching.seen.is_none() => {
@@ -66,6 +66,12 @@ pub(super) async fn run(
             () = sleep(interval.unwrap_or(INTERVAL)) => {}
         }
     }
+}
+
+/// Lists the loops on the remote. One that is finished there is open if its list here has grown, as for a run.
+async fn look(context: &Context<'_>, server: &Server, holders: &mut Watch) -> Result<Vec<Entry>, Error> {
+    let lists = lists(context, &context.configuration.settings).await;
+    on_remote(server, &lists, holders).await
 }
 
 /// Returns the exit code if no run works on any of them, or can.

@@ -10,6 +10,7 @@ use super::grown::{Ids, List, has_grown_since};
 use super::lease::{Holding, Watch};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
+use super::tenure::other_work;
 use crate::engine::Context;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
@@ -26,6 +27,9 @@ pub const UNREADABLE: &str = "unknown";
 
 /// The reason why no run can take a loop that one works on.
 const HELD: &str = "another run holds it";
+
+/// The changes of this work tree that have a list, and what is left of each.
+pub type Lists = BTreeMap<Change, Entry>;
 
 /// The changes, and the remote that was asked.
 #[derive(Clone, Debug, Serialize)]
@@ -96,13 +100,8 @@ pub async fn read(
     server: Option<&Server>,
     watch: &mut Watch,
 ) -> Result<Queue, Error> {
-    let (mut lists, mut entries) = (BTreeMap::new(), BTreeMap::new());
-    for name in stories::changes(&context.repo.top) {
-        let Ok(change) = Change::new(&name) else { continue };
-        if let Some(entry) = here(context, settings, &change).await {
-            lists.insert(change, entry);
-        }
-    }
+    let lists = lists(context, settings).await;
+    let mut entries = BTreeMap::new();
     for change in state::changes(&context.repo.common_dir)? {
         let store = Store::new(&context.repo.common_dir, &change);
         let entry = match store.load() {
@@ -118,19 +117,18 @@ pub async fn read(
         entries.entry(change.clone()).or_insert_with(|| list.clone());
     }
     if let Some(server) = server {
-        for mut entry in on_remote(server, watch).await? {
-            if let (Some(list), Some(there)) = (lists.get(&entry.change), &entry.there) {
-                // A finished loop that cannot be read stays one.
-                let grown = has_grown_since(server, &list.ids, there).await;
-                if grown.unwrap_or(false) {
-                    entry = again(server, list, entry, watch);
-                }
-            }
+        for mut entry in on_remote(server, &lists, watch).await? {
             let here = entries.remove(&entry.change);
             // A run can do nothing here before that is solved.
             let unreadable = here.clone().filter(|here: &Entry| here.phase == UNREADABLE);
             entry.source = here.and_then(|here| here.source);
             entries.insert(entry.change.clone(), unreadable.unwrap_or(entry));
+        }
+        let new = |entry: &&mut Entry| entry.free && entry.checkpoint.is_none();
+        for entry in entries.values_mut().filter(new) {
+            if let Some(refusal) = other_work(context, server, &entry.change, watch).await? {
+                (entry.free, entry.why) = (false, refusal.with_hint());
+            }
         }
     }
     let mut changes: Vec<Entry> = entries.into_values().collect();
@@ -156,8 +154,20 @@ pub async fn read(
     })
 }
 
-/// Lists the loops on a remote alone, by their names.
-pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
+/// Reads the lists of the changes in this work tree.
+pub async fn lists(context: &Context<'_>, settings: &Settings) -> Lists {
+    let mut lists = Lists::new();
+    for name in stories::changes(&context.repo.top) {
+        let Ok(change) = Change::new(&name) else { continue };
+        if let Some(entry) = here(context, settings, &change).await {
+            lists.insert(change, entry);
+        }
+    }
+    lists
+}
+
+/// Lists the loops on a remote alone, by their names. A finished one whose list among these has grown can begin again.
+pub async fn on_remote(server: &Server, lists: &Lists, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     let refs = server.refs_of_all().await?;
     let listing = server.list_among(&refs).await?;
@@ -167,9 +177,18 @@ pub async fn on_remote(server: &Server, watch: &mut Watch) -> Result<Vec<Entry>,
             Ok(there) => server.went_back(there).await?,
             Err(_) => None,
         };
-        entries.push(match went_back {
+        let entry = match went_back {
             Some(refusal) => Entry::none(change, refusal.with_hint()),
             None => entry_of(server, change, found, watch),
+        };
+        let is_grown = match (lists.get(&entry.change), &entry.there) {
+            // A finished loop that cannot be read stays one.
+            (Some(list), Some(there)) => has_grown_since(server, &list.ids, there).await.unwrap_or(false),
+            _ => false,
+        };
+        entries.push(match lists.get(&entry.change).filter(|_| is_grown) {
+            Some(list) => again(server, list, entry, watch),
+            None => entry,
         });
     }
     Ok(entries)

@@ -222,6 +222,29 @@ async fn renew(held: Arc<Mutex<HeldLoop>>, stop: Stop) {
     }
 }
 
+/// Returns the reason why a run cannot begin a change that has no loop, if its branch on the remote, as it was listed last, has
+/// work of one.
+pub(super) async fn other_work(
+    context: &Context<'_>,
+    server: &Server,
+    change: &Change,
+    watch: &Watch,
+) -> Result<Option<RemoteRefusal>, Error> {
+    let Some(refs) = &watch.refs else {
+        return Ok(None);
+    };
+    let at = match server.places_among(change, refs) {
+        Ok((None, Some(at))) => at,
+        Ok(_) => return Ok(None),
+        Err(refusal) => return Ok(Some(refusal)),
+    };
+    match require_no_other_work(context, server, change, &at).await {
+        Ok(()) => Ok(None),
+        Err(Error::Remote(refusal)) => Ok(Some(refusal)),
+        Err(error) => Err(error),
+    }
+}
+
 /// Refuses to begin a change without a state on the remote, while its branch there has commits that are not here: the loop was
 /// there before, and its work would be done again. A shallow clone cannot tell.
 async fn require_no_other_work(

@@ -78,6 +78,8 @@ fn a_branch_that_git_takes_for_a_state_is_named() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
     remote.git(&["branch", "refs/ralph/add-login/state", "main"]);
+    let queue = clone.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["need_person"], 1, "{queue}");
     clone.ralph(&["start", CHANGE]).exits(0);
     let refused = clone.ralph(&["push", CHANGE]).exits(7);
     refused.says("origin has a ref refs/heads/refs/ralph/add-login/state");
@@ -101,7 +103,14 @@ fn a_change_whose_state_was_deleted_is_not_begun_again() {
     refused.says(
         "origin has branch ralph/add-login with commits that are not here, and no state of 'add-login'",
     );
-    other.ralph(&["run", "--any", "--keep", "--", &agent]).exits(7);
+    let queue = other.ralph(&["queue", "--json"]).exits(0).json();
+    assert_eq!(queue["need_person"], 1, "{queue}");
+    let why = queue["changes"][0]["why"].as_str().unwrap();
+    assert!(why.contains("no state of 'add-login'; where the loop is whole: git ralph push"));
+    other
+        .ralph(&["run", "--any", "--keep", "--", &agent])
+        .exits(7)
+        .says("to begin it again: git fetch origin");
     one.ralph(&["push", CHANGE]).exits(0);
     other.ralph(&run).exits(0);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");

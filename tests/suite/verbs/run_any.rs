@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use crate::support::CHANGE;
 use crate::support::remote::{Clone, Remote};
+use crate::support::{CHANGE, wait_until};
 
 /// A clone with the lists of these changes, of one story each, and no other.
 fn clone_with<'r>(remote: &'r Remote, changes: &[&str]) -> Clone<'r> {
@@ -229,10 +229,14 @@ fn a_finished_change_whose_list_grew_is_begun_again() {
     for clone in [&one, &other, &third] {
         assert_eq!(phase(clone, CHANGE), "new");
     }
+    let watching = third.cmd(&["ralph", "watch", "--remote", "--interval=200ms"]);
+    let watching = watching.on_terminal(200).start();
+    wait_until("the open story", || watching.seen().contains("3/4  new"));
     third.ralph(&["start", CHANGE]).exits(0);
     third.ralph(&["push", CHANGE]).exits(0);
     assert_eq!(phase(&other, CHANGE), "ready");
     other.ralph(&run).exits(0);
+    watching.end().exits(0);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n4\n");
     assert_eq!(phase(&one, CHANGE), "finished");
     one.git(&["pull", "-q", "origin", "ralph/add-login"]);
