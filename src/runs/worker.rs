@@ -163,7 +163,11 @@ impl<C: Command> Worker<'_, C> {
     /// Passes over a change from now on; says why, once and on one line.
     fn pass_over(&mut self, change: &Change, why: &str, exit: Exit) {
         if self.schedule.pass_over(change, exit) {
-            let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+            let lines = why
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+            let why = lines.join("; ");
             self.command.say(&format!("passed over {change}: {why}"));
         }
     }
