@@ -194,7 +194,7 @@ impl Position {
         RepositoryRefusal::HeadElsewhere {
             own: state.own_work_tree(),
             head: on.map_or("a detached commit", short_branch).to_owned(),
-            branch: state.common.branch.clone(),
+            branch: state.loop_place(),
         }
         .into()
     }

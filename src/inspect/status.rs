@@ -313,19 +313,12 @@ impl Status {
         if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
             return Ok(Self::of(state, top).await);
         }
-        let place = state.loop_head();
-        let name = place.branch.unwrap_or_default();
-        let checkout = match (&name, place.oid) {
-            (name, Some(oid)) if name.is_empty() => format!("--detach {}", oid.short()),
-            _ => state.common.branch.clone(),
-        };
+        let name = state.loop_head().branch.unwrap_or_default();
         let refs = repo.git.refs(&[&name]).await?;
         let (problem, way_back) = if name.is_empty() || refs.iter().any(|found| found.name == name) {
-            let problem = format!("{} is not checked out", state.common.branch);
-            (
-                problem,
-                Some(format!("git checkout {checkout}", checkout = typed(checkout))),
-            )
+            let place = state.loop_place();
+            let checkout = format!("git checkout {}", typed(&place));
+            (format!("{place} is not checked out"), Some(checkout))
         } else {
             let gone = branch_gone(state);
             (gone.to_string(), gone.hint())

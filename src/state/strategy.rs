@@ -59,6 +59,17 @@ impl State {
         }
     }
 
+    /// Returns what `git checkout` needs to bring HEAD there: a branch, or the commit of a detached HEAD.
+    pub fn loop_place(&self) -> String {
+        match self.loop_head() {
+            Head {
+                branch: None,
+                oid: Some(oid),
+            } => oid.short().to_owned(),
+            _ => self.common.branch.clone(),
+        }
+    }
+
     /// Returns HEAD as it was before the loop.
     pub fn original_place(&self) -> Head {
         let branch = self.common.original_branch.as_ref();

@@ -371,3 +371,26 @@ fn loop_that_is_over_can_be_begun_again_when_its_list_has_grown() {
     sandbox.write(TASKS, &format!("{list}\n## 4. More\n\n- [ ] 4.1 it\n"));
     assert!(begins());
 }
+
+#[test]
+fn the_place_of_a_detached_head_is_its_commit() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.strategy", "stash");
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "two"]);
+    sandbox.git(&["checkout", "-q", "--detach", "HEAD~1"]);
+    let place = sandbox.git(&["rev-parse", "HEAD"]);
+    sandbox.start();
+    sandbox.git(&["checkout", "-q", "main"]);
+    let (short, _) = place.split_at(10);
+    let checkout = format!("git checkout {short}");
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    let told = format!("{short} is not checked out\n\n  (use \"{checkout}\" to go on)");
+    assert!(status.contains(&told), "{status}");
+    sandbox
+        .step("next", "true")
+        .exits(7)
+        .says(&format!("HEAD is on main, not on {short}\nhint: {checkout}\n"));
+    sandbox.cmd("sh").args(["-c", &checkout]).run().exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), place);
+}
