@@ -22,10 +22,11 @@ pub enum RepositoryRefusal {
         };
     #[error("submodule {0} has uncommitted changes")]
     DirtySubmodule(String)
-        => "commit or stash them: git -C {path} stash -u", (path);
-    #[error("git cannot read the submodule {0}")]
-    UnreadableSubmodule(String)
-        => "git -C {path} status, for the reason; if objects are missing: git -C {path} fetch --refetch", (path);
+        => "to see them: git -C {path} status; commit them there, or stash them: git -C {path} stash -u", (path);
+    /// The path, and git's words.
+    #[error("git cannot read the submodule {}{}", .0, lines(.1.lines()))]
+    UnreadableSubmodule(String, String)
+        => "if objects are missing: git -C {path} fetch --refetch; if its index is damaged: rm \"$(git -C {path} rev-parse --path-format=absolute --git-path index)\" && git -C {path} reset; if that is called no repository, it is gone, or its HEAD is damaged: git rev-parse :{path} shows the commit that belongs there", (path);
     #[error("HEAD is on {head}, not on {branch}")]
     HeadElsewhere {
         head: String,
@@ -114,10 +115,9 @@ pub enum RepositoryRefusal {
 impl From<UncleanSubmodule> for RepositoryRefusal {
     fn from(unclean: UncleanSubmodule) -> Self {
         let path = shown(&unclean.path);
-        if unclean.is_readable {
-            Self::DirtySubmodule(path)
-        } else {
-            Self::UnreadableSubmodule(path)
+        match unclean.unreadable {
+            None => Self::DirtySubmodule(path),
+            Some(words) => Self::UnreadableSubmodule(path, words),
         }
     }
 }

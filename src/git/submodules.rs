@@ -10,7 +10,7 @@ use super::command::{Git, GitCommand, failure};
 use super::discover::Repo;
 use super::error::GitError;
 use super::layout::RepoLayout;
-use crate::fs::{FileError, entries_of, may_exist, path_below};
+use crate::fs::{FileError, entries_of, may_exist, path_below, seen_itself};
 use crate::names::Oid;
 
 /// The mode of a submodule in a listing, with the space behind it.
@@ -31,10 +31,10 @@ pub enum Uncloned {
 /// A submodule of which its commit does not have everything.
 #[derive(Debug)]
 pub struct UncleanSubmodule {
-    /// The path of the submodule.
+    /// The path of the submodule, which may be inside of another one.
     pub path: Vec<u8>,
-    /// True if git can read it, and has found uncommitted changes.
-    pub is_readable: bool,
+    /// Git's words, if it cannot read it; else it has found uncommitted changes.
+    pub unreadable: Option<String>,
 }
 
 impl Repo {
@@ -50,23 +50,43 @@ impl Repo {
         Ok(None)
     }
 
-    /// Returns the submodule at this path if it is checked out and not clean.
+    /// Returns the submodule at this path, or the one in it, if it is checked out and not clean.
     pub async fn look_at_submodule(&self, path: Vec<u8>) -> Result<Option<UncleanSubmodule>, GitError> {
-        let dir = path_below(&self.top, &path);
-        if RepoLayout::of_work_tree(&dir).is_none() {
-            return Ok(None);
-        }
-        let git = Git::at_top(&dir).with_settings(self.git.settings()).offline();
-        let args = ["--porcelain=v2", "-unormal", "--ignore-submodules=none"];
-        let found = git.cmd("status", args).any_exit().await?;
-        let is_readable = match found.code {
-            Some(0) if found.stdout.is_empty() => return Ok(None),
-            Some(0) => true,
-            Some(128) => false,
-            _ => return Err(failure("status", &found)),
-        };
-        Ok(Some(UncleanSubmodule { path, is_readable }))
+        look_at(&self.git, &self.top, path).await
     }
+}
+
+/// Returns the submodule at this path below `top`, or the one in it, if it is checked out and not clean. `around` has the
+/// settings.
+async fn look_at(around: &Git, top: &Path, path: Vec<u8>) -> Result<Option<UncleanSubmodule>, GitError> {
+    let dir = path_below(top, &path);
+    if RepoLayout::of_work_tree(&dir).is_none() {
+        let lost = || "its .git leads to no repository".to_owned();
+        let unreadable = may_exist(&dir.join(".git")).then(lost);
+        return Ok(unreadable.map(|words| UncleanSubmodule {
+            path,
+            unreadable: Some(words),
+        }));
+    }
+    let git = Git::at_top(&dir).with_settings(around.settings()).offline();
+    let args = ["--porcelain=v2", "-unormal", "--ignore-submodules=none"];
+    let found = git.cmd("status", args).any_exit().await?;
+    let unreadable = match found.code {
+        Some(0) if found.stdout.is_empty() => return Ok(None),
+        Some(0) => None,
+        Some(128) => Some(String::from_utf8_lossy(&found.stderr).trim().to_owned()),
+        _ => return Err(failure("status", &found)),
+    };
+    // The one inside it is named, if it is that: from here, git shows nothing of it, and stashes nothing.
+    for inner in git.submodules(None).await.unwrap_or_default() {
+        // A link can lead anywhere, back here too.
+        let is_dir = seen_itself(&path_below(&dir, &inner)).is_some_and(|found| found.is_dir());
+        if is_dir && let Ok(Some(inner)) = Box::pin(look_at(&git, &dir, inner)).await {
+            let path = [&path[..], b"/", &inner.path].concat();
+            return Ok(Some(UncleanSubmodule { path, ..inner }));
+        }
+    }
+    Ok(Some(UncleanSubmodule { path, unreadable }))
 }
 
 /// Checks out in the work tree `made` the submodules that are checked out in `from`, and those in them, each in a clone of

@@ -108,7 +108,7 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
         RepositoryRefusal::OperationInProgress("bisect".to_owned()),
         RepositoryRefusal::OperationInProgress("cherry-pick or revert".to_owned()),
         RepositoryRefusal::DirtySubmodule("lib".to_owned()),
-        RepositoryRefusal::UnreadableSubmodule("lib".to_owned()),
+        RepositoryRefusal::UnreadableSubmodule("lib".to_owned(), "fatal: bad object HEAD".to_owned()),
         RepositoryRefusal::HeadElsewhere {
             own: None,
             head: "main".to_owned(),

@@ -128,7 +128,7 @@ impl Savepoint<'_> {
         let (repo, path) = (self.site.repo, percent_decode(&was.path));
         let shown = shown(&path);
         let found = repo.look_at_submodule(path.clone()).await?;
-        if found.is_none_or(|found| found.is_readable) {
+        if found.is_none_or(|found| found.unreadable.is_none()) {
             return Err(error);
         }
         if let Some(own) = RepoLayout::of_work_tree(&path_below(&repo.top, &path))

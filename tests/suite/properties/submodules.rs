@@ -79,6 +79,79 @@ fn uncommitted_changes_in_a_submodule_fail_the_attempt() {
 }
 
 #[test]
+fn an_attempt_that_changes_a_submodule_alone_is_not_asked_why_it_changed_nothing() {
+    for (misdeed, told) in [
+        (
+            "echo edited >lib/a",
+            "the submodule lib was left with uncommitted changes",
+        ),
+        (BREAK, "git cannot read the submodule lib any more"),
+    ] {
+        let sandbox = started();
+        sandbox.configure("ralph.emptyStory", "confirm");
+        let agent = sandbox.completing(&format!("count\n{misdeed}"));
+        sandbox.step("next", &agent).exits(3).says(told);
+        assert_eq!(sandbox.noted("count").trim(), "1");
+    }
+}
+
+#[test]
+fn a_submodule_in_another_one_is_named_itself() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let library = sandbox.outside("library");
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    in_lib(
+        &sandbox,
+        &[&add[..], &[library.to_str().unwrap(), "inner"]].concat(),
+    );
+    in_lib(
+        &sandbox,
+        &[
+            "-c",
+            "user.name=U",
+            "-c",
+            "user.email=u@e",
+            "commit",
+            "-qm",
+            "inner",
+        ],
+    );
+    sandbox.git(&["commit", "-qam", "inner"]);
+    let inner = sandbox.top.join("lib/inner/a");
+    fs::write(&inner, "mine\n").unwrap();
+    sandbox
+        .ralph(&["start", CHANGE])
+        .exits(1)
+        .says("submodule lib/inner has uncommitted changes\nhint: to see them: git -C lib/inner status; ");
+    fs::write(&inner, "a\n").unwrap();
+    sandbox.start();
+    sandbox
+        .step("next", &sandbox.completing("echo edited >lib/inner/a"))
+        .exits(3)
+        .says("the submodule lib/inner was left with uncommitted changes");
+}
+
+#[test]
+fn the_reason_why_git_cannot_read_a_submodule_is_shown() {
+    for (damage, told) in [
+        ("echo x >.git/modules/lib/HEAD", "not a git repository"),
+        ("echo x >.git/modules/lib/index", "index file"),
+        ("echo '[' >>.git/modules/lib/config", "bad config line"),
+        (
+            "mv .git/modules/lib .git/modules/gone",
+            "its .git leads to no repository",
+        ),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.add_submodule();
+        sandbox.cmd("sh").args(["-c", damage]).run().exits(0);
+        let refused = sandbox.ralph(&["start", CHANGE]).exits(1).says(told);
+        refused.says("git cannot read the submodule lib");
+    }
+}
+
+#[test]
 fn checkpoint_includes_submodule_commits_and_abort_removes_them() {
     let sandbox = started();
     let before = in_lib(&sandbox, &["rev-parse", "HEAD"]);

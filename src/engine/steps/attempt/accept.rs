@@ -165,7 +165,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     changes.report_others(&begun.facts.made, ATTEMPT, open);
     if let Some(unclean) = open.checkpoint().unclean_submodule().await? {
         let path = shown(&unclean.path);
-        if !unclean.is_readable {
+        if unclean.unreadable.is_some() {
             let reason = format!("git cannot read the submodule {path} any more");
             return Err(Judgement::new(Verdict::Failed, reason).into());
         }

@@ -190,10 +190,11 @@ async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
     if let Some(unclean) = open.checkpoint().unclean_submodule().await? {
         open.view.note_at_checkpoint(false);
         let path = shown(&unclean.path);
-        open.tell(if unclean.is_readable {
-            format!("the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored")
-        } else {
-            format!("since the gates git cannot read the submodule {path}")
+        open.tell(match unclean.unreadable {
+            None => format!(
+                "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
+            ),
+            Some(_) => format!("since the gates git cannot read the submodule {path}"),
         });
     }
     Ok(())

@@ -168,9 +168,12 @@ async fn what_follows(
         return Next::Judge(judgement);
     }
     let list = open.state.source().path.as_bytes();
+    let checkpoint = open.checkpoint();
+    // What was done in a submodule alone is no empty work: it is judged.
     if judgement.verdict == Verdict::Complete
         && !rounds.doubts(said)
-        && open.checkpoint().certainly_differs(list).await
+        && (checkpoint.certainly_differs(list).await
+            || !matches!(checkpoint.unclean_submodule().await, Ok(None)))
     {
         return Next::Judge(judgement);
     }
