@@ -91,8 +91,18 @@ pub enum FinishRefusal {
     NotAWorkTree(PathBuf)
         => "git worktree list shows them";
     #[error("{} has uncommitted changes:{}\nnothing was changed", path.display(), lines(paths))]
-    ChangesInTheWay { path: PathBuf, paths: Vec<String> }
-        => Person, "commit or stash them: git -C {path} stash; or bring the work elsewhere: --into <work tree>", path;
+    ChangesInTheWay {
+        path: PathBuf,
+        paths: Vec<String>,
+        /// The commands after which git stash sees those that git's index hides.
+        show: Vec<String>,
+    }
+        => |path, show| {
+            let show: String = show.iter().map(|show| format!("{show}; ")).collect();
+            let stash = format!("git -C {} stash", typed_path(path));
+            hint(format!("{show}commit or stash them: {stash}; or bring the work elsewhere: --into <work tree>"))
+                .exit(Exit::Person)
+        };
     #[error("loop '{other}' is active in {}", path.display())]
     LoopInTheWay { other: String, path: PathBuf }
         => Person, "git ralph finish {other}, or: --into <another work tree>", other;

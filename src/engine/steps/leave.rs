@@ -13,9 +13,10 @@ use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptie
 use crate::engine::{Loop, submodules};
 use crate::error::{Error, refuse};
 use crate::fs::{Durability, may_exist, target_of};
+use crate::git::index::Entries;
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
-use crate::names::{Oid, short_branch};
-use crate::paths::{WorkTreePath, first_few};
+use crate::names::{Oid, short_branch, typed_path};
+use crate::paths::{WorkTreePath, first_few, path_of};
 use crate::state::{EndPlan, EndStep, Intent, IntoPlan, live_in};
 
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
@@ -93,11 +94,21 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     let head = target.head().await?;
     let git = &target.git;
     let from = target.tree_at(head.oid.as_ref()).await?;
-    let changed = changed_files(open, target, &from).await?;
+    let (changed, entries) = changed_files(open, target, &from).await?;
     if !changed.is_empty() {
         return refuse(FinishRefusal::ChangesInTheWay {
             path: target.top.clone(),
             paths: first_few(&changed),
+            show: [
+                ("--no-skip-worktree", entries.skipped),
+                ("--no-assume-unchanged", entries.assumed),
+            ]
+            .into_iter()
+            .filter_map(|(flag, mut hidden)| {
+                hidden.retain(|path| changed.contains(path));
+                show_command(&target.top, flag, &hidden)
+            })
+            .collect(),
         });
     }
     let was = git.tree_of(open.state.initial()).await?;
@@ -115,9 +126,16 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     })
 }
 
+/// Returns the command with which git looks at these files again, if there are any.
+fn show_command(top: &Path, flag: &str, paths: &[Vec<u8>]) -> Option<String> {
+    let names: Vec<String> = paths.iter().map(|path| typed_path(path_of(path))).collect();
+    let top = typed_path(top);
+    (!names.is_empty()).then(|| format!("git -C {top} update-index {flag} -- {}", names.join(" ")))
+}
+
 /// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git is configured
-/// not to look at too.
-async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec<Vec<u8>>, Error> {
+/// not to look at too. Returns them with the unusual entries of its index.
+async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<(Vec<Vec<u8>>, Entries), Error> {
     let index = target_index(open);
     let made = target.private_index(&index, Some(from)).await?;
     target.show_paths(&index, &made.entries.hidden()).await?;
@@ -132,7 +150,7 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<Vec
     ];
     let changed = target.git.cmd("diff-index", args).index(&index).fields().await?;
     target.discard_index(&index)?;
-    Ok(changed)
+    Ok((changed, made.entries))
 }
 
 /// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps

@@ -416,6 +416,7 @@ pub(super) fn finish() -> Vec<FinishRefusal> {
         FinishRefusal::ChangesInTheWay {
             path: path("/r"),
             paths: words(&["a.txt"]),
+            show: words(&["git -C /r update-index --no-skip-worktree -- a.txt"]),
         },
         FinishRefusal::LoopInTheWay {
             other: "tidy-up".to_owned(),

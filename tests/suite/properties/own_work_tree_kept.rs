@@ -186,3 +186,29 @@ fn cleanup_writes_files_that_a_sparse_checkout_leaves_out() {
     assert!(sandbox.read("src/lib.txt").ends_with("changed\n"));
     assert!(!sandbox.top.join("tool").exists());
 }
+
+#[test]
+fn changes_that_the_index_hides_are_shown_to_stash_first() {
+    let sandbox = Sandbox::new();
+    begin(&sandbox);
+    let agent = sandbox.completing("echo changed >>src/lib.txt");
+    sandbox.step("next", &agent).exits(0);
+    for (flag, path) in [
+        ("--skip-worktree", "README.md"),
+        ("--assume-unchanged", "old.txt"),
+    ] {
+        sandbox.git(&["update-index", flag, path]);
+        sandbox.write(path, "mine\n");
+    }
+    let refused = sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(7);
+    let (_, hint) = refused.stderr.split_once("\nhint: ").unwrap();
+    let (show, _) = hint.split_once("; commit or stash").unwrap();
+    sandbox.cmd("sh").args(["-c", show]).run().exits(0);
+    sandbox.git(&["stash", "-q"]);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    sandbox.git(&["checkout", "-q", "stash@{0}", "--", "README.md", "old.txt"]);
+    assert_eq!(
+        sandbox.read("README.md") + &sandbox.read("old.txt"),
+        "mine\nmine\n"
+    );
+}
