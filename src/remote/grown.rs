@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::names::Change;
 use crate::settings::Settings;
 use crate::state::{Phase, State};
-use crate::stories::{self, Source};
+use crate::stories::{self, Listing, Source};
 
 /// The list of a change in this work tree.
 pub(super) struct List {
@@ -32,7 +32,14 @@ impl List {
         let wanted = wanted(settings, change, &context.below_top);
         let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
         let listing = source.list(&context.repo.top).await.ok()?;
-        let mut ids = Ids::default();
+        let ids = Ids::of(listing);
+        Some(Self { source, ids })
+    }
+}
+
+impl Ids {
+    fn of(listing: Listing) -> Self {
+        let mut ids = Self::default();
         for story in listing.stories {
             let of = if story.done {
                 &mut ids.complete
@@ -41,11 +48,9 @@ impl List {
             };
             of.push(story.id);
         }
-        Some(Self { source, ids })
+        ids
     }
-}
 
-impl Ids {
     /// Returns the numbers of complete stories and of all.
     pub fn numbers(&self) -> (usize, usize) {
         let done = self.complete.len();
@@ -77,14 +82,26 @@ pub(super) fn finished(record: &Record) -> Option<(usize, usize)> {
     is_finished.then_some((record.done, record.total))
 }
 
-/// Returns whether a loop here began with a list that has grown since the one on the remote was finished.
-pub(super) fn began_later(here: &State, there: &Record) -> bool {
+/// Returns whether a loop here began with a list that has grown since the one on the remote was finished. Of a list that a
+/// command prints, only the numbers are known.
+pub(super) async fn began_later(server: &Server, here: &State, there: &There) -> Result<bool, Error> {
     let at_first = here.listed().map(|listed| {
         let completed = here.progress().completed.len();
         (listed.done.saturating_sub(completed), listed.total)
     });
-    let numbers = at_first.zip(finished(there));
-    numbers.is_some_and(|(here, there)| has_grown(here, there))
+    let numbers = at_first.zip(finished(&there.record));
+    if !numbers.is_some_and(|(here, there)| has_grown(here, there)) {
+        return Ok(false);
+    }
+    let source = here.source();
+    if source.is_by_command() {
+        return Ok(true);
+    }
+    let list = server.repo.git.file_of(here.initial(), &source.path).await?;
+    match list.and_then(|list| source.list_in(&list).ok()) {
+        Some(listing) => has_grown_since(server, &Ids::of(listing), there).await,
+        None => Ok(false),
+    }
 }
 
 /// Returns whether the list of the work tree has grown since the loop on the remote was finished.

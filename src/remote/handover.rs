@@ -51,7 +51,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
                 server.next_portable(found, &base).await?;
                 return Err(server.behind(&change).into());
             }
-            if !began_later(&open.state, &found.record) {
+            if !began_later(server, &open.state, found).await? {
                 return Err(server.over(found).into());
             }
         }

@@ -68,7 +68,7 @@ impl Tenure {
             // One that began here after that end was seen here, or with a list that has grown since; one that began beside it
             // would do the work again.
             is_on_top = match &here {
-                Some(here) if base.is_at(&found.oid) || began_later(here, &found.record) => {
+                Some(here) if base.is_at(&found.oid) || began_later(&server, here, found).await? => {
                     is_before(&server, found, here).await?
                 }
                 Some(_) => false,

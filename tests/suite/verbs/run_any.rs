@@ -337,3 +337,21 @@ fn a_new_story_counts_where_a_skipped_one_was_ticked_by_hand() {
         assert_eq!(phase(clone, CHANGE), "new");
     }
 }
+
+#[test]
+fn a_loop_that_lacks_the_finished_work_does_not_follow_it() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let agent = remote.sandbox.completing("echo \"$RALPH_STORY\" >>f");
+    // As many stories are complete, but not the same.
+    let list = other.dir.join("openspec/changes/add-login/tasks.md");
+    let done = ["5", "6", "7"].map(|number| format!("\n## {number}. Other\n- [x] {number}.1 done\n"));
+    fs::write(&list, fs::read_to_string(&list).unwrap() + &done.concat()).unwrap();
+    other.git(&["commit", "-q", "-a", "-m", "others"]);
+    other.ralph(&["start", CHANGE]).exits(0);
+    one.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    let state = remote.git(&["rev-parse", "refs/ralph/add-login/state"]);
+    other.ralph(&["push", CHANGE]).exits(5);
+    other.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(5);
+    assert_eq!(remote.git(&["rev-parse", "refs/ralph/add-login/state"]), state);
+}
