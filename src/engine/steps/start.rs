@@ -21,7 +21,7 @@ use crate::events::What;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, typed};
 use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
 use crate::protect::Site;
 use crate::state::{Before, Common, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
@@ -45,7 +45,13 @@ pub(super) async fn begin<'o>(
     refuse_other_loops(&context, change)?;
     let lock = store.lock()?;
     take_numbers(&store, change, names(&found.earlier))?;
+    let is_known = store.load()?.is_some();
     let (state, plan, saved) = compute(&context, &store, change, options, &found).await?;
+    let old = plan
+        .kept
+        .iter()
+        .find(|kept| found.leftover.as_ref() == Some(&kept.oid));
+    let old = old.map(|kept| kept.name.clone()).filter(|_| !is_known);
     store.save(&state)?;
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
@@ -63,6 +69,12 @@ pub(super) async fn begin<'o>(
     open.view.note_at_checkpoint(true);
     judged::leave_out_of_work(&open, &options.set_up).await?;
     tell(&open, options, &found, &saved);
+    if let Some(old) = old {
+        let log = typed(old);
+        open.tell(format!(
+            "work of an earlier loop of this name is here, without its state; it is kept: git log {log}"
+        ));
+    }
     held::tell_files(&open, &options.settings).await?;
     let is_first = found.earlier.is_empty() && !had_loop;
     gates_at_start::run_gates(&mut open, options, is_first).await?;

@@ -154,7 +154,9 @@ fn a_leftover_branch_is_replaced_and_its_tip_kept() {
     sandbox.git(&["commit", "-q", "-m", "of an old loop"]);
     let old = sandbox.git(&["rev-parse", "HEAD"]);
     sandbox.git(&["checkout", "-q", "main"]);
-    sandbox.start();
+    sandbox
+        .start()
+        .says("without its state; it is kept: git log refs/ralph/add-login/replaced/1");
     assert_eq!(sandbox.subjects("HEAD"), ["initial state", "first"]);
     let kept = sandbox.git(&["rev-parse", "refs/ralph/add-login/replaced/1"]);
     assert_eq!(kept, old);
