@@ -109,6 +109,11 @@ impl Update {
     }
 }
 
+/// Returns whether the full name of a ref is below that of another one, which git then cannot have beside it.
+pub fn is_below(name: &str, other: &str) -> bool {
+    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
 pub type OwnMove = (String, Oid);
 

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::{branch, change, list, path, story, words};
 use crate::error::{
-    AttemptRefusal, FinishRefusal, OpenRefusal, RepositoryRefusal, StartRefusal, StepRefusal, StoryRefusal,
+    AttemptRefusal, FinishRefusal, OpenRefusal, RepositoryRefusal, StepRefusal, StoryRefusal,
 };
 use crate::sandbox::Trouble;
 use crate::state::Verdict;
@@ -166,83 +166,6 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             from: "1a2b3c4d5e".to_owned(),
             to: "2b3c4d5e6f".to_owned(),
         },
-    ]
-}
-
-pub(super) fn start() -> Vec<StartRefusal> {
-    vec![
-        StartRefusal::Unmerged(words(&["a.txt"])),
-        StartRefusal::NoCommit,
-        StartRefusal::OnLoopBranch {
-            branch: branch(),
-            stories: None,
-        },
-        StartRefusal::OnLoopBranch {
-            branch: branch(),
-            stories: Some("TODO.md".to_owned()),
-        },
-        StartRefusal::OnFinishedBranch {
-            branch: branch(),
-            original: "main".to_owned(),
-        },
-        StartRefusal::CheckedOutElsewhere {
-            branch: branch(),
-            path: "/other".to_owned(),
-        },
-        StartRefusal::OtherLoop("tidy-up".to_owned()),
-        StartRefusal::ActiveBeside(change()),
-        StartRefusal::OneWorkTreeForSeveral,
-        StartRefusal::NoChangeBeside(3),
-        StartRefusal::InPlaceBeside,
-        StartRefusal::ListNotCommitted("TODO.md".to_owned()),
-        StartRefusal::BranchInTheWay {
-            branch: "ralph".to_owned(),
-            wanted: branch(),
-        },
-        StartRefusal::TooMuch(path("/home/ada")),
-        StartRefusal::OddHead("refs/tags/v1".to_owned()),
-        StartRefusal::RedGate {
-            change: change(),
-            command: "make tset".to_owned(),
-            cannot_be_run: true,
-            why: "exit code 127".to_owned(),
-        },
-        StartRefusal::NoListCommand(change()),
-        StartRefusal::ListOutside("../tasks.md".to_owned()),
-        StartRefusal::NoCommitForWorkTree,
-        StartRefusal::StashInWorkTree,
-        StartRefusal::WorkTreeInTheWay {
-            change: change(),
-            path: path("/r.ralph/add-login"),
-        },
-        StartRefusal::WorkTreeInUse {
-            change: change(),
-            path: path("/r.ralph/add-login"),
-        },
-        StartRefusal::WorkTreeStays {
-            change: change(),
-            path: path("/r.ralph/add-login"),
-            why: "git cannot read its HEAD",
-        },
-        StartRefusal::WorkTreeOfLostLoop {
-            change: change(),
-            path: path("/r.ralph/add-login"),
-        },
-        StartRefusal::SetupFailed {
-            command: "npm ci".to_owned(),
-            why: "exit code 1".to_owned(),
-            output: "npm error code EUSAGE".to_owned(),
-        },
-        StartRefusal::SubmoduleNotCloned {
-            path: "lib".to_owned(),
-            words: "git submodule failed (exit 1): no space left on device".to_owned(),
-        },
-        StartRefusal::EnvironmentCopied("venv/pyvenv.cfg".to_owned()),
-        StartRefusal::TooMuchCopied {
-            files: 60_000,
-            bytes: 1 << 31,
-        },
-        StartRefusal::NothingToResume(change()),
     ]
 }
 

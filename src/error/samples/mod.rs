@@ -1,6 +1,7 @@
 //! One sample or more of each error there is. A variant without a sample fails a test.
 
 mod engine;
+mod start;
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -8,7 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{attempt, finish, open, repository, start, step, story_list};
+use engine::{attempt, finish, open, repository, step, story_list};
+use start::start;
 
 use super::tests::complete;
 use super::{

@@ -9,7 +9,7 @@ use crate::fs::{FileError, Links, file_error, regular_text_if_there};
 use crate::git::{Git, GitError, RefFile, RefValue, RefValues, Repo};
 use crate::names::{Change, Oid, is_loop_branch, short_branch};
 use crate::protect::{ProtectError, Site};
-use crate::refs::{KeptRef, OwnMove, Update};
+use crate::refs::{KeptRef, OwnMove, Update, is_below};
 use crate::slot::Slot;
 
 /// Prefix of the refs that keep the work of loops; those of other loops belong to those loops.
@@ -306,11 +306,6 @@ impl RefChanges {
         kept.dedup();
         Ok(updates)
     }
-}
-
-/// Returns whether the full name of a ref is below that of another one, which git then cannot have beside it.
-fn is_below(name: &str, other: &str) -> bool {
-    name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.

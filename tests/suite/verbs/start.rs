@@ -448,18 +448,6 @@ fn a_dry_run_shows_the_loop_and_changes_nothing() {
 }
 
 #[test]
-fn start_is_refused_on_the_branch_of_a_finished_loop() {
-    let sandbox = Sandbox::new();
-    sandbox.start();
-    sandbox.ralph(&["finish", "--keep"]).exits(0);
-    let refused = sandbox.ralph(&["start", CHANGE]).exits(1);
-    let refused = refused.says("the branch of a finished loop");
-    assert!(!refused.stderr.contains("--resume"), "{}", refused.stderr);
-    sandbox.git(&["checkout", "-q", "main"]);
-    sandbox.start();
-}
-
-#[test]
 fn the_agent_of_the_whole_loop_can_be_given_as_words() {
     let sandbox = Sandbox::new();
     let agent = sandbox.completing("echo \"$1\" >\"$notes/word\"; echo x >x");

@@ -247,3 +247,15 @@ fn stash_entries_need_a_commit() {
         .exits(2)
         .says("branch or stash");
 }
+
+#[test]
+fn start_is_refused_on_the_branch_of_a_finished_loop() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.ralph(&["finish", "--keep"]).exits(0);
+    let refused = sandbox.ralph(&["start", CHANGE]).exits(1);
+    let refused = refused.says("the branch of a finished loop");
+    assert!(!refused.stderr.contains("--resume"), "{}", refused.stderr);
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.start();
+}
