@@ -33,14 +33,14 @@ pub enum StepRefusal {
         change: String,
         /// The words about how it was closed.
         end: String,
-        /// The command that shows its commits.
-        commits: String,
+        /// The command for its work, and what that does.
+        work: String,
         /// The command that begins it again, if a story is open.
         again: Option<String>,
     }
-        => |commits, again| {
+        => |work, again| {
             let again = again.iter().map(|again| format!("; to begin again: {again}"));
-            hint(format!("its commits: {commits}{}", again.collect::<String>()))
+            hint(format!("{work}{}", again.collect::<String>()))
         };
     /// Another command has continued the loop while the user was asked how to finish it.
     #[error("loop '{0}' has changed while the question was asked: nothing was done")]
@@ -73,7 +73,7 @@ impl StepRefusal {
         Self::LoopFinished {
             change: state.change.to_string(),
             end: state.end_in_words(),
-            commits: state.show_commits(),
+            work: format!("its commits: {}", state.show_commits()),
             again: state.begin_again(None, false),
         }
     }

@@ -1,14 +1,15 @@
 //! `restore`: puts a kept attempt's work back into the work tree, so that the user can continue it.
 
 use crate::engine::Loop;
-use crate::engine::numbers::kept_attempt;
+use crate::engine::numbers::{kept_attempt, range_of};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::error::{Error, refuse};
 use crate::git::StagedEntry;
-use crate::names::{Oid, ref_component};
+use crate::names::{Oid, ref_component, typed};
 use crate::paths::shown;
 use crate::state::{Intent, RestorePlan};
 
@@ -25,14 +26,16 @@ pub async fn restore(
     attempt: Option<u32>,
     is_unreviewed: bool,
 ) -> Result<u32, Error> {
-    open.require_live()?;
-    let position = open.position().await?;
-    position.require_on_branch(&open.state)?;
     let found = kept_attempt(open.git(), open.change(), story, attempt).await?;
     let (attempt, kept) = found.ok_or_else(|| OpenRefusal::UnknownAttempt {
         change: open.change().to_string(),
         attempt: attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}")),
     })?;
+    if !open.state.is_live() {
+        return Err(over(open, story, attempt).await?);
+    }
+    let position = open.position().await?;
+    position.require_on_branch(&open.state)?;
     if !open.is_at_checkpoint().await? {
         return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());
     }
@@ -68,6 +71,18 @@ pub async fn restore(
     };
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
     Ok(attempt)
+}
+
+/// Refuses for a loop that is over, and names the command that applies the work of an attempt.
+async fn over(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Error, Error> {
+    let range = range_of(open.git(), &open.store, &open.state, story, Some(attempt), true).await?;
+    let mut refusal = StepRefusal::of_end(&open.state);
+    if let (Some((from, to)), StepRefusal::LoopFinished { work, .. }) = (range, &mut refusal) {
+        let (from, to) = (typed(&from), typed(&to));
+        let apply = format!("git diff --binary {from} {to} | git apply");
+        *work = format!("to apply {story}@{attempt} yourself: {apply}");
+    }
+    Ok(refusal.into())
 }
 
 /// Returns the tree of an attempt. One that began at an earlier checkpoint has its changes put on top of the present one,

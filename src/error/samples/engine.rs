@@ -188,7 +188,7 @@ pub(super) fn step() -> Vec<StepRefusal> {
         StepRefusal::LoopFinished {
             change: change(),
             end: "closed by git ralph abort 3m ago; 1 of 2 stories were complete".to_owned(),
-            commits: "git log refs/ralph/add-login/finished".to_owned(),
+            work: "its commits: git log refs/ralph/add-login/finished".to_owned(),
             again: Some("git ralph start add-login".to_owned()),
         },
         StepRefusal::WrongPhase(change()),

@@ -156,3 +156,33 @@ fn work_on_a_file_that_a_later_checkpoint_changed_is_not_restored() {
     let applied = sandbox.cmd("sh").args(["-c", hint]).run();
     assert!(applied.stderr.contains("same"), "{}", applied.stderr);
 }
+
+#[test]
+fn attempt_of_a_loop_that_is_over_is_named_with_the_command_that_applies_it() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let failing = sandbox.failing("echo good >good.txt; echo more >>README.md");
+    sandbox.step("next", &failing).exits(3);
+    sandbox.ralph(&["abort"]).exits(0);
+    let print = sandbox.print();
+    let hints = ["1", "1@1"].map(|word| {
+        let output = sandbox.ralph(&["restore", word]).exits(1);
+        let output = output.says("loop 'add-login' is over: closed by git ralph abort");
+        let hint = output
+            .stderr
+            .split("hint: to apply 1@1 yourself: ")
+            .nth(1)
+            .unwrap();
+        hint.to_owned()
+    });
+    assert_eq!((&hints[0], sandbox.print()), (&hints[1], print));
+    // The command of the hint can be typed.
+    let command = hints[0].split(';').next().unwrap();
+    sandbox.cmd("sh").args(["-c", command]).run().exits(0);
+    assert_eq!(sandbox.read("good.txt"), "good\n");
+    assert!(sandbox.read("README.md").ends_with("more\n"));
+    sandbox
+        .ralph(&["restore", "1@7"])
+        .exits(1)
+        .says("there is no saved attempt 1@7");
+}
