@@ -7,6 +7,7 @@ pub mod changed_files;
 pub mod doctor;
 mod ending;
 pub mod follow;
+mod gone;
 pub mod next_steps;
 mod pace;
 pub mod session;

@@ -71,7 +71,7 @@ impl Status {
             // Without its own work tree, the loop cannot be closed either.
             return match self.worktree {
                 Some(_) if self.work_tree_is_gone => vec![back],
-                _ if self.is_closing => vec![back],
+                _ if self.is_closing || self.strategy == Strategy::Stash => vec![back],
                 _ => vec![back, keep],
             };
         }

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
 use super::ending::how_closed;
+use super::gone::work_gone;
 use super::session::SessionStatus;
 use crate::engine::list_growth::has_new_story;
-use crate::engine::position::{branch_gone, checkpoint_gone};
+use crate::engine::position::branch_gone;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, go_to_own_refused, raised_by};
@@ -156,17 +157,6 @@ pub struct CurrentStory {
     pub reason: Option<String>,
 }
 
-/// Returns the error for a loop between attempts whose branch no longer contains its checkpoint; `head` is on that
-/// branch.
-async fn without_checkpoint(repo: &Repo, head: &Head, state: &State) -> Option<Error> {
-    let (tip, checkpoint) = (head.oid.as_ref()?, state.checkpoint());
-    let at_rest = state.is_live() && state.phase() != Phase::Running && state.intent.is_none();
-    let is_gone = at_rest && matches!(repo.git.is_ancestor(checkpoint, tip).await, Ok(false));
-    is_gone.then(|| checkpoint_gone(state))
-}
-
-const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
-
 impl Status {
     /// Returns the status of a loop of this repository. Reads the story list in the loop's own work tree, and only
     /// while its branch is checked out there: another branch has another list.
@@ -299,13 +289,12 @@ impl Status {
             head.branch == own.branch && (own.branch.is_some() || head.oid.is_some())
         };
         if is_there(head)
-            && state.has_branch()
-            && let Some(gone) = without_checkpoint(repo, head, state).await
+            && let Some((problem, way_back)) = work_gone(repo, head, state).await
         {
             let status = Self::of(state, top).await;
             return Ok(Self {
-                problem: Some(gone.to_string()),
-                way_back: gone.hint().map(|command| (command, TO_CHECKPOINT)),
+                problem: Some(problem),
+                way_back,
                 ..status
             });
         }

@@ -26,4 +26,4 @@ pub(super) mod start_again;
 pub(crate) mod start_refusal;
 pub(super) mod take_list;
 pub(crate) mod unneeded;
-mod work_away;
+pub(super) mod work_away;

@@ -37,8 +37,15 @@ fn stashed_work_stops_the_next_attempt_and_the_end() {
             ] {
                 refused.exits(7).says(AWAY).says("git stash pop");
             }
+            let status = sandbox.ralph(&["status"]).exits(0).stdout;
+            assert!(status.contains(AWAY), "{status}");
+            assert!(status.contains("use \"git stash pop\""), "{status}");
+            assert!(!status.contains("finish"), "{status}");
             assert_eq!(sandbox.files(), away);
-            sandbox.git(&["stash", "pop", "-q"]);
+            sandbox.git(&["stash", "apply", "-q"]);
+            // The entry is still there.
+            let status = sandbox.ralph(&["status"]).exits(0).stdout;
+            assert!(!status.contains(AWAY), "{status}");
             sandbox.step("next", &agent).exits(0).says("complete");
             assert_eq!(sandbox.git(&["show", "refs/ralph/add-login/tip:two"]), "2");
             sandbox.ralph(&["finish", "--cleanup"]).exits(0);
