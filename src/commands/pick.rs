@@ -68,6 +68,29 @@ pub(super) async fn change_to_run(
     }
 }
 
+/// Returns the error of a command that needs a loop where there is none: it names the only change with open stories, or is
+/// that of the list of the only change. No command that lists stories is run.
+pub(super) async fn without_loop(context: &Context<'_>, error: Error) -> Error {
+    let settings = &context.configuration.settings;
+    let adapter = settings.adapter.as_deref().map(Adapter::named);
+    match error {
+        Error::Open(OpenRefusal::NoLoop { finished, changes })
+            if !matches!(adapter, Some(Ok(Adapter::Command))) =>
+        {
+            let (open, failed) = with_open_stories(context, settings).await;
+            match (open.as_slice(), failed) {
+                ([], Some(failed)) if changes.len() == 1 => failed,
+                ([only], _) => {
+                    let changes = vec![only.to_string()];
+                    OpenRefusal::NoLoop { finished, changes }.into()
+                }
+                _ => OpenRefusal::NoLoop { finished, changes }.into(),
+            }
+        }
+        other => other,
+    }
+}
+
 /// Lists the changes in known places that have a story to work on; returns also the error of the first list that cannot be
 /// read, or has no story.
 async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<Change>, Option<Error>) {

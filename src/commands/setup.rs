@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::pick::without_loop;
 use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
@@ -67,7 +68,10 @@ impl Console {
     /// Opens the loop of a step.
     pub(super) async fn open(&self, change: Option<&str>) -> Result<Loop<'_>, Error> {
         let context = self.context().await?;
-        let change = resolve(&context, change)?;
+        let change = match resolve(&context, change) {
+            Ok(change) => change,
+            Err(error) => return Err(without_loop(&context, error).await),
+        };
         engine::open(context, &change).await
     }
 

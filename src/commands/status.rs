@@ -1,13 +1,15 @@
 //! `git ralph status`.
 
+use super::pick::without_loop;
 use super::setup::{Console, here, resolve};
 use crate::cli::complete::{loops, offer};
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{Context, look};
 use crate::error::Error;
+use crate::error::advice::Advise;
 use crate::exit::Exit;
 use crate::inspect::status::Status;
 use crate::inspect::status_line;
-use crate::names::typed;
 use crate::remote::last_remote;
 use crate::state::{self, State, Store};
 use crate::stories;
@@ -64,18 +66,16 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.json {
         console.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
-        let changes = stories::changes(&context.repo.top);
-        let change = match changes.as_slice() {
-            [] => "<change>".to_owned(),
-            [only] => typed(only),
-            several => {
-                let names: Vec<String> = several.iter().map(typed).collect();
-                format!("<change> ({})", names.join(", "))
+        let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
+        let none = OpenRefusal::NoLoop { finished, changes }.into();
+        let why = match without_loop(&context, none).await {
+            none @ Error::Open(OpenRefusal::NoLoop { .. }) => {
+                let hint = none.advice().hint.unwrap_or_default();
+                format!("to begin one: {hint}")
             }
+            of_list => of_list.to_string(),
         };
-        console.say(&format!(
-            "there is no loop in this repository; to begin one: git ralph start {change}\n"
-        ));
+        console.say(&format!("there is no loop in this repository; {why}\n"));
     } else {
         let columns = console.columns();
         let texts = all.iter().map(|status| ui::status::table(status, columns));

@@ -412,3 +412,28 @@ fn failed_attempt_reports_an_edited_list_and_restores_it() {
         .says("the edit is kept: git ralph diff add-login 1@2");
     assert_eq!(sandbox.read(TASKS), list);
 }
+
+#[test]
+fn without_a_loop_the_only_open_change_or_the_mistake_in_its_list_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/old/tasks.md", "- [x] 1. Done\n");
+    let verbs: [&[&str]; 3] = [&["next", "--", "true"], &["complete"], &["finish", "--keep"]];
+    for verb in verbs {
+        sandbox
+            .ralph(verb)
+            .exits(1)
+            .says("there is no loop here\nhint: git ralph start add-login\n");
+    }
+    sandbox
+        .ralph(&["status"])
+        .exits(0)
+        .says("to begin one: git ralph start add-login\n");
+    fs::remove_dir_all(sandbox.top.join("openspec/changes/old")).unwrap();
+    sandbox.write(TASKS, "no boxes\n");
+    let why = format!("{TASKS} has no stories");
+    for verb in verbs {
+        sandbox.ralph(verb).exits(1).says(&why).says("add a task such as");
+    }
+    let status = sandbox.ralph(&["status"]).exits(0);
+    status.says(&format!("there is no loop in this repository; {why}\n"));
+}
