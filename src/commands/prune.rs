@@ -24,8 +24,8 @@ pub struct Args {
     /// Remove work trees and branches of finished loops, too, that hold nothing which is not on another branch
     #[arg(long, conflicts_with = "remote")]
     pub worktrees: bool,
-    /// Only show what would be removed from the remote
-    #[arg(long, requires = "remote")]
+    /// Only show what would be removed
+    #[arg(long)]
     pub dry_run: bool,
     /// Print one JSON document
     #[arg(long)]
@@ -40,9 +40,10 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     }
     let change = args.change.as_deref().map(|name| resolve(&context, Some(name)));
     let change = change.transpose()?;
-    let removed = engine::prune(&context, change.as_ref()).await?;
+    let removed = engine::prune(&context, change.as_ref(), args.dry_run).await?;
     let unneeded = engine::unneeded(&context, change.as_ref()).await?;
     if args.json {
+        let removed = if args.dry_run { 0 } else { removed };
         console.document(&json!({ "removed": removed, "unneeded": unneeded }));
     } else if removed == 0 {
         console.say("nothing is old enough to be removed\n");
@@ -52,7 +53,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             Some(top) => format!("{} and its work tree {}", one.branch, top.display()),
             None => one.branch.clone(),
         };
-        if !args.worktrees {
+        if !args.worktrees || args.dry_run {
             context.tell(
                 &one.change,
                 format!("everything on {what} is on another branch, too"),
@@ -83,7 +84,7 @@ async fn on_remote(
         Some(age) => prune(context, &server, change.as_ref(), age, args.dry_run).await?,
         None => Pruned::default(),
     };
-    let verb = if args.dry_run { "would remove" } else { "removed" };
+    let verb = engine::verb(args.dry_run);
     for gone in &pruned.refs {
         screen.say(&format!("{verb} {} {}\n", gone.name, gone.oid));
     }
@@ -94,6 +95,11 @@ async fn on_remote(
         screen.document(&pruned);
     } else if pruned.refs.is_empty() {
         screen.say("nothing is old enough to be removed\n");
+    } else if args.dry_run {
+        screen.say(&format!(
+            "{} was not asked whether it lets them go\n",
+            server.name()
+        ));
     }
     Ok(Exit::Done)
 }

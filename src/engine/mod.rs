@@ -78,7 +78,7 @@ pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
 pub use steps::manual::{complete, fail, revert, skip};
 pub use steps::preflight::{Found, StartOptions};
 pub(crate) use steps::prune::outdated;
-pub use steps::prune::prune;
+pub use steps::prune::{prune, verb};
 pub use steps::redo::redo;
 pub use steps::restore::restore;
 pub use steps::resume::resume;

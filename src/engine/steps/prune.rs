@@ -22,8 +22,9 @@ const AGING: [&str; 4] = ["attempts", "trash", SLOTS, MESSAGES];
 /// The date of every anchor.
 const ANCHORED: u64 = 0;
 
-/// Prunes one finished loop, or all of them; returns how many refs and files were removed.
-pub async fn prune(context: &Context<'_>, change: Option<&Change>) -> Result<usize, Error> {
+/// Prunes one finished loop, or all of them; returns how many refs and files were removed. With `dry_run`, nothing is
+/// removed: what would be is counted and named.
+pub async fn prune(context: &Context<'_>, change: Option<&Change>, dry_run: bool) -> Result<usize, Error> {
     let Some(age) = context.configuration.settings.keep_attempts.map(to_std) else {
         return Ok(0);
     };
@@ -54,25 +55,32 @@ pub async fn prune(context: &Context<'_>, change: Option<&Change>) -> Result<usi
             return Err(StepRefusal::LoopLive(change_found.to_string()).into());
         }
         if !live {
-            removed += prune_refs(context, &change_found, age).await?;
+            removed += prune_refs(context, &change_found, age, dry_run).await?;
             let mut files = vec![store.file(ORIGINAL_INDEX)];
             for dir in AGING {
                 files.extend(entries_of(&store.file(dir))?.iter().map(DirEntry::path));
             }
-            removed += prune_files(context, &change_found, files, age)?;
+            removed += prune_files(context, &change_found, files, age, dry_run)?;
         }
     }
     Ok(removed)
 }
 
-async fn prune_refs(context: &Context<'_>, change: &Change, age: Duration) -> Result<usize, Error> {
+async fn prune_refs(
+    context: &Context<'_>,
+    change: &Change,
+    age: Duration,
+    dry_run: bool,
+) -> Result<usize, Error> {
     let mut old = Vec::new();
     for found in outdated(&context.repo.git, change, age).await? {
-        context.tell(change, format!("removed {} {}", found.name, found.oid));
+        context.tell(change, format!("{} {} {}", verb(dry_run), found.name, found.oid));
         old.push(Update::delete(found.name, found.oid));
     }
-    let why = format!("ralph: prune {change}");
-    context.repo.git.update_refs(&old, &why).await?;
+    if !dry_run {
+        let why = format!("ralph: prune {change}");
+        context.repo.git.update_refs(&old, &why).await?;
+    }
     Ok(old.len())
 }
 
@@ -81,6 +89,7 @@ fn prune_files(
     change: &Change,
     files: Vec<PathBuf>,
     age: Duration,
+    dry_run: bool,
 ) -> Result<usize, Error> {
     let (mut removed, door) = (0, Below::new(&context.repo.common_dir));
     for path in files {
@@ -89,11 +98,18 @@ fn prune_files(
         if !is_old {
             continue;
         }
-        context.tell(change, format!("removed {}", path.display()));
-        door.remove(&path)?;
+        context.tell(change, format!("{} {}", verb(dry_run), path.display()));
+        if !dry_run {
+            door.remove(&path)?;
+        }
         removed += 1;
     }
     Ok(removed)
+}
+
+/// Returns the word for what becomes of an item.
+pub fn verb(dry_run: bool) -> &'static str {
+    if dry_run { "would remove" } else { "removed" }
 }
 
 /// Lists the refs of a finished loop that are older than `age`.

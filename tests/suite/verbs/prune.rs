@@ -30,6 +30,11 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
         .stdout;
     let gone = "refs/ralph/add-login/attempts/1/1";
     sandbox.git(&["update-ref", gone, old.trim()]);
+    let print = sandbox.print();
+    let preview = sandbox.ralph(&["prune", "--dry-run", "--json"]).exits(0);
+    assert_eq!(preview.json()["removed"], 0);
+    preview.says(&format!("would remove {gone}"));
+    assert_eq!(sandbox.print(), print);
     sandbox
         .ralph(&["prune"])
         .exits(0)
@@ -49,6 +54,9 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
     assert!(sandbox.top.join(index).exists());
     let age = ["-d", "2001-01-01", slot, index];
     sandbox.cmd("touch").args(age).run().exits(0);
+    let preview = sandbox.ralph(&["prune", "--dry-run"]).exits(0);
+    preview.says("would remove ").says(&format!("/{slot}"));
+    assert!(sandbox.top.join(slot).exists() && sandbox.top.join(index).exists());
     sandbox
         .ralph(&["prune"])
         .exits(0)

@@ -36,7 +36,8 @@ fn prune_removes_an_old_finished_loop_whose_work_is_on_a_branch() {
     let line = |verb: &str| format!("{verb} {REF} {oid}");
     prune(&other, &["--remote", "--dry-run"])
         .exits(0)
-        .says(&line("would remove"));
+        .says(&line("would remove"))
+        .says("origin was not asked whether it lets them go");
     assert_eq!(states(&remote), format!("{REF}\n"));
     // Its work is nowhere else.
     let tip = remote.git(&["rev-parse", "ralph/add-login"]);
