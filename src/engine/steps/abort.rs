@@ -47,6 +47,7 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
         return refuse(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),
             branch: open.state.original_name(),
+            is_away: open.state.has_branch(),
         });
     }
     let now = open.read_work_tree().await?;

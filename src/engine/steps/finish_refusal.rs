@@ -70,8 +70,17 @@ pub enum FinishRefusal {
         => Person, "rm {file} && git branch {branch} {oid}", file, branch, oid;
     /// `abort`, but the original branch has moved.
     #[error("{branch} has moved since the loop began")]
-    OriginalMoved { change: String, branch: String }
-        => Person, "to keep what the loop did: git ralph finish --keep {change} && git checkout {branch}", change, branch;
+    OriginalMoved {
+        change: String,
+        branch: String,
+        /// True if HEAD is on the branch of the loop.
+        is_away: bool,
+    }
+        => |change, branch, is_away| {
+            let back = is_away.then(|| format!(" && git checkout {}", typed(branch)));
+            let keep = format!("git ralph finish --keep {}{}", typed(change), back.unwrap_or_default());
+            hint(format!("to keep what the loop did: {keep}")).exit(Exit::Person)
+        };
     #[error("{branch} is checked out in {path}")]
     OriginalElsewhere { branch: String, path: String }
         => Person, "git -C {path} checkout --detach", path;

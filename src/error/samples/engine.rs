@@ -312,6 +312,7 @@ pub(super) fn finish() -> Vec<FinishRefusal> {
         FinishRefusal::OriginalMoved {
             change: change(),
             branch: "main".to_owned(),
+            is_away: true,
         },
         FinishRefusal::OriginalElsewhere {
             branch: "main".to_owned(),

@@ -90,3 +90,14 @@ fn abort_refuses_if_the_original_branch_moved() {
         .exits(7)
         .says("HEAD is on main");
 }
+
+#[test]
+fn abort_does_not_name_a_branch_that_head_is_on() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.strategy", "stash");
+    sandbox.start();
+    sandbox.git(&["commit", "-q", "--allow-empty", "-m", "mine"]);
+    let refused = sandbox.ralph(&["abort"]).exits(7);
+    refused.says("main has moved since the loop began\nhint: to keep what the loop did: git ralph finish --keep add-login\n");
+    sandbox.ralph(&["finish", "--keep", "add-login"]).exits(0);
+}
