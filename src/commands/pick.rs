@@ -38,22 +38,24 @@ pub(super) async fn change_to_run(
             if let Some(error) = failed {
                 return Err(error);
             }
-            let adapter = settings.adapter.as_deref().map(Adapter::named).transpose()?;
+            let adapter = settings.adapter.as_deref().map(Adapter::named).transpose();
             let name = match (&settings.stories, changes.as_slice()) {
                 (Some(list), _) => named_after(list),
                 // The step that reads its list says what is wrong with it.
                 (None, [only]) => only.clone(),
-                // Commands list the stories of any name.
-                (None, []) if adapter == Some(Adapter::Command) => return active,
-                (None, []) => return Err(stories::none_found(&context.repo.top).into()),
-                (None, several) => return Err(OpenRefusal::NoOpenStories(several.to_vec()).into()),
+                (None, others) => match (adapter?, others) {
+                    // Commands list the stories of any name.
+                    (Some(Adapter::Command), []) => return active,
+                    (_, []) => return Err(stories::none_found(&context.repo.top).into()),
+                    (_, several) => return Err(OpenRefusal::NoOpenStories(several.to_vec()).into()),
+                },
             };
             let change = Change::new(&name)?;
-            screen.say(&format!("change: {change}\n"));
+            screen.say(&format!("change {change}\n"));
             Ok(change)
         }
         [only] => {
-            screen.say(&format!("change: {only}\n"));
+            screen.say(&format!("change {only}\n"));
             Ok(only.clone())
         }
         several => {

@@ -121,8 +121,11 @@ impl Error {
 
     /// Names `run` in a hint that would name `start`: the user has typed it.
     pub(crate) fn say_run(&mut self) {
-        if let Self::Source(SourceError::NoStories { by_run, .. } | SourceError::NoLists { by_run, .. }) =
-            self
+        if let Self::Source(
+            SourceError::UnknownAdapter { by_run, .. }
+            | SourceError::NoStories { by_run, .. }
+            | SourceError::NoLists { by_run, .. },
+        ) = self
         {
             *by_run = true;
         }

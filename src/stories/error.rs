@@ -15,11 +15,19 @@ refusals! {
 pub enum SourceError {
     /// `--adapter` names none of [`Adapter::ALL`].
     #[error("unknown adapter '{name}': the adapters are {}", known_adapters())]
-    UnknownAdapter { name: String }
-        => |name| {
+    UnknownAdapter {
+        name: String,
+        /// The change whose list it should read, if it is known.
+        change: Option<String>,
+        /// True if the user has typed `run`.
+        by_run: bool,
+    }
+        => |name, change, by_run| {
             let known = Adapter::ALL.map(|adapter| adapter.name().to_owned());
             let meant = closest(name, &known).unwrap_or("<name>");
-            hint(format!("--adapter {meant}, or: git config ralph.adapter {meant}"))
+            let change = change.as_ref().map_or_else(|| "<change>".to_owned(), typed);
+            let verb = verb(*by_run);
+            hint(format!("git ralph {verb} {change} --adapter {meant}, or: git config ralph.adapter {meant}"))
         };
     /// The command adapter has no command that lists stories.
     #[error("no command that lists the stories is configured")]
@@ -188,6 +196,16 @@ fn searched(places: &[String], passed_over: &[String]) -> String {
         text.push_str(&format!("\n  {file}"));
     }
     text
+}
+
+impl SourceError {
+    /// Names the change in the hint.
+    pub(super) fn for_change(mut self, of: &str) -> Self {
+        if let Self::UnknownAdapter { change, .. } = &mut self {
+            *change = Some(of.to_owned());
+        }
+        self
+    }
 }
 
 /// Returns the command that begins a loop with this list.

@@ -101,7 +101,8 @@ pub fn none_found(top: &Path) -> SourceError {
 /// A given path need not exist. Without one, the known layouts are tried, or only those of the adapter if one
 /// was given. `change` must be a valid change name.
 pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
-    let adapter = wanted.adapter.as_deref().map(Adapter::named).transpose()?;
+    let adapter = wanted.adapter.as_deref().map(Adapter::named).transpose();
+    let adapter = adapter.map_err(|error| error.for_change(change))?;
     match (&wanted.stories, adapter) {
         (_, Some(Adapter::Command)) => {
             let commands = wanted.commands.clone().ok_or(SourceError::NoCommand)?;

@@ -143,6 +143,8 @@ impl Adapter {
     pub fn named(name: &str) -> Result<Self, SourceError> {
         name.parse().map_err(|_| SourceError::UnknownAdapter {
             name: name.to_owned(),
+            change: None,
+            by_run: false,
         })
     }
 }

@@ -228,6 +228,8 @@ fn source() -> Vec<SourceError> {
     vec![
         SourceError::UnknownAdapter {
             name: "markdwon".to_owned(),
+            change: Some("add-login".to_owned()),
+            by_run: true,
         },
         SourceError::NoCommand,
         SourceError::CommandFailed {

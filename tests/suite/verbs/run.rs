@@ -348,7 +348,7 @@ fn run_without_a_name_takes_the_only_open_change() {
     sandbox
         .ralph(&["run", "--keep", "--", &agent])
         .exits(0)
-        .says("change: add-login");
+        .says("change add-login\n");
     sandbox.git(&["checkout", "-q", "main"]);
     for change in ["b", "c"] {
         let path = format!("openspec/changes/{change}/tasks.md");

@@ -233,7 +233,7 @@ fn error_without_a_list_names_every_place_and_a_command() {
         .exits(0);
     assert_eq!(listed.json()["change"], "todo");
     sandbox.configure("ralph.stories", "TODO.md");
-    sandbox.ralph(&["run", "--", "false"]).says("change: todo\n");
+    sandbox.ralph(&["run", "--", "false"]).says("change todo\n");
     assert_eq!(sandbox.git(&["branch", "--show-current"]), "ralph/todo");
 }
 
@@ -284,10 +284,14 @@ fn error_without_a_name_is_that_of_the_only_list() {
     sandbox.write(TASKS, "# A heading\n");
     let refused = sandbox.ralph(&["start", CHANGE]).exits(1).stderr;
     sandbox.ralph(&["start"]).exits(1).says(&refused);
-    sandbox.configure("ralph.adapter", "foo");
-    refuses(1, "unknown adapter 'foo'");
+    sandbox.configure("ralph.adapter", "markdwon");
+    refuses(1, "unknown adapter 'markdwon'");
+    for verb in ["start", "run"] {
+        let hint = format!("\nhint: git ralph {verb} add-login --adapter markdown, or: ");
+        sandbox.ralph(&[verb]).exits(1).says(&hint);
+    }
     fs::remove_file(sandbox.top.join(TASKS)).unwrap();
-    refuses(1, "unknown adapter 'foo'");
+    refuses(1, "unknown adapter 'markdwon'");
     sandbox.configure("ralph.adapter", "prd");
     refuses(1, "no story list found");
     sandbox.git(&["config", "--unset", "ralph.adapter"]);
