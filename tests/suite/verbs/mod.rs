@@ -24,6 +24,8 @@ mod redo;
 mod remote_views;
 mod report;
 mod report_details;
+mod report_refuses;
+mod report_text;
 mod repository_hooks;
 mod restore;
 mod retry;
