@@ -22,7 +22,9 @@ use std::path::PathBuf;
 
 /// The arguments of `git ralph finish`.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "git ralph finish [--cleanup [--index | --into <DIR>] | --keep] [<change>]")]
+#[command(
+    override_usage = "git ralph finish [--cleanup [--index | --into <dir>] | --keep]\n       [--json] [<change>]"
+)]
 pub struct Args {
     /// The choice.
     #[command(flatten)]

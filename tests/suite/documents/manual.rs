@@ -9,6 +9,7 @@
 
 mod generated;
 mod roff;
+mod synopsis;
 
 use std::collections::BTreeMap;
 use std::fs;

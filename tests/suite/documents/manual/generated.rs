@@ -16,6 +16,7 @@ use git_ralph::tables::{PRESETS, Preset};
 use serde_json::Value;
 
 use super::roff::Page;
+use super::synopsis;
 
 /// Writes what `{{part}}` stands for in the page of a command; topics have no command.
 pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
@@ -30,8 +31,8 @@ pub fn write(page: &mut Page, part: &str, command: Option<&clap::Command>) {
             page.text(&format!("{name} - {about}"));
         }
         "synopsis" => {
-            let usage = of_command().clone().render_usage().to_string();
-            page.text(usage.trim_start_matches("Usage:").trim());
+            let name = of_command().get_bin_name().unwrap();
+            page.lines(name, &synopsis::lines(of_command()));
         }
         "options" => by_mangen(page, &Man::new(of_command().clone()), Man::render_options_section),
         "commands" => by_mangen(

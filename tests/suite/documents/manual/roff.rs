@@ -104,6 +104,15 @@ impl Page {
         self.roff.push('\n');
     }
 
+    /// Appends lines that are not filled; what they begin with of the name is bold.
+    pub fn lines(&mut self, name: &str, lines: &[String]) {
+        let lines = lines.iter().map(|line| match line.strip_prefix(name) {
+            Some(rest) => format!("{}{}\n", bold(&code(name)), code(rest)),
+            None => format!("{}\n", code(line)),
+        });
+        self.raw(&format!(".nf\n{}.fi\n", lines.collect::<String>()));
+    }
+
     /// Appends a term and its definition, both plain text.
     pub fn item(&mut self, term: &str, definition: &str) {
         let term = code(term);
