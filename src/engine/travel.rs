@@ -224,8 +224,12 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             total: _,
             options: _,
         } => {}
-        // Words for the user of this machine.
-        What::Output { .. } | What::Message { .. } | What::Notice { .. } | What::Error { .. } => return None,
+        // For the user of this machine.
+        What::Output { .. }
+        | What::Message { .. }
+        | What::Notice { .. }
+        | What::Error { .. }
+        | What::StartUndone { .. } => return None,
     }
     Some(what)
 }

@@ -163,6 +163,7 @@ pub(super) fn is_event(change: &Change, event: &Event) -> bool {
         What::RefMoved(moved) => is_id(&moved.story) && is_number(moved.attempt) && is_ref(&moved.name),
         What::Finished { kept, .. } => is_kept(kept),
         What::Started { .. }
+        | What::StartUndone { .. }
         | What::Output { .. }
         | What::Committed { .. }
         | What::Left { .. }

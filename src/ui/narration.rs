@@ -121,6 +121,10 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let kept = typed(kept);
             format!("{end}\nthe loop's commits are kept: git log {kept}")
         }
+        What::StartUndone { branch } => {
+            let on = branch.as_deref().unwrap_or("a detached HEAD");
+            format!("nothing was started: on {on}, as before")
+        }
         What::Committed { oid, commits } => {
             let commits = counted(*commits, "commit", "commits");
             format!("{commits} by hand, up to {}", oid.short())

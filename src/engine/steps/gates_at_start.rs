@@ -12,7 +12,7 @@ use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail, judged};
 use crate::error::Error;
-use crate::events::News;
+use crate::events::{Event, News, What};
 use crate::fs::{Durability, file_error};
 use crate::refs::Update;
 use crate::settings::Settings;
@@ -45,6 +45,10 @@ pub(super) async fn run_gates(
     if is_first && !changed {
         abort_untold(open).await?;
         forget(open).await?;
+        // The file of events is gone.
+        let branch = open.state.common.original_branch.clone();
+        let event = Event::now(open.change().as_str(), What::StartUndone { branch });
+        open.context.observer.hear(News::Event(&event));
     } else {
         abort_in_place(open).await?;
     }

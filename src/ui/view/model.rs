@@ -213,7 +213,10 @@ impl Model {
             plain(first.trim()).as_ref().clone_into(&mut self.notice.1);
             self.notice.0 = match &event.what {
                 What::AttemptStarted(new) => Some((new.story.clone(), new.attempt)),
-                What::Started { .. } | What::StoryProgress { .. } | What::Finished { .. } => None,
+                What::Started { .. }
+                | What::StoryProgress { .. }
+                | What::Finished { .. }
+                | What::StartUndone { .. } => None,
                 _ => self.notice.0.take(),
             };
         }

@@ -74,6 +74,9 @@ esac"#,
 fn every_line_of_a_run_matches_the_schema() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.verify", "[ ! -e red ]");
+    sandbox.write("red", "");
+    let undone = sandbox.ralph(&["start", CHANGE, "--json"]).exits(1).stdout;
+    fs::remove_file(sandbox.top.join("red")).unwrap();
     let agent = busy(&sandbox);
     let first = sandbox
         .ralph(&["run", CHANGE, "--max-retries", "1", "--json", "--", &agent])
@@ -104,7 +107,7 @@ fn every_line_of_a_run_matches_the_schema() {
         complete.contains("\"options\":[\"cleanup\",\"keep\"]"),
         "{complete}"
     );
-    let seen = valid(&printed);
+    let seen = valid(&format!("{undone}{printed}"));
     let mut wanted = names();
     // Those are made by git's hooks, in processes of their own: `hooks_verb` sees them.
     // A loop that comes from a remote is in `verbs::run_remote`.

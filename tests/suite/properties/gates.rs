@@ -95,8 +95,18 @@ fn start_leaves_nothing_of_a_loop_that_a_gate_refused() {
     sandbox.git(&["config", "--add", "ralph.verify", "make-tset"]);
     let output = sandbox.ralph(&["start", CHANGE]).exits(1);
     assert!(!output.stderr.contains("aborted"), "{}", output.stderr);
+    let undone = "\nnothing was started: on main, as before\n";
+    assert!(output.stderr.contains(undone), "{}", output.stderr);
     assert_eq!(sandbox.git(&["for-each-ref"]), refs);
     assert_eq!(sandbox.print().files, print.files);
+    // Who reads events learns that what has started is no loop.
+    let events = sandbox.ralph(&["start", CHANGE, "--json"]).exits(1).events();
+    let [first, .., undone, error] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    let names = [first, undone, error].map(|event| event["event"].as_str().unwrap());
+    assert_eq!(names, ["started", "start_undone", "error"]);
+    assert_eq!(undone["branch"], "main");
     sandbox
         .ralph(&["next", "--", "true"])
         .exits(1)
