@@ -12,7 +12,10 @@ use clap_complete::engine::ArgValueCompleter;
 use self::complete::{adapters, agents, box_modes, loops, offer, offer_anywhere, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
-use crate::settings::{BoxMode, Limit, Options, PlainOptions, parse_box, parse_dollars, parse_duration};
+use crate::settings::{
+    BoxMode, Limit, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Options, PlainOptions, parse_box, parse_dollars,
+    parse_duration,
+};
 
 /// The arguments of `git ralph next` and `git ralph retry`.
 #[derive(Debug, Args)]
@@ -96,6 +99,12 @@ impl Limits {
         if let Some(limit) = self.max_duration {
             settings.max_duration = limit.0;
         }
+        let typed = [
+            self.max_duration.map(|_| MAX_DURATION),
+            self.max_attempts.map(|_| MAX_ATTEMPTS),
+            self.max_cost.map(|_| MAX_COST),
+        ];
+        settings.typed.extend(typed.into_iter().flatten());
         settings.max_attempts = self.max_attempts.or(settings.max_attempts);
         settings.max_cost = self.max_cost.or(settings.max_cost);
     }

@@ -35,7 +35,7 @@ pub use error::SettingsError;
 use ignored::{few_seconds, renamed, why_ignored, without_command};
 pub use options::{LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
-pub use table::{GROUPS, Settings, TABLE, spelled};
+pub use table::{GROUPS, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings, TABLE, spelled};
 pub use test_rules::{GateScripts, TestRules};
 use values::Value;
 pub use values::{

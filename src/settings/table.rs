@@ -255,6 +255,9 @@ settings! {
         boxing: Boxing,
         #[serde(skip)]
         former: Former,
+        // The options that were typed, of those that messages name.
+        #[serde(skip)]
+        typed: Vec<&'static str>,
 }
 
 /// The values of former keys that no other setting has.
@@ -269,12 +272,22 @@ pub struct Former {
 }
 
 impl Settings {
+    /// Returns the words for a limit: the option if the user typed it, else the key.
+    pub fn given_by(&self, key: &'static str, option: &'static str) -> &'static str {
+        if self.typed.contains(&option) { option } else { key }
+    }
+
     /// Returns the time limit of a review.
     pub fn review_timeout(&self) -> Option<SignedDuration> {
         let former = self.former.review_timeout;
         former.map_or(self.verify_timeout, |limit| limit.0)
     }
 }
+
+/// The options of the limits of a run, which messages name if they were typed.
+pub const MAX_DURATION: &str = "--max-duration";
+pub const MAX_ATTEMPTS: &str = "--max-attempts";
+pub const MAX_COST: &str = "--max-cost";
 
 /// Returns the key as the table spells it; git gives it in lower case.
 pub fn spelled(key: &str) -> &str {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::engine::Loop;
 use crate::events::{News, What};
-use crate::settings::{Settings, to_std};
+use crate::settings::{MAX_DURATION, Settings, to_std};
 
 /// The first delay if the service names no time; each further delay is twice as long.
 const FIRST: Duration = Duration::from_secs(10);
@@ -72,8 +72,9 @@ pub(crate) async fn wait_for_service(
     if let Some(longest) = settings.max_duration
         && now.duration_since(open.state.common.started) + rounded(delay) > longest
     {
+        let by = settings.given_by("ralph.maxDuration", MAX_DURATION);
         return Waited::TooLong(format!(
-            "an agent's service is unavailable for another {words}, longer than ralph.maxDuration allows: {}",
+            "an agent's service is unavailable for another {words}, longer than {by} allows: {}",
             unavailable.reason
         ));
     }

@@ -420,8 +420,9 @@ fn limits_can_be_typed() {
     let run = |option: &str| sandbox.ralph(&["run", CHANGE, "--keep", option, "--", &agent]);
     run("--max-attempts=1")
         .exits(6)
-        .says("1 attempt (ralph.maxAttempts)");
-    run("--max-cost=0").exits(6).says("ralph.maxCost");
+        .says("stopped at a limit: 1 attempt (--max-attempts)");
+    run("--max-cost=0").exits(6).says("$0.00 spent (--max-cost)");
+    run("--max-duration=1ms").exits(6).says("old (--max-duration)");
     run("--max-cost=-1").exits(2).says("an amount in US dollars");
     // The loop is older than a setting of so few seconds allows, or soon will be.
     sandbox.configure("ralph.maxDuration", "1s");
@@ -439,8 +440,9 @@ fn run_warns_of_an_unknown_cost_before_the_first_attempt() {
     let run = ["run", CHANGE, "--agent=codex", "--max-cost=1"];
     let told = sandbox.ralph(&run).exits(1).stderr;
     let (before, after) = told.split_once("began").unwrap();
-    assert!(before.contains("ralph.maxCost cannot limit it"), "{told}");
-    assert!(!after.contains("ralph.maxCost"), "{told}");
+    let warned = "--max-cost cannot limit it; use --max-attempts or --max-duration";
+    assert!(before.contains(warned), "{told}");
+    assert!(!after.contains("cannot limit it"), "{told}");
 }
 
 #[test]

@@ -8,16 +8,22 @@ use crate::error::Error;
 use crate::events::Attempt;
 use crate::events::log::LogEntry;
 use crate::names::{counted, dollars};
-use crate::settings::Settings;
+use crate::settings::{MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings};
 use crate::state::{State, Verdict};
 
 /// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost: before its first
 /// attempt if that is known, otherwise after it.
 pub(super) fn tell_unknown_cost(open: &Loop<'_>, settings: &Settings, started: u32, is_unknown: bool) {
     if settings.max_cost.is_some() && is_unknown && started == 0 {
-        open.tell(
-            "the agent reports no cost, so ralph.maxCost cannot limit it; use ralph.maxAttempts or ralph.maxDuration",
-        );
+        let cost = settings.given_by("ralph.maxCost", MAX_COST);
+        let others = match cost {
+            MAX_COST => [MAX_ATTEMPTS, MAX_DURATION],
+            _ => ["ralph.maxAttempts", "ralph.maxDuration"],
+        };
+        let others = others.join(" or ");
+        open.tell(format!(
+            "the agent reports no cost, so {cost} cannot limit it; use {others}"
+        ));
     }
 }
 
@@ -52,10 +58,8 @@ pub(crate) fn limit_reached(
     if let Some(most) = settings.max_attempts
         && started >= most
     {
-        return Ok(Some(format!(
-            "{} (ralph.maxAttempts)",
-            counted(most, "attempt", "attempts")
-        )));
+        let by = settings.given_by("ralph.maxAttempts", MAX_ATTEMPTS);
+        return Ok(Some(format!("{} ({by})", counted(most, "attempt", "attempts"))));
     }
     limit_of_loop(open, settings, 0.0)
 }
@@ -86,10 +90,10 @@ pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<&'static str>, Error> 
 /// A limit on the whole loop that was reached: it holds for the next command too.
 #[derive(Debug, thiserror::Error)]
 enum Reached {
-    #[error("the loop is {0:#} old (ralph.maxDuration)")]
-    Age(SignedDuration),
-    #[error("{} of {} spent (ralph.maxCost)", dollars(*.spent), dollars(*.most))]
-    Cost { spent: f64, most: f64 },
+    #[error("the loop is {age:#} old ({by})")]
+    Age { age: SignedDuration, by: &'static str },
+    #[error("{} of {} spent ({by})", dollars(*.spent), dollars(*.most))]
+    Cost { spent: f64, most: f64, by: &'static str },
 }
 
 /// Returns the option of `git ralph run` without which a loop with these attempts makes no other one; `None` if no limit
@@ -102,7 +106,7 @@ impl Reached {
     /// Returns the option that raises it.
     fn raised_by(&self) -> &'static str {
         match self {
-            Self::Age(_) => "--max-duration <time>",
+            Self::Age { .. } => "--max-duration <time>",
             Self::Cost { .. } => "--max-cost <dollars>",
         }
     }
@@ -116,11 +120,15 @@ impl Reached {
     ) -> Option<Self> {
         let age = Timestamp::now().duration_since(state.common.started);
         if settings.max_duration.is_some_and(|longest| age >= longest) {
-            return Some(Self::Age(SignedDuration::from_secs(age.as_secs())));
+            return Some(Self::Age {
+                age: SignedDuration::from_secs(age.as_secs()),
+                by: settings.given_by("ralph.maxDuration", MAX_DURATION),
+            });
         }
         let most = settings.max_cost?;
         let earlier = ended.filter_map(|entry| entry.attempt.whole_cost());
         let spent = earlier.sum::<f64>() + spent;
-        (spent >= most).then_some(Self::Cost { spent, most })
+        let by = settings.given_by("ralph.maxCost", MAX_COST);
+        (spent >= most).then_some(Self::Cost { spent, most, by })
     }
 }
