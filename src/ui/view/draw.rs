@@ -151,7 +151,7 @@ impl Scene<'_> {
         let model = self.model;
         let mut name = model.change.clone();
         if let (at, all @ 2..) = self.which {
-            name = format!("[{}/{all}] {name}", at + 1);
+            name = format!("{name}, loop {} of {all}", at + 1);
         }
         let mut parts = vec![self.state()];
         if let Some((done, total)) = model.progress {
@@ -298,10 +298,14 @@ impl Scene<'_> {
                 Action::Swap if is_list => "output",
                 Action::Finish if !self.can_finish => return None,
                 Action::Stop if !self.can_stop => return None,
+                Action::Loop(_) if self.which.1 < 2 => return None,
                 Action::Log if !has_output => return None,
                 Action::Diff | Action::Raw | Action::Prompt | Action::Files if !has_attempt => return None,
                 _ => row.short,
             };
+            if let (Action::Loop(_), all @ 2..) = (row.action, self.which.1) {
+                return Some((row.action, format!("1-{} {short}", all.min(9))));
+            }
             (!short.is_empty()).then(|| (row.action, format!("{} {short}", row.keys[0])))
         };
         let mut shown: Vec<_> = TABLE.iter().filter_map(hint).collect();
@@ -309,7 +313,12 @@ impl Scene<'_> {
             let words: Vec<&str> = shown.iter().map(|(_, words)| words.as_str()).collect();
             words.join("  ")
         };
-        let is_needed = |action| matches!(action, Action::Swap | Action::Help | Action::Leave);
+        let is_needed = |action| {
+            matches!(
+                action,
+                Action::Swap | Action::Loop(_) | Action::Help | Action::Leave
+            )
+        };
         while line(&shown).len() > room
             && let Some(last) = shown.iter().rposition(|(action, _)| !is_needed(*action))
         {

@@ -47,7 +47,7 @@ keys! {
     "t" => Story, "the text of the story with its boxes; again: back", "story";
     "c" => Files, "the files that the attempt has changed; again: back", "files";
     "/" => Search, "search in the text, then in the list of stories; / Enter: the same again", "search";
-    "1-9" => Loop(usize = 0), "the loop with this number", "";
+    "1-9" => Loop(usize = 0), "the loop with this number", "loop";
     "p" => Prompt, "the prompt of the attempt; again: back", "prompt";
     "r" => Raw, "the output as it is, or in words", "raw";
     "o" => Alone, "the text alone, without a frame and at rest, to be copied; again: back", "copy";

@@ -452,3 +452,23 @@ fn words_for_the_agent_are_typed_in_the_view() {
         (&"use tabs".into(), &"2".into())
     );
 }
+
+#[test]
+fn header_and_footer_name_the_other_loop() {
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/add-cart/tasks.md", "- [ ] 1. Cart\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "lists"]);
+    for change in ["add-cart", CHANGE] {
+        sandbox.ralph(&["start", change, "--worktree"]).exits(0);
+    }
+    let Some(terminal) = Tmux::new(&sandbox, 80, 24) else {
+        return;
+    };
+    terminal.types("git ralph watch");
+    terminal.sees("add-cart, loop 1 of 2  not running");
+    terminal.keys(&["2"]);
+    terminal.sees("add-login, loop 2 of 2  not running");
+    terminal.sees("1-2 loop");
+    terminal.keys(&["q"]);
+}
