@@ -101,7 +101,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         ..StartOptions::default()
     };
     let change = Change::new(CHANGE)?;
-    let mut open = Box::pin(start(context, &change, &options, None)).await?.open;
+    let mut open = Box::pin(start(context, &change, &options, None, async |_| {}))
+        .await?
+        .open;
     let options = AttemptOptions {
         agent,
         settings,

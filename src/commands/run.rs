@@ -25,6 +25,7 @@ use crate::state::live_in;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
 use clap::value_parser;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::time::Instant;
 
@@ -118,12 +119,28 @@ pub(super) struct Typed<'a> {
     pub(super) args: &'a Args,
     /// The start of the command.
     pub(super) begun: Instant,
+    /// The view of a loop that has just begun, if it could be shown.
+    shown: RefCell<Option<ViewThread>>,
+    /// True if it was tried to show it.
+    is_tried: Cell<bool>,
 }
 
 impl<'a> Typed<'a> {
     pub(super) fn new(screen: Screen, args: &'a Args) -> Self {
         let begun = Instant::now();
-        Self { screen, args, begun }
+        Self {
+            screen,
+            args,
+            begun,
+            shown: RefCell::default(),
+            is_tried: Cell::default(),
+        }
+    }
+
+    /// Returns whether the loop is to be shown on the whole screen.
+    fn has_view(&self, settings: &Settings) -> bool {
+        let is_asked = self.args.view || settings.former.view;
+        is_asked && view::can_be_shown(self.screen, self.args.view)
     }
 }
 
@@ -142,7 +159,7 @@ impl Command for Typed<'_> {
         self.screen.loud().warn(line);
     }
 
-    fn show(&self, line: &Printed) {
+    fn relay(&self, line: &Printed) {
         match line {
             Printed::Answer(_, line) if self.args.json => self.screen.json(&format!("{line}\n")),
             Printed::Answer(change, line) => self.screen.answer_exactly(&beside(change, line)),
@@ -216,6 +233,15 @@ impl Command for Typed<'_> {
         Ok(Some((context, change, options)))
     }
 
+    async fn show(&self, open: &Loop<'_>) {
+        let mut shown = None;
+        if self.has_view(&open.settings()) {
+            shown = view::begin(self.screen, &open.context, open.change()).await;
+        }
+        *self.shown.borrow_mut() = shown;
+        self.is_tried.set(true);
+    }
+
     fn begin(&self, open: &Loop<'_>, already: bool) -> AttemptOptions {
         let args = self.args;
         if already {
@@ -243,11 +269,11 @@ impl Command for Typed<'_> {
         let (screen, args) = (self.screen, self.args);
         let given = by_flag(args.choice);
         let mut retries = false;
-        let mut has_view = (args.view || step.settings.former.view) && view::can_be_shown(screen, args.view);
+        let mut shown = self.shown.take();
+        let mut has_view = shown.is_some() || !self.is_tried.take() && self.has_view(&step.settings);
         loop {
             let begun = Instant::now();
-            let mut shown = None;
-            if has_view {
+            if has_view && shown.is_none() {
                 shown = view::begin(screen, &open.context, open.change()).await;
             }
             if std::mem::take(&mut retries) {
@@ -255,7 +281,7 @@ impl Command for Typed<'_> {
             }
             let stopped = Box::pin(drive(open, step, tenure)).await;
             // The loop has gone on without a view that was left or has failed; so does the rest.
-            has_view = shown.as_mut().is_some_and(ViewThread::close);
+            has_view = shown.take().as_mut().is_some_and(ViewThread::close);
             let end = RunEnd {
                 stopped: stopped?,
                 begun,

@@ -98,7 +98,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let (open, already) = if lost {
         (resume(context, &change, &options).await?, false)
     } else {
-        let started = Box::pin(start(context, &change, &options, refs)).await?;
+        let started = Box::pin(start(context, &change, &options, refs, async |_| {})).await?;
         (started.open, started.already)
     };
     if already {

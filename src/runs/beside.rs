@@ -78,7 +78,7 @@ pub async fn beside(
         // What a process has printed is shown before its end.
         tokio::select! {
             biased;
-            Some(line) = printed.recv() => command.show(&line),
+            Some(line) = printed.recv() => command.relay(&line),
             ended = running.join_next() => match ended {
                 Some(Ok((change, slot, ended))) => {
                     slots.insert(slot);

@@ -31,7 +31,7 @@ pub trait Command {
     fn warn(&self, line: &str);
 
     /// Prints a line of the work on one of several changes, with the name of the change.
-    fn show(&self, line: &Printed);
+    fn relay(&self, line: &Printed);
 
     /// Returns true if the user can be asked.
     fn can_ask(&self) -> bool;
@@ -52,6 +52,9 @@ pub trait Command {
         context: Context<'o>,
         change: Option<&str>,
     ) -> Result<Option<(Context<'o>, Change, StartOptions)>, Error>;
+
+    /// Shows a loop that has just begun, before its first gate runs.
+    async fn show(&self, open: &Loop<'_>);
 
     /// Returns the options of the attempts. The loop was `already` active, or has just begun.
     fn begin(&self, open: &Loop<'_>, already: bool) -> AttemptOptions;

@@ -2,7 +2,7 @@
 
 use super::command::Command;
 use super::hold::hold;
-use crate::engine::{self, start};
+use crate::engine::{self, Loop, start};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
@@ -38,7 +38,17 @@ pub async fn one(command: &impl Command, change: Option<&str>, watch: &mut Watch
     let Some((context, mut tenure)) = held else {
         return Ok(Ended::NOTHING_DONE);
     };
-    let started = match Box::pin(start(context, &change, &options, None)).await {
+    let started = match Box::pin(start(
+        context,
+        &change,
+        &options,
+        None,
+        async |open: &Loop<'_>| {
+            command.show(open).await;
+        },
+    ))
+    .await
+    {
         Ok(started) => started,
         Err(error) => {
             if let Some(tenure) = tenure {

@@ -26,7 +26,7 @@ use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
 use crate::protect::Site;
 use crate::state::{Before, Common, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
 
-/// Begins a new loop. `refs` are all refs, if they are known.
+/// Begins a new loop. `refs` are all refs, if they are known. `before_gates` shows the loop before its first gate runs.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
@@ -35,6 +35,7 @@ pub(super) async fn begin<'o>(
     change: &Change,
     options: &StartOptions,
     refs: Option<Vec<RefInfo>>,
+    before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
     // The refusals that need no lock come before anything is written.
@@ -77,6 +78,7 @@ pub(super) async fn begin<'o>(
     }
     held::tell_files(&open, &options.settings).await?;
     let is_first = found.earlier.is_empty() && !had_loop;
+    before_gates(&open).await;
     gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)
 }

@@ -24,7 +24,8 @@ pub struct Started<'o> {
     pub already: bool,
 }
 
-/// Begins a loop, or finds that it is already live. `refs` are all refs, if they are known.
+/// Begins a loop, or finds that it is already live. `refs` are all refs, if they are known. `before_gates` shows a new loop
+/// before its first gate runs.
 ///
 /// # Errors
 /// Everything that `start` refuses; nothing is changed then.
@@ -33,6 +34,7 @@ pub async fn start<'o>(
     change: &Change,
     options: &StartOptions,
     mut refs: Option<Vec<RefInfo>>,
+    before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Started<'o>, Error> {
     refuse_inside_attempt()?;
     let store = Store::new(&context.repo.common_dir, change);
@@ -76,8 +78,8 @@ pub async fn start<'o>(
         }
     }
     let open = match &place {
-        Some(place) => Box::pin(begin_in_own(context, change, &options, place)).await?,
-        None => Box::pin(begin(context, change, &options, refs)).await?,
+        Some(place) => Box::pin(begin_in_own(context, change, &options, place, before_gates)).await?,
+        None => Box::pin(begin(context, change, &options, refs, before_gates)).await?,
     };
     Ok(Started { open, already: false })
 }
@@ -88,6 +90,7 @@ async fn begin_in_own<'o>(
     change: &Change,
     options: &StartOptions,
     place: &Place,
+    before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Loop<'o>, Error> {
     if !options.settings.strategy.is_branch() {
         return Err(StartRefusal::StashInWorkTree.into());
@@ -109,7 +112,10 @@ async fn begin_in_own<'o>(
         set_up: prepared.set_up,
         ..options.clone()
     };
-    let begun = async { Box::pin(begin(context.at(&top).await?, change, &options, None)).await };
+    let begun = async {
+        let context = context.at(&top).await?;
+        Box::pin(begin(context, change, &options, None, before_gates)).await
+    };
     match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
             remove_new(&repo, &top, &options.settings).await?;

@@ -472,3 +472,25 @@ fn header_and_footer_name_the_other_loop() {
     terminal.sees("1-2 loop");
     terminal.keys(&["q"]);
 }
+
+#[test]
+fn view_shows_the_gate_before_any_work_and_goes_if_that_refuses_the_loop() {
+    for verdict in ["true", "false"] {
+        let sandbox = Sandbox::new();
+        let Some(tmux) = Tmux::new(&sandbox, 80, 24) else {
+            return;
+        };
+        let go = sandbox.outside("go");
+        let gate = format!("until test -e '{}'; do sleep 0.05; done; {verdict}", go.display());
+        sandbox.configure("ralph.verify", &gate);
+        let agent = sandbox.completing("echo x >>x");
+        tmux.types(&format!(
+            "git ralph run {CHANGE} --keep --view -- {agent}; echo exit $?"
+        ));
+        let seen = tmux.sees("add-login  gate, ");
+        assert!(seen.contains("before any work: until test"), "{seen}");
+        fs::write(&go, "").unwrap();
+        let seen = tmux.sees(if verdict == "true" { "exit 0" } else { "exit 1" });
+        assert!(!seen.contains("/ search"), "{seen}");
+    }
+}
