@@ -1,13 +1,17 @@
 //! The questions at the end of a run: what should happen to the work, or to a story that failed.
 
+use std::future::pending;
 use std::io;
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use nix::sys::termios::{FlushArg, tcflush};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::Screen;
 use crate::signal::Stop;
@@ -79,10 +83,10 @@ pub async fn ask(
     let already = stop.times();
     loop {
         forget_typed();
-        screen.say(&format!("{question} {}: ", words.join("  ")));
+        let question = format!("{question} {}: ", words.join("  "));
         let mut interrupted = stop.clone();
         let answer = tokio::select! {
-            answer = read_line(is_over.clone()) => answer,
+            answer = answered(screen, &question, is_over.clone()) => answer,
             _ = interrupted.asked(already + 1) => None,
         };
         let Some(answer) = answer else {
@@ -102,10 +106,10 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
     for (at, name) in names.iter().enumerate() {
         screen.say(&format!("{:3}  {name}\n", at + 1));
     }
-    screen.say(&format!("{question} [1-{}]: ", names.len()));
+    let question = format!("{question} [1-{}]: ", names.len());
     let mut interrupted = stop.renewed();
     let answer = tokio::select! {
-        answer = read_line(|| false) => answer,
+        answer = answered(screen, &question, || false) => answer,
         _ = interrupted.asked(1) => None,
     };
     let answer = answer.unwrap_or_default();
@@ -118,6 +122,30 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
             .checked_sub(1)
             .filter(|at| *at < names.len())
     })
+}
+
+/// Prints the question, and reads one line as [`read_line`] does. Prints it again after Ctrl-Z and `fg`: the lines of the
+/// shell stand below it.
+async fn answered(
+    screen: Screen,
+    question: &str,
+    is_over: impl Fn() -> bool + Send + 'static,
+) -> Option<String> {
+    let mut continued = signal(SignalKind::from_raw(Signal::SIGCONT as i32)).ok();
+    screen.say(question);
+    let mut answer = pin!(read_line(is_over));
+    loop {
+        let again = async {
+            match &mut continued {
+                Some(continued) => continued.recv().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            answer = &mut answer => return answer,
+            _ = again => screen.say(question),
+        }
+    }
 }
 
 /// Ends a thread that waits for a line, when this is dropped: what is typed later is meant for another program.

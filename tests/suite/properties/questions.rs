@@ -4,6 +4,7 @@ use nix::sys::signal::Signal;
 
 use serde_json::Value;
 
+use crate::support::tmux::Tmux;
 use crate::support::{CHANGE, Running, Sandbox, wait_until};
 
 const QUESTION: &str = "[q]uit: ";
@@ -200,4 +201,23 @@ fn one_of_two_answers_counts_and_the_other_is_reported() {
         assert_eq!(how, ["keep"]);
         assert!([1, 75].contains(&other.code), "{}", other.stderr);
     }
+}
+
+#[test]
+fn question_is_printed_again_after_ctrl_z_and_fg() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 100, 30) else {
+        return;
+    };
+    let agent = sandbox.completing("echo x >>x");
+    tmux.types(&format!("git ralph run {CHANGE} -- {agent}"));
+    tmux.sees("[q]uit:");
+    tmux.keys(&["C-z"]);
+    tmux.sees("Stopped");
+    tmux.types("fg");
+    wait_until("the question", || {
+        tmux.seen().matches("what should happen to the work? ").count() == 2
+    });
+    tmux.keys(&["k", "Enter"]);
+    tmux.sees("finished: on ralph/add-login");
 }
