@@ -29,10 +29,10 @@ pub enum OpenRefusal {
     OtherGitDir { named: PathBuf, found: PathBuf }
         => "cd into the work tree of that repository, or: unset GIT_DIR";
     /// A device stands where git reads a file: no git may be run.
-    #[error("{} is a device: git would never come to its end", .0.display())]
+    #[error("{} is a device: git would never finish reading it", .0.display())]
     Device(PathBuf)
         => "rm {path}, and put back what was there", (path);
-    #[error("this already is an attempt of a loop: an agent cannot start another one, or speak as its user")]
+    #[error("this is an attempt of a loop: its agent cannot start another one, or answer for the user")]
     InsideAttempt
         => "end the attempt with its promise; the loop then continues";
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
@@ -88,7 +88,7 @@ pub enum OpenRefusal {
     }
         => "git worktree move -f -f {to} {path}", to, path;
     /// The repository was moved, and git does not know the new place.
-    #[error("the work tree of loop '{change}' does not find this repository, which was moved: {}", path.display())]
+    #[error("the work tree of loop '{change}' no longer finds this repository, which was moved: {}", path.display())]
     WorkTreeCutOff { change: String, path: PathBuf }
         => "git worktree repair {path}", path;
     /// git-ralph was cut off while it made the work tree of a loop again.

@@ -94,11 +94,11 @@ pub enum RepositoryRefusal {
         story: String,
         paths: Vec<String>,
     }
-        => Person, "to see them: git show {commit}; add a story that changes what is to be changed", commit;
+        => Person, "to see them: git show {commit}; add a story for the change that you want", commit;
     /// `redo` would have to move a submodule back.
     #[error("story {story} or a later one moved the submodule {path}; redo cannot move it back, and nothing was changed")]
     SubmoduleMoved { story: String, path: String }
-        => Person, "add a story that changes what is to be changed";
+        => Person, "add a story for the change that you want";
     /// An attempt began at an earlier checkpoint, and its files have changed in later ones.
     #[error("attempt {attempt} changed files that have changed in a checkpoint since:{}\nnothing was changed", lines(paths))]
     ChangedSince {

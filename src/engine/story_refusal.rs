@@ -57,7 +57,7 @@ pub enum StoryRefusal {
     NotSkipped(String)
         => "git ralph stories";
     /// The work of an attempt at such a story would be taken for the next story.
-    #[error("story {story} is skipped or put off, so that its work would count as that of the next story")]
+    #[error("story {story} is skipped or put off, and its work would count for the next story")]
     LeftOut { change: String, story: String }
         => |change, story| hint(format!("git ralph skip --undo {} {}", typed(change), typed(story)));
     /// `redo` was called for a story that this loop has not completed.

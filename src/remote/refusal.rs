@@ -166,7 +166,7 @@ pub enum RemoteRefusal {
     /// No loop is named, and the remote has none.
     #[error("{remote} has no loop")]
     NoLoops { remote: String }
-        => "where the loop is: git ralph push --remote {remote}", remote;
+        => "in the repository that has the loop: git ralph push --remote {remote}", remote;
     /// No loop is named, and the remote has several.
     #[error("there are several loops on {remote}: {}", changes.join(", "))]
     SeveralLoops {
@@ -195,7 +195,7 @@ pub enum RemoteRefusal {
         why: String,
     }
         => "install a newer git-ralph, or, where the loop is whole: git push {remote} :{name}, then git ralph push {change} --remote {remote}", remote, name, change;
-    #[error("'{0}' has the strategy stash, and its checkpoints stay in this repository")]
+    #[error("'{0}' uses the strategy stash: its checkpoints cannot leave this repository")]
     InPlace(String)
         => "start it without --strategy stash";
     /// `--worktree` of a loop that has to be brought here.

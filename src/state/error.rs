@@ -47,7 +47,7 @@ pub enum StateError {
             ))
         };
     /// The files belong to another user.
-    #[error("{} belongs to the user {owner}, and is for them alone", path.display())]
+    #[error("{} belongs to the user {owner}, and only {owner} may use it", path.display())]
     Foreign {
         /// The file or directory that cannot be used.
         path: PathBuf,
@@ -63,7 +63,7 @@ pub enum StateError {
             ))
         };
     /// A message for the next prompt that says nothing.
-    #[error("there are no words to tell")]
+    #[error("the message is empty")]
     NoWords(String)
         => "git ralph tell {change} '<words>', or: git ralph tell {change} <file", (change);
     #[error("a message may have {LONGEST_MESSAGE} bytes")]

@@ -66,7 +66,7 @@ pub enum AttemptRefusal {
         => Busy, "let it end, or if it is gone, add --force to the same command; what it did: git ralph status {change}", change;
     /// Gates of the command line that began the loop, which are not run after git-ralph was killed.
     #[error(
-        "the gates of '{change}' are not known any more: git-ralph was killed during an attempt, which could have written them{}",
+        "the gates of '{change}' are not certain: git-ralph was killed during an attempt, which could have changed them{}",
         list(" (recorded: ", gates, ")")
     )]
     UnprovenGates { change: String, gates: Vec<String> }
@@ -79,15 +79,15 @@ pub enum AttemptRefusal {
             .exit(Exit::Person)
         };
     /// Git's words about the values of a setting.
-    #[error("{key} is no list of pathspecs:{}", lines(words.lines()))]
+    #[error("git cannot read {key} as pathspecs:{}", lines(words.lines()))]
     BadPathspecs { key: String, words: String }
-        => "git config --get-all {key} shows them; what a pathspec is: git help glossary", key;
+        => "to see them: git config --get-all {key}; what a pathspec is: git help glossary", key;
     /// `ralph.noSignal=gates`, and there are no gates.
     #[error("ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt")]
     NothingJudges
         => "git config --add ralph.verify '<command>', or: git config ralph.review <agent>, or as by default: git config ralph.noSignal retry";
     /// An attempt failed for want of held files that it changed, or that its story names.
-    #[error("story {story} failed, and its agent says that this has to change, which is held: {files}")]
+    #[error("story {story} failed, and its agent asks to change files that must stay as they were: {files}")]
     AsksForTests {
         change: String,
         story: String,

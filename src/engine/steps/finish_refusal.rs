@@ -145,8 +145,7 @@ fn nowhere(branch: Option<&str>) -> String {
         Some(branch) => {
             format!("{branch}, where the loop began, is checked out in no work tree, or in several")
         }
-        None => "the loop began on a detached HEAD, so that no work tree is the one to bring its work to"
-            .to_owned(),
+        None => "the loop began on a detached HEAD, so it has no work tree to bring its work to".to_owned(),
     }
 }
 

@@ -59,7 +59,7 @@ pub enum StartRefusal {
     OneWorkTreeForSeveral
         => { hint("to name the directory of all of them: git config ralph.worktreeDir <directory>").exit(Exit::Usage) };
     /// A work tree of its own has what is committed.
-    #[error("the list {0} is not committed, so that a new work tree would not have it")]
+    #[error("the list {0} is not committed, so a new work tree would not have it")]
     ListNotCommitted(String)
         => "git add {path} && git commit -m stories -- {path}; then run the same command again", (path);
     /// A branch whose name conflicts with `ralph/<change>`.
@@ -104,7 +104,7 @@ pub enum StartRefusal {
         => "git commit --allow-empty -m 'first commit'";
     /// `--worktree` with the strategy stash.
     #[error(
-        "a loop with a work tree of its own makes its checkpoints on a branch: --strategy stash is for a loop in yours"
+        "--worktree needs the strategy branch: the strategy stash is for a loop in your own work tree"
     )]
     StashInWorkTree
         => Usage, "leave out --worktree, or the strategy stash";

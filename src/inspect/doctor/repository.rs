@@ -148,7 +148,7 @@ async fn tests(repo: &Repo, settings: &Settings, notes: &mut Notes) {
         match repo.git.refused_pathspecs(pathspecs).await {
             Ok(None) => {}
             Ok(Some(words)) => {
-                notes.problem(format!("{key} is no list of pathspecs: {words}"), show);
+                notes.problem(format!("git cannot read {key} as pathspecs: {words}"), show);
                 return;
             }
             Err(error) => return note(&error.into(), notes),

@@ -233,7 +233,7 @@ fn start_and_doctor_warn_of_test_settings_without_effect() {
     let agent = sandbox.agent("echo >\"$notes/ran\"");
     for args in [&["start", CHANGE][..], &["run", CHANGE, "--", &agent]] {
         sandbox.ralph(args).exits(1).says(
-            "error: ralph.tests is no list of pathspecs:\n  fatal: Invalid pathspec magic 'bad' in ':(bad)x'",
+            "error: git cannot read ralph.tests as pathspecs:\n  fatal: Invalid pathspec magic 'bad' in ':(bad)x'",
         );
     }
     assert_eq!(sandbox.git(&["for-each-ref"]), refs);

@@ -129,7 +129,7 @@ fn user_must_type_options_of_the_start_again_after_a_kill() {
     sandbox
         .step("next", &agent)
         .exits(7)
-        .says("the gates of 'add-login' are not known any more")
+        .says("the gates of 'add-login' are not certain")
         .says("git config --add ralph.verify 'touch");
     sandbox.ralph(&["complete"]).exits(7);
     assert_eq!(sandbox.status()["phase"], "ready");

@@ -300,7 +300,7 @@ fn a_refused_start_leaves_nothing() {
     );
     refused(
         2,
-        "--strategy stash is for a loop in yours",
+        "the strategy stash is for a loop in your own work tree",
         &[&start[..], &["--strategy", "stash"]].concat(),
     );
     sandbox.write("openspec/changes/add-login/tasks.md", "- [x] 1.1 done\n");

@@ -125,7 +125,7 @@ fn a_work_tree_whose_repository_was_moved_is_not_given_up() {
         sandbox
             .ralph(args)
             .exits(1)
-            .says("does not find this repository, which was moved")
+            .says("no longer finds this repository, which was moved")
             .says(&command);
     }
     sandbox.cmd("sh").args(["-c", &command]).run().exits(0);

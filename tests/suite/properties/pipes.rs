@@ -31,7 +31,7 @@ fn a_device_is_named_before_a_git_reads_it() {
             .args(["-c", &script])
             .run()
             .exits(1)
-            .says(&format!("{place} is a device: git would never come to its end"))
+            .says(&format!("{place} is a device: git would never finish reading it"))
             .says(&format!("hint: rm {}", path.display()));
         fs::remove_file(&path).unwrap();
         symlink("/dev/null", &path).unwrap();

@@ -89,7 +89,7 @@ fn product_that_a_gate_runs_can_be_named() {
     sandbox
         .step("retry", &weakens)
         .exits(1)
-        .says("ralph.gateScripts is no list of pathspecs:");
+        .says("git cannot read ralph.gateScripts as pathspecs:");
     sandbox.git(&["config", "--add", "ralph.gateScripts", "allow"]);
     sandbox
         .step("retry", &weakens)
@@ -123,7 +123,7 @@ fn agent_that_asks_for_a_held_file_uses_up_no_retries() {
         );
         if exit == 7 {
             output
-                .says("story 1 failed, and its agent says that this has to change, which is held: tests/expected")
+                .says("story 1 failed, and its agent asks to change files that must stay as they were: tests/expected")
                 .says("git ralph retry add-login --allow-test-changes; if not: git ralph retry add-login, or git ralph run");
             sandbox.is_at_checkpoint();
             let honest = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");

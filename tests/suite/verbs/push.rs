@@ -98,11 +98,11 @@ fn push_and_run_refuse_a_loop_with_the_stash_strategy() {
     clone
         .ralph(&["push", CHANGE])
         .exits(1)
-        .says("has the strategy stash");
+        .says("uses the strategy stash");
     clone
         .ralph(&["run", CHANGE, "--", "true"])
         .exits(1)
-        .says("has the strategy stash");
+        .says("uses the strategy stash");
 }
 
 #[test]

@@ -371,7 +371,7 @@ fn run_names_a_loop_after_the_list_that_was_typed() {
     sandbox
         .ralph(&args)
         .exits(1)
-        .says("the list TODO.md is not committed, so that a new work tree would not have it");
+        .says("the list TODO.md is not committed, so a new work tree would not have it");
     sandbox.git(&["add", "TODO.md"]);
     sandbox.git(&["commit", "-qm", "list"]);
     // The repository has stories of another change as well.

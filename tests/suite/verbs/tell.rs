@@ -195,7 +195,7 @@ fn message_with_tags_and_any_bytes_promises_nothing_and_acts_on_no_terminal() {
 #[test]
 fn message_without_words_or_with_too_many_is_refused() {
     let sandbox = Sandbox::started();
-    let no_words = "there are no words to tell\nhint: git ralph tell add-login '<words>'";
+    let no_words = "the message is empty\nhint: git ralph tell add-login '<words>'";
     for words in ["", " \n\t"] {
         sandbox
             .ralph_cmd(&["tell", words])
@@ -238,7 +238,7 @@ fn attempt_cannot_tell_in_the_name_of_the_user() {
     let script = format!("{{ {tell}; echo $?; {hidden}; echo $?; }} >\"$notes/said\" 2>&1; echo x >x");
     sandbox.step("next", &sandbox.completing(&script)).exits(0);
     let said = sandbox.noted("said");
-    let refused = "an agent cannot start another one, or speak as its user";
+    let refused = "its agent cannot start another one, or answer for the user";
     assert_eq!(said.matches(refused).count(), 2, "{said}");
     assert_eq!(said.lines().filter(|line| *line == "1").count(), 2, "{said}");
     assert_eq!(log(&sandbox), serde_json::json!([]));

@@ -435,7 +435,7 @@ fn words_for_the_agent_are_typed_in_the_view() {
     tmux.sees("hello from 1");
     tmux.keys(&["m", "x", "C-c"]);
     tmux.keys(&["m", "Enter"]);
-    tmux.sees("there are no words to tell");
+    tmux.sees("the message is empty");
     tmux.keys(&["m"]);
     tmux.sees("tell the agent: _  Enter: tell");
     tmux.run(&["send-keys", "-l", "use tabs"]);
