@@ -224,6 +224,8 @@ pub const ROWS: &[Row] = &[
         "damages HEAD or refs, or makes them name nothing",
         &[
             Test("broken_refs::a_ref_that_names_nothing_is_put_back"),
+            Test("damaged::a_packed_ref_to_no_object_does_not_stay"),
+            Test("damaged::a_symbolic_branch_of_the_user_stays_symbolic"),
             Test("damaged::step_repairs_damage_made_by_an_attempt"),
         ],
     ),

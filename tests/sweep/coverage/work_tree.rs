@@ -110,6 +110,7 @@ pub const ROWS: &[Row] = &[
         &[
             State("stale_settings"),
             Test("start_refuses::a_dirty_submodule_is_refused"),
+            Test("submodules::a_submodule_in_another_one_is_named_itself"),
         ],
     ),
     (
