@@ -53,11 +53,6 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<Oid>,
     },
-    /// Deletes a ref whatever it was, if there is one; for those that name nothing.
-    Clear {
-        /// Full name.
-        name: String,
-    },
 }
 
 impl KeptRef {
@@ -103,7 +98,6 @@ impl Update {
             }
             Self::Set { name, new } => format!("update {name} {new}\n"),
             Self::Delete { name, old } => format!("delete {name} {old}\n"),
-            Self::Clear { name } => format!("delete {name}\n"),
             Self::Follow { .. } => String::new(),
         }
     }

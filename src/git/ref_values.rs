@@ -62,6 +62,14 @@ impl Repo {
         Ok((self.listed_values().await?, self.head().await?))
     }
 
+    /// Returns whether a ref that is at `oid` is that without its file, too.
+    pub fn has_packed(&self, name: &str, oid: Option<&Oid>) -> bool {
+        let packed = || packed(&self.common_dir, self.oid_length).and_then(|refs| refs.get(name).cloned());
+        oid.is_some()
+            && (RefFile::read(&self.common_dir.join(name)) == RefFile::Missing
+                || packed().is_some_and(|value| Some(value.oid()) == oid))
+    }
+
     async fn listed_values(&self) -> Result<RefValues, GitError> {
         // Without their types: git reads no object then, and does not fail if one is missing.
         let args = ["--format=%(objectname) %(refname) %(symref)", "refs"];

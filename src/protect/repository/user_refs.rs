@@ -41,6 +41,8 @@ struct RefChange {
     follows: Option<String>,
     /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist, or it follows another.
     is_broken: bool,
+    /// True if git still has the new value when its file is gone.
+    is_packed: bool,
     /// True if the old object does not exist any more, as an annotated tag that was deleted and pruned.
     is_lost: bool,
 }
@@ -123,6 +125,7 @@ impl UserRefs {
                     RefFile::Damaged | RefFile::Symbolic(_)
                 ),
             };
+            change.is_packed = change.is_broken && repo.has_packed(&change.name, change.is.as_ref());
         }
         Ok(RefChanges(changes))
     }
@@ -160,6 +163,7 @@ impl UserRefs {
                 followed,
                 follows,
                 is_broken: false,
+                is_packed: false,
                 is_lost: false,
             })
         };
@@ -171,7 +175,7 @@ impl UserRefs {
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } | Update::Follow { name, old, .. } => self.at(name) == *old,
             Update::Delete { name, old } => self.at(name).as_ref() == Some(old),
-            Update::Set { .. } | Update::Clear { .. } => true,
+            Update::Set { .. } => true,
         };
         moves.into_iter().filter(possible).collect()
     }
@@ -363,7 +367,7 @@ impl RefChange {
             (_, old, Some(to)) => Some(Update::Follow { name, to, old }),
             // Its file is gone; another value may be packed.
             (Some(new), ..) if self.is_broken => Some(Update::Set { name, new }),
-            (None, ..) if self.is_broken => Some(Update::Clear { name }),
+            (None, ..) if self.is_broken && !self.is_packed => None,
             (Some(new), old, _) => Some(Update::Move { name, new, old }),
             (None, Some(old), _) => Some(Update::Delete { name, old }),
             (None, None, _) => None,

@@ -361,6 +361,23 @@ fn a_packed_ref_to_no_object_does_not_stay() {
 }
 
 #[test]
+fn commit_that_is_packed_below_a_damaged_ref_is_not_lost() {
+    let nothing = "1234567890123456789012345678901234567890";
+    for (promise, code) in [("complete", 0), ("failed red", 3)] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let script = format!(
+            "git -c user.name=U -c user.email=u@e commit-tree -m mine 'HEAD^{{tree}}' >\"$notes/mine\"
+            git update-ref refs/heads/mine $(cat \"$notes/mine\"); git pack-refs --all
+            echo {nothing} >.git/refs/heads/mine; echo >work; {promise}"
+        );
+        let agent = sandbox.agent(&script);
+        sandbox.step("next", &agent).exits(code);
+        assert_eq!(sandbox.git(&["rev-parse", "mine"]), sandbox.noted("mine").trim());
+    }
+}
+
+#[test]
 fn refs_to_no_object_are_named_with_a_command_that_helps() {
     let nothing = "1234567890123456789012345678901234567890";
     let sandbox = Sandbox::new();
