@@ -151,7 +151,9 @@ impl HeldLoop {
         let answer = if self.push_along(record.clone(), &packed).await? {
             Answer::Ours
         } else {
-            self.push(record.clone(), &packed, patience.min(SOON)).await?
+            let left = patience.saturating_sub(begun.elapsed());
+            let time = if is_first { left } else { left.min(SOON) };
+            self.push(record.clone(), &packed, time).await?
         };
         let left = patience.saturating_sub(begun.elapsed());
         let answer = match answer {
