@@ -242,6 +242,11 @@ impl Command for Typed<'_> {
         self.is_tried.set(true);
     }
 
+    fn hide(&self) {
+        self.shown.take();
+        self.is_tried.set(false);
+    }
+
     fn begin(&self, open: &Loop<'_>, already: bool) -> AttemptOptions {
         let args = self.args;
         if already {

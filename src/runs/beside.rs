@@ -68,7 +68,7 @@ pub async fn beside(
                 }
                 Err(error) => {
                     slots.insert(slot);
-                    command.say(&format!(
+                    command.warn(&format!(
                         "{change} cannot begin: git-ralph cannot be started: {error}"
                     ));
                     exit = Exit::Error;
@@ -87,7 +87,10 @@ pub async fn beside(
                     }
                     exit = worst([exit, ended.exit].into_iter()).unwrap_or(exit);
                 }
-                Some(Err(_)) => exit = Exit::Error,
+                Some(Err(_)) => {
+                    command.warn("the end of a change is not known: git ralph status");
+                    exit = Exit::Error;
+                }
                 None => break,
             },
         }

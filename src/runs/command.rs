@@ -56,6 +56,9 @@ pub trait Command {
     /// Shows a loop that has just begun, before its first gate runs.
     async fn show(&self, open: &Loop<'_>);
 
+    /// Shows it no more: it was refused after all.
+    fn hide(&self);
+
     /// Returns the options of the attempts. The loop was `already` active, or has just begun.
     fn begin(&self, open: &Loop<'_>, already: bool) -> AttemptOptions;
 

@@ -51,6 +51,7 @@ pub async fn one(command: &impl Command, change: Option<&str>, watch: &mut Watch
     {
         Ok(started) => started,
         Err(error) => {
+            command.hide();
             if let Some(tenure) = tenure {
                 tenure.give_back().await?;
             }
