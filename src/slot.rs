@@ -56,7 +56,7 @@ const EARLIER: [&str; 35] = [
     "work.index",
 ];
 
-/// Returns the number of this run among those that one command has at work at once; 1 for a run alone.
+/// Returns the number of this run among those that one command has at work at once, or that of the environment; else 1.
 pub(crate) fn number() -> String {
     let given = std::env::var(SLOT).ok();
     let given = given.filter(|number| number.parse::<u16>().is_ok());

@@ -53,7 +53,10 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             Some(top) => format!("{} and its work tree {}", one.branch, top.display()),
             None => one.branch.clone(),
         };
-        if !args.worktrees || args.dry_run {
+        if args.worktrees && args.dry_run {
+            let words = format!("would remove {what}, unless something in it is found nowhere else");
+            context.tell(&one.change, words);
+        } else if !args.worktrees {
             context.tell(
                 &one.change,
                 format!("everything on {what} is on another branch, too"),

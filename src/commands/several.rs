@@ -78,9 +78,11 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
 /// Returns the command that was typed, with `--keep`.
 fn with_keep(words: &[OsString]) -> String {
     let mut words: Vec<String> = words.iter().map(|word| typed(word.to_string_lossy())).collect();
-    words.retain(|word| word != "--cleanup");
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-    words.insert(end, "--keep".to_owned());
+    let agent = words.split_off(end);
+    words.retain(|word| word != "--cleanup");
+    words.push("--keep".to_owned());
+    words.extend(agent);
     format!("git ralph {}", words.join(" "))
 }
 

@@ -48,16 +48,16 @@ pub enum GitError {
     File(#[from] FileError) = transparent;
     /// Refs name objects that do not exist.
     #[error(
-        "{} name{} what git does not have",
+        "{} name{} that git does not have",
         first_few(.0).join(", "),
-        if .0.len() == 1 { "s" } else { "" }
+        if .0.len() == 1 { "s an object" } else { " objects" }
     )]
     OfNothing(Vec<Vec<u8>>)
         => |(names)| {
             let delete = |name: &Vec<u8>| format!("git update-ref --no-deref -d {}", typed(String::from_utf8_lossy(name)));
             let delete: Vec<String> = names.iter().take(5).map(delete).collect();
             hint(format!(
-                "git fetch --refetch <remote> brings it back from a remote that has it; to go on without: {}",
+                "git fetch --refetch <remote> gets the objects from a remote that has them; to go on without: {}",
                 delete.join("; ")
             ))
         };

@@ -38,8 +38,9 @@ fn storm(seed: u64) -> Result<(), String> {
         "run", "one", "two", "three", "four", "--jobs=3", "--keep", "--", &agent,
     ];
     let mut dice = Dice::of(seed);
-    let mut accidents = 0;
+    let (mut accidents, mut rounds) = (0, 0);
     loop {
+        rounds += 1;
         let running = sandbox.direct(&run).start();
         let first = running.pid.to_string();
         while accidents < ACCIDENTS {
@@ -62,6 +63,9 @@ fn storm(seed: u64) -> Result<(), String> {
         wait_until("the others have stopped", || sandbox.alive().is_empty());
         match output.code {
             0 => break,
+            _ if rounds > 3 * ACCIDENTS => {
+                return Err(format!("seed {seed}: it comes to no end:\n{}", output.stderr));
+            }
             _ if accidents < ACCIDENTS => {}
             // The last accident has hit this one.
             1 | 75 | 129.. => {}

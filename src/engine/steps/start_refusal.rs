@@ -46,10 +46,10 @@ pub enum StartRefusal {
     OtherLoop(String)
         => "git ralph finish {change}, or the same command with --worktree", (change);
     /// A loop that moves what the others would begin at.
-    #[error("loop '{0}' is active in this work tree, and changes side by side begin at the commit that is checked out here")]
+    #[error("loop '{0}' is active in this work tree, and moves the commit at which --jobs begins every change")]
     ActiveBeside(String)
-        => "git ralph finish {change}, or type it in another work tree", (change);
-    #[error("--jobs works on the changes that are named, and none is")]
+        => "git ralph finish {change}, or the same command in another work tree", (change);
+    #[error("--jobs needs the names of the changes")]
     NoChangeBeside(u16)
         => |(jobs)| hint(format!("git ralph queue --names | xargs -r git ralph run --jobs={jobs} --keep")).exit(Exit::Usage);
     #[error("changes side by side make their checkpoints on branches, and the strategy stash makes none")]
