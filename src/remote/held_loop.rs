@@ -69,7 +69,8 @@ impl HeldLoop {
                 change,
                 remote,
                 words: words.clone(),
-                silent: patience(self.server.lease),
+                // A user who asks to stop ends it earlier.
+                silent: self.answered.elapsed().min(patience(self.server.lease)),
             }),
             Some(End::Refused(words)) => Err(self.server.refused(&self.change, words.clone()).into()),
         }
@@ -156,6 +157,7 @@ impl HeldLoop {
             self.push(record.clone(), &packed, time).await?
         };
         let left = patience.saturating_sub(begun.elapsed());
+        let left = Patience::until_asked(left, &self.stop).left();
         let answer = match answer {
             Answer::Unknown(words) if !is_first && !left.is_zero() => {
                 open.tell(format!(

@@ -2,12 +2,12 @@
 //! only moves from the object that was expected (`docs/scale-out.md`).
 //!
 //! - `record` is what the ref says, and `lease` decides whether a holder is dead; both are pure.
-//! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone; `portable` makes objects of a loop, and `received` a loop of objects,
-//!   which `sane` finds possible.
+//! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone; `portable`
+//!   makes objects of a loop, and `received` a loop of objects, which `sane` finds possible.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
 //!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
-//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts; `patience` is how long something is tried again, and `reason` tells why
-//!   it did not do what it was asked.
+//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts;
+//!   `patience` is how long something is tried again, and `reason` tells why a remote did not do what it was asked.
 
 mod base;
 mod branch;
