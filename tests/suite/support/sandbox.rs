@@ -69,6 +69,11 @@ pub struct Sandbox {
 impl Sandbox {
     /// A submodule in `lib`, with a file `a`, committed.
     pub fn add_submodule(&self) {
+        self.add_submodule_named("lib");
+    }
+
+    /// The same, with a name of its own in `.gitmodules`.
+    pub fn add_submodule_named(&self, name: &str) {
         let library = self.outside("library");
         fs::create_dir(&library).unwrap();
         self.git_cmd(&["init", "-q"]).dir(&library).run().exits(0);
@@ -87,7 +92,17 @@ impl Sandbox {
         self.git_cmd(&commit).dir(&library).run().exits(0);
         let url = library.to_str().unwrap();
         let allow = "protocol.file.allow=always";
-        self.git(&["-c", allow, "submodule", "--quiet", "add", url, "lib"]);
+        self.git(&[
+            "-c",
+            allow,
+            "submodule",
+            "--quiet",
+            "add",
+            "--name",
+            name,
+            url,
+            "lib",
+        ]);
         self.git(&["commit", "-q", "-m", "lib"]);
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{Sandbox, wait_until};
+use crate::support::{Running, Sandbox, wait_until};
 
 /// A repository with the lists of three changes, of one story each.
 fn sandbox() -> Sandbox {
@@ -27,6 +27,23 @@ fn two_at_once<'a>(args: &[&'a str], agent: &'a str) -> Vec<&'a str> {
 /// Shell code that waits until a note is there.
 fn until(note: &str) -> String {
     format!("until test -e \"$notes/{note}\"; do sleep 0.05; done")
+}
+
+/// An agent that says that it works, and goes on when it may.
+fn waiting(sandbox: &Sandbox) -> String {
+    let script = format!("touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work", until("go"));
+    sandbox.completing(&script)
+}
+
+fn go_on(sandbox: &Sandbox) {
+    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+}
+
+/// Begins a run whose first two changes work.
+fn begun(sandbox: &Sandbox, agent: &str) -> Running {
+    let running = sandbox.direct(&two_at_once(&[], agent)).start();
+    wait_until("both work", || both(sandbox));
+    running
 }
 
 fn phase(sandbox: &Sandbox, change: &str) -> String {
@@ -202,15 +219,11 @@ fn one_change_gets_a_work_tree_of_its_own_too() {
 #[test]
 fn later_change_begins_where_the_command_was_typed() {
     let sandbox = sandbox();
-    let agent = sandbox.completing(&format!(
-        "touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work",
-        until("go")
-    ));
-    let running = sandbox.direct(&two_at_once(&[], &agent)).start();
-    wait_until("both work", || both(&sandbox));
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
     sandbox.git(&["checkout", "-q", "-b", "elsewhere"]);
     sandbox.git(&["commit", "-q", "--allow-empty", "-m", "meanwhile"]);
-    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    go_on(&sandbox);
     running
         .end()
         .exits(0)
@@ -222,14 +235,10 @@ fn later_change_begins_where_the_command_was_typed() {
 #[test]
 fn change_that_the_user_begins_meanwhile_is_the_users() {
     let sandbox = sandbox();
-    let agent = sandbox.completing(&format!(
-        "touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work",
-        until("go")
-    ));
-    let running = sandbox.direct(&two_at_once(&[], &agent)).start();
-    wait_until("both work", || both(&sandbox));
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
     sandbox.ralph(&["start", "three"]).exits(0);
-    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    go_on(&sandbox);
     running
         .end()
         .exits(1)
@@ -311,28 +320,24 @@ fn command_after_a_kill_waits_for_the_runs_that_stop() {
         "trap '' TERM; touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work; complete",
         until("go")
     ));
-    let running = sandbox.direct(&two_at_once(&[], &agent)).start();
-    wait_until("both work", || both(&sandbox));
+    let running = begun(&sandbox, &agent);
     running.signal(Signal::SIGKILL);
     running.wait_for_its_end();
-    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    go_on(&sandbox);
     sandbox.ralph(&two_at_once(&[], &agent)).exits(0);
 }
 
 #[test]
 fn end_of_one_change_by_a_signal_is_no_signal_to_the_run() {
     let sandbox = sandbox();
-    let agent = sandbox.completing(&format!(
-        "touch \"$notes/$RALPH_CHANGE\"; {}; echo x >work",
-        until("go")
-    ));
+    let agent = waiting(&sandbox);
     let running = sandbox
         .direct(&two_at_once(&[], &agent))
         .env("GITHUB_ACTIONS", "true")
         .start();
     wait_until("both work", || both(&sandbox));
     sandbox.ralph(&["stop", "--now", "one"]).exits(0);
-    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+    go_on(&sandbox);
     running
         .end()
         .exits(6)
