@@ -8,7 +8,7 @@ use crate::fs::{Below, FileError, file_error, is_directory};
 /// Directory of the slots, below the loop's own.
 pub(crate) const SLOTS: &str = "slots";
 
-/// The variable with the number of the slot of a run among those that are at work at once.
+/// The variable that tells runs of one command apart: a number that no other run has at the same time.
 pub(crate) const SLOT: &str = "RALPH_SLOT";
 
 /// The only slot of a loop.
@@ -56,7 +56,7 @@ const EARLIER: [&str; 35] = [
     "work.index",
 ];
 
-/// Returns the number of this run among those that one command has at work at once, or that of the environment; else 1.
+/// Returns the number in that variable; 1 if there is none.
 pub(crate) fn number() -> String {
     let given = std::env::var(SLOT).ok();
     let given = given.filter(|number| number.parse::<u16>().is_ok());

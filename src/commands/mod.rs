@@ -260,11 +260,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Finish(Verb(args)) => {
             Box::pin(finish::run(&with_events(&mut screen, args.json), args)).await
         }
-        Command::Run(Verb(args))
-            if args.any
-                || args.jobs.or(args.beside.as_ref().map(|_| 1)).is_some()
-                || args.changes.len() > 1 =>
-        {
+        Command::Run(Verb(args)) if args.has_schedule() => {
             Box::pin(several::run(with_events(&mut screen, args.json).screen, args)).await
         }
         Command::Run(Verb(args)) => {

@@ -96,6 +96,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// Returns whether a schedule says which change is next, be it of one.
+    pub(super) fn has_schedule(&self) -> bool {
+        self.any || self.jobs.is_some() || self.beside.is_some() || self.changes.len() > 1
+    }
+
     /// Leaves one of several changes, for the process that works on it beside others.
     pub(super) fn leave_one(&mut self, change: String, head: Head) {
         self.changes = vec![change];

@@ -107,7 +107,7 @@ struct Run {
     change: Change,
     slot: usize,
     child: Child,
-    /// What reads its output, until that ends.
+    /// The tasks that read its output, until that ends.
     readers: Vec<JoinHandle<()>>,
     /// Tells them that the process has ended.
     has_ended: watch::Sender<bool>,
