@@ -30,7 +30,7 @@ mod tests {
             body: String::new(),
             done: false,
             optional: false,
-            depends_on: Vec::new(),
+            depends_on: None,
             line: 1,
             tasks: Vec::new(),
         }

@@ -42,6 +42,7 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
         story
             .depends_on
             .iter()
+            .flatten()
             .filter(|id| !complete(id))
             .cloned()
             .collect()
@@ -65,7 +66,7 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
 pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<String> {
     let is_known =
         |id: &String| listing.gone.contains(id) || listing.stories.iter().any(|other| other.id == *id);
-    let unknown = story.depends_on.iter().filter(|id| !is_known(id));
+    let unknown = story.depends_on.iter().flatten().filter(|id| !is_known(id));
     unknown.map(|id| not_listed(&story.id, id)).collect()
 }
 
@@ -371,7 +372,7 @@ mod tests {
             body: String::new(),
             done,
             optional: false,
-            depends_on: depends_on.iter().map(|id| (*id).to_owned()).collect(),
+            depends_on: Some(depends_on.iter().map(|id| (*id).to_owned()).collect()),
             line: 1,
             tasks: Vec::new(),
         }

@@ -65,7 +65,7 @@ mod tests {
             body: body.to_owned(),
             done: false,
             optional: false,
-            depends_on: Vec::new(),
+            depends_on: None,
             line: 1,
             tasks: tasks.to_vec(),
         };

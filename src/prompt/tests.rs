@@ -11,7 +11,7 @@ fn story(body: &str) -> Story {
         body: body.to_owned(),
         done: false,
         optional: false,
-        depends_on: Vec::new(),
+        depends_on: None,
         line: 1,
         tasks: Vec::new(),
     }

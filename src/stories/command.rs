@@ -69,7 +69,7 @@ impl Commands {
             "title": story.title,
             "body": story.body,
             "done": story.done,
-            "depends_on": story.depends_on,
+            "depends_on": story.depends_on.as_deref().unwrap_or_default(),
         });
         let stdin = format!("{object}\n").into_bytes();
         run(top, self, (key, line), env, stdin).await.map(drop)

@@ -23,7 +23,7 @@ const FOR_LATER: &[&str] = &["rollback", "success criteria", "definition of done
 
 /// Returns the warnings about `stories`, in their order.
 pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
-    let waiting = stories.iter().any(|story| !story.depends_on.is_empty());
+    let waiting = stories.iter().any(|story| story.depends_on.is_some());
     let known = stories.iter().filter(|_| waiting);
     let ids: HashSet<&str> = known.map(|story| story.id.as_str()).collect();
     let mut warnings = Vec::new();
@@ -64,7 +64,12 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
                 typed(&story.id)
             ));
         }
-        for missing in story.depends_on.iter().filter(|id| !ids.contains(id.as_str())) {
+        for missing in story
+            .depends_on
+            .iter()
+            .flatten()
+            .filter(|id| !ids.contains(id.as_str()))
+        {
             warn(not_listed(&story.id, missing));
         }
     }
@@ -148,7 +153,7 @@ mod tests {
             body: String::new(),
             done: false,
             optional: false,
-            depends_on: Vec::new(),
+            depends_on: None,
             line: 7,
             tasks: tasks.iter().map(task).collect(),
         }
@@ -220,7 +225,7 @@ mod tests {
             ["the story a b has 16 tasks: more than 15 are much for one attempt"]
         );
         let waiting = Story {
-            depends_on: vec!["a b".to_owned(), "zz".to_owned()],
+            depends_on: Some(vec!["a b".to_owned(), "zz".to_owned()]),
             ..story("A", &[])
         };
         assert_eq!(

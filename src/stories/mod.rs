@@ -28,7 +28,7 @@ mod source;
 mod whole;
 mod yaml;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 pub use self::command::{Commands, News};
 pub use self::contains::Additions;
@@ -52,12 +52,18 @@ pub struct Story {
     pub done: bool,
     /// True if every box is optional.
     pub optional: bool,
-    /// The ids of the stories that have to be done first.
-    pub depends_on: Vec<String>,
+    /// The ids of the stories that have to be done first; `None` if the list does not say it of this story.
+    #[serde(serialize_with = "as_list")]
+    pub depends_on: Option<Vec<String>>,
     /// The 1-based line of the heading or of the box.
     pub line: usize,
     /// The boxes of the story, in the order of the file.
     pub tasks: Vec<Task>,
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference")]
+fn as_list<S: Serializer>(ids: &Option<Vec<String>>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(ids.iter().flatten())
 }
 
 /// One box of a story.
@@ -217,7 +223,7 @@ mod tests {
             body: "- [x] open\n".to_owned(),
             done: true,
             optional: false,
-            depends_on: Vec::new(),
+            depends_on: None,
             line: 3,
             tasks: vec![Task {
                 id: "open".to_owned(),

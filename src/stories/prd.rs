@@ -293,7 +293,11 @@ mod tests {
             (story.id.as_str(), story.title.as_str(), story.line),
             ("7", "Do it", 2)
         );
-        assert_eq!(story.depends_on, ["x", "3", "y"]);
+        assert_eq!(story.depends_on.as_deref().unwrap(), ["x", "3", "y"]);
+        let none = "[{\"title\": \"a\", \"deps\": []}, {\"title\": \"b\", \"deps\": null}]";
+        let stories = parse(none.as_bytes(), "p").unwrap().stories().into_iter();
+        let none: Vec<_> = stories.map(|story| story.depends_on).collect();
+        assert_eq!(none, [Some(Vec::new()), None], "what is not said is not none");
         let tasks: Vec<_> = story
             .tasks
             .iter()

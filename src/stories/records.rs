@@ -245,9 +245,11 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn depends_on(&self) -> Vec<String> {
-        let mut ids: Vec<String> = Vec::new();
-        for (_, value) in self.0.iter().filter(|(key, _)| DEPENDS.contains(&key.as_str())) {
+    fn depends_on(&self) -> Option<Vec<String>> {
+        let mut ids: Option<Vec<String>> = None;
+        let said = |key: &str, value: &RawValue| DEPENDS.contains(&key) && value.get() != "null";
+        for (_, value) in self.0.iter().filter(|(key, value)| said(key, value)) {
+            let ids = ids.get_or_insert_default();
             let found = match serde_json::from_str::<Vec<&RawValue>>(value.get()) {
                 Ok(items) => items.into_iter().filter_map(scalar).collect(),
                 Err(_) => scalar(value).into_iter().collect::<Vec<_>>(),

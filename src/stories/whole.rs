@@ -54,7 +54,7 @@ pub(super) fn story(bytes: &[u8]) -> Story {
         body: rest.trim().to_owned() + "\n",
         done: false,
         optional: false,
-        depends_on: Vec::new(),
+        depends_on: None,
         line: 1,
         tasks: Vec::new(),
     }

@@ -86,11 +86,11 @@ const ATTACKS: &[Edit] = &[
         "deletes a story",
         [
             &[(
-                "## 2. b\n- [ ] 2.1 b.txt has all ten lines\n- [ ]* 2.2 tests for it\n\n",
+                "## 2. b (after 1)\n- [ ] 2.1 b.txt has all ten lines\n- [ ]* 2.2 tests for it\n\n",
                 "",
             )],
             &[(
-                "- [ ] 2. b\n  - [ ] 2.1 b.txt has all ten lines\n  - [ ]* 2.2 tests for it\n",
+                "- [ ] 2. b (after 1)\n  - [ ] 2.1 b.txt has all ten lines\n  - [ ]* 2.2 tests for it\n",
                 "",
             )],
             &[
@@ -108,6 +108,14 @@ const ATTACKS: &[Edit] = &[
             &[("2. b", "2. other")],
             &[("2. b", "2. other")],
             &[("\"b\"", "\"other\"")],
+        ],
+    ),
+    (
+        "drops a dependency",
+        [
+            &[(" (after 1)", "")],
+            &[(" (after 1)", "")],
+            &[(" \"dependsOn\": [\"1\"],", "")],
         ],
     ),
     ("rewords a box", [&[("has all ten lines", "exists")]; 3]),
@@ -185,10 +193,10 @@ const ATTACKS: &[Edit] = &[
         "hides the rest in HTML",
         [
             &[
-                ("## 2. b\n", "<details>\n## 2. b\n"),
+                ("## 2. b", "<details>\n## 2. b"),
                 ("c.txt\n", "c.txt\n</details>\n"),
             ],
-            &[("- [ ] 2. b\n", "\n<details>\n- [ ] 2. b\n")],
+            &[("- [ ] 2. b", "\n<details>\n- [ ] 2. b")],
             &[("{ \"id\": \"2\"", "{ \"id\": \"1\", \"id\": \"2\"")],
         ],
     ),

@@ -22,6 +22,8 @@ pub(super) struct Group {
     pub(super) title: String,
     /// The 1-based line of the heading or of the first box.
     pub(super) line: usize,
+    /// The dependencies that were taken out of the title.
+    pub(super) depends_on: Option<Vec<String>>,
     /// The text below the title.
     pub(super) body: Range<usize>,
     /// The indices of its boxes.
@@ -128,6 +130,7 @@ fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<G
         (!boxes.is_empty()).then(|| Group {
             title: PREAMBLE.to_owned(),
             line: first_box.line,
+            depends_on: None,
             body: start..first.heading.range.start,
             tasks: boxes.clone(),
             boxes,
@@ -139,6 +142,7 @@ fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<G
         Group {
             title: cut.heading.title.clone(),
             line: cut.heading.line,
+            depends_on: None,
             body: body_start..cut.end.unwrap_or(end_of_file),
             tasks: cut.boxes.clone(),
             boxes: cut.boxes,
@@ -161,6 +165,7 @@ fn by_item(boxes: &[CheckBox]) -> Vec<Group> {
             Some(Group {
                 title: head.text.clone(),
                 line: head.line,
+                depends_on: None,
                 body: head.body.clone(),
                 tasks: if inner.is_empty() { boxes.clone() } else { inner },
                 boxes,

@@ -6,6 +6,7 @@
 //!
 //! This module must not know where a file is kept.
 
+mod after;
 mod beside;
 mod boxes;
 mod document;
@@ -71,8 +72,11 @@ impl Plan {
         for group in groups.iter_mut().filter(|group| group.title.is_empty()) {
             UNTITLED.clone_into(&mut group.title);
         }
+        let stay = after::take_out(&mut groups);
         let named = ids::assign(groups.iter().map(|group| group.title.as_str()));
-        let warnings = warnings(&groups, &named, &outline, grouping, for_openspec);
+        let mut warnings = warnings(&groups, &named, &outline, grouping, for_openspec);
+        warnings.extend(stay);
+        warnings.sort_by_key(|warning| warning.line);
         let named = named.ids;
         let members = groups.iter().map(|group| group.boxes.clone()).collect();
         let bodies = groups.iter().map(|group| group.body.clone()).collect();
@@ -103,15 +107,23 @@ impl Plan {
 fn story(document: &Document<'_>, boxes: &[CheckBox], group: Group, id: String) -> Story {
     let members = boxes.get(group.boxes.clone()).unwrap_or_default();
     let tasks = boxes.get(group.tasks.clone()).unwrap_or_default();
+    let mut tasks = named(tasks);
+    if let [only] = &mut *tasks
+        && group.depends_on.is_some()
+        && only.line == group.line
+    {
+        // The box is the story.
+        (only.id, only.text) = (ids::alone(&group.title), group.title.clone());
+    }
     Story {
         id,
         title: group.title,
         body: document.source(group.body).into_owned(),
         done: members.iter().all(|member| member.done || member.optional),
         optional: members.iter().all(|member| member.optional),
-        depends_on: Vec::new(),
+        depends_on: group.depends_on,
         line: group.line,
-        tasks: named(tasks),
+        tasks,
     }
 }
 

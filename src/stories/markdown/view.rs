@@ -27,10 +27,16 @@ impl Plan {
             stories: parts
                 .map(|((story, members), body)| {
                     let boxes = self.boxes.get(members.clone()).unwrap_or_default();
+                    let after = story.depends_on.iter().flatten();
+                    let after = after.map(String::as_str).collect::<Vec<_>>().join(", ");
                     Part {
                         id: story.id.clone(),
-                        all: format!("{}\n{}", story.title, words(&document, body.clone(), boxes)),
-                        own: String::new(),
+                        all: format!(
+                            "{}\n{after}\n{}",
+                            story.title,
+                            words(&document, body.clone(), boxes)
+                        ),
+                        own: after,
                         marks: boxes.iter().map(mark).collect(),
                         boxes: boxes.iter().map(said).collect(),
                     }

@@ -35,6 +35,32 @@ fn stories_warns_of_a_probable_mistake() {
 }
 
 #[test]
+fn story_with_dependencies_in_its_title_is_attempted_after_them() {
+    let list = "- [ ] 1. Show (after 2)\n- [ ] 2. Read\n- [ ] 3. Eat (after lunch)\n";
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, list);
+    let output = sandbox.ralph(&["stories", CHANGE, "--json"]).exits(0);
+    let stories = output.json();
+    let told = "'(after lunch)' is read as a part of the title: no story has the id 'lunch'";
+    assert_eq!(stories["warnings"][0]["message"], told);
+    let said = |at: usize| {
+        (
+            stories["stories"][at]["title"].clone(),
+            stories["stories"][at]["depends_on"].clone(),
+        )
+    };
+    assert_eq!(said(0), ("1. Show".into(), ["2"].as_slice().into()));
+    assert_eq!(said(2), ("3. Eat (after lunch)".into(), serde_json::json!([])));
+    sandbox.start();
+    let agent = sandbox.completing("touch $RALPH_STORY");
+    for done in [["[ ] 2", "[x] 2"], ["[ ] 1", "[x] 1"]] {
+        let ticked = sandbox.read(TASKS).replace(done[0], done[1]);
+        sandbox.step("next", &agent).exits(0);
+        assert_eq!(sandbox.read(TASKS), ticked);
+    }
+}
+
+#[test]
 fn stories_reports_every_part_that_it_leaves_out() {
     let sandbox = Sandbox::new();
     sandbox.write(TASKS, "---\n- [ ] 1 a\n---\n- [x] 2 b\n");

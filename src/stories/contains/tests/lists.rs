@@ -9,7 +9,7 @@ First.
 - [ ] 1.1 a.txt
 - [ ] 1.2 tests
 
-## 2. b
+## 2. b (after 1)
 - [ ] 2.1 b.txt has all ten lines
 - [ ]* 2.2 tests for it
 
@@ -27,7 +27,7 @@ Use make.
   First.
   - [ ] 1.1 a.txt
   - [ ] 1.2 tests
-- [ ] 2. b
+- [ ] 2. b (after 1)
   - [ ] 2.1 b.txt has all ten lines
   - [ ]* 2.2 tests for it
 - [x] 3. c
