@@ -2,7 +2,7 @@
 //!
 //! - [`Context`] is a repository with its configuration and observer; [`Loop`] is an open loop: state, lock, events,
 //!   and the known facts of the repository (`position`).
-//! - `progress` decides (pure). `stories` finds the next story, `marks` marks it as done, `unmarked_stories` insists on
+//! - `progress` decides (pure), and `order` which stories may begin side by side. `stories` finds the next story, `marks` marks it as done, `unmarked_stories` insists on
 //!   the mark.
 //! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent, then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
@@ -30,6 +30,11 @@ pub(crate) mod messages;
 pub(crate) mod numbers;
 mod open_loop;
 pub(crate) mod open_refusal;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "`run --jobs` with one change is to ask it")
+)]
+pub(crate) mod order;
 pub(crate) mod output_tail;
 mod own_output;
 mod own_work_tree;

@@ -111,6 +111,17 @@ choices! {
         None,
     }
 
+    /// The stories for which a story waits before it begins beside others.
+    Order, "list, dependencies or free" {
+        /// All before it.
+        #[default]
+        List,
+        /// Those that it names, if it says so at all; else all before it.
+        Dependencies,
+        /// Those that it names.
+        Free,
+    }
+
     /// Who marks a complete story as done in its list.
     #[derive(Deserialize)]
     Mark, "auto, agent or never" {

@@ -29,7 +29,7 @@ pub use boxing::{BoxMode, Least};
 pub use choices::Wanted;
 pub use choices::{
     Choice, Colour, EmptyStory, FinishChoice, Leave, ListEdits, Mark, NewTests, NoSignal, Notify, OnFailure,
-    RetryContext, Strategy, TestChanges,
+    Order, RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;
 use ignored::{few_seconds, renamed, why_ignored, without_command};

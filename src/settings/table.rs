@@ -7,11 +7,13 @@ use serde::Serialize;
 
 use super::boxing::Boxing;
 use super::choices::{
-    EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, RetryContext, Strategy, Wanted,
+    EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, Order, RetryContext, Strategy,
+    Wanted,
 };
 use super::test_rules::TestRules;
 use super::values::{
-    Limit, Value, days, is_address, is_expression, is_nothing, lease, limit, ref_prefix, shows_output, wait,
+    Limit, Value, days, is_address, is_expression, is_nothing, jobs, lease, limit, ref_prefix, shows_output,
+    wait,
 };
 use crate::agent::Pieces;
 
@@ -188,6 +190,10 @@ settings! {
             "auto", "who marks a complete story as done: auto (git-ralph), agent, or never";
         "ralph.listEdits" => list_edits: ListEdits = ListEdits::Additions;
             "additions", "which changes an attempt may make to other stories of the list: additions (new stories, which are open), none, or allow (any)";
+        "ralph.jobs" => jobs: u16 = 1, by jobs;
+            "1", "how many stories of one change git ralph run works on side by side";
+        "ralph.order" => order: Option<Order> = None;
+            "dependencies if a story has them, else list", "for which stories a story waits before it begins beside others: list (all before it), dependencies (those that it names, also if these are none; all before it if it does not say), or free (only those that it names)";
     }
     "Box" {
         "ralph.box" => boxing.mode;

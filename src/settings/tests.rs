@@ -35,6 +35,8 @@ fn values_are_read_and_lists_add_up() {
         "ralph.verify\nmake",
         "ralph.verify\nmake lint",
         "ralph.finish\nkeep",
+        "ralph.jobs\n3",
+        "ralph.order\nfree",
         "user.name\nA",
         "user.email\na@b",
     ]))
@@ -47,6 +49,10 @@ fn values_are_read_and_lists_add_up() {
     assert_eq!(configuration.settings.idle_timeout, None);
     assert_eq!(configuration.settings.verify, ["make", "make lint"]);
     assert_eq!(configuration.settings.finish, FinishChoice::Keep);
+    assert_eq!(
+        (configuration.settings.jobs, configuration.settings.order),
+        (3, Some(Order::Free))
+    );
     assert_ne!(configuration.identities, Identities::default());
 }
 
@@ -57,6 +63,13 @@ fn error_names_the_key_and_the_valid_values() {
         error.to_string(),
         "the setting ralph.maxRetries is 'many', but must be a whole number, 0 or more"
     );
+    for (entry, wanted) in [
+        ("ralph.jobs\n0", "a whole number from 1 to 65535"),
+        ("ralph.order\n", "list, dependencies or free"),
+    ] {
+        let error = Configuration::parse(&local(&[entry])).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("must be {wanted}")), "{error}");
+    }
     assert!(Configuration::parse(&local(&["ralph.timeout\nsoon"])).is_err());
     assert!(Configuration::parse(&local(&["ralph.maxcost\nNaN"])).is_err());
 }

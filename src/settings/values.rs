@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use super::boxing::BoxMode;
-use super::choices::{Choice, Colour, NewTests, Notify, RetryContext, Wanted};
+use super::choices::{Choice, Colour, NewTests, Notify, Order, RetryContext, Wanted};
 use crate::sandbox::Allowed;
 
 /// The value of a setting.
@@ -105,6 +105,7 @@ read_by! {
     Option<SignedDuration>: parse_duration;
     Option<Limit>: |text| parse_duration(text).map(Limit).map(Some);
     Option<NewTests>: |text| NewTests::parse(text).map(Some);
+    Option<Order>: |text| Order::parse(text).map(Some);
     BoxMode: parse_box;
     Notify: |text| Ok(notify(text));
 }
@@ -124,6 +125,12 @@ pub fn parse_dollars(value: &str) -> Result<f64, Wanted> {
 
 fn number(value: &str) -> Result<u32, Wanted> {
     value.parse().map_err(|_| "a whole number, 0 or more")
+}
+
+/// Parses a number of stories that are worked on at once.
+pub(super) fn jobs(value: &str) -> Result<u16, Wanted> {
+    let jobs = value.parse().ok().filter(|jobs| *jobs > 0);
+    jobs.ok_or("a whole number from 1 to 65535")
 }
 
 /// The names of the values of `ralph.box`, in words.
