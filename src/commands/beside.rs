@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use crate::git::Head;
 use crate::names::Oid;
 use crate::processes::ONE_OF_SEVERAL;
-use crate::runs::beside::stop_with;
+use crate::runs::stop_with;
 
 /// The work of such a process.
 pub(super) struct One {

@@ -167,8 +167,8 @@ impl Command for Typed<'_> {
     fn relay(&self, line: &Printed) {
         match line {
             Printed::Answer(_, line) if self.args.json => self.screen.json(&format!("{line}\n")),
-            Printed::Answer(change, line) => self.screen.answer_exactly(&beside(change, line)),
-            Printed::Narration(change, line) => self.screen.loud().say(&beside(change, line)),
+            Printed::Answer(part, line) => self.screen.answer_exactly(&beside(part, line)),
+            Printed::Narration(part, line) => self.screen.loud().say(&beside(part, line)),
         }
     }
 
@@ -347,9 +347,9 @@ fn require_room(context: &Context<'_>, change: Option<&str>) -> Result<(), Error
     }
 }
 
-/// Returns a line of the work on one of several changes, with the name of the change unless it says that itself.
-fn beside(change: &Change, line: &str) -> String {
-    let name = format!("{change}: ");
+/// Returns a line of the work on a part of the run, with the name of the part unless it says that itself.
+fn beside(part: &str, line: &str) -> String {
+    let name = format!("{part}: ");
     let line = line.strip_prefix(&name).unwrap_or(line);
     format!("{}\n", [&name, line].concat().trim_end())
 }

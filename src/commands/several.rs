@@ -72,7 +72,7 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
             "{change} is the only change: its stories are attempted one after another"
         ));
     }
-    Ok(Box::pin(beside(&command, &words, changes, jobs.into(), &context)).await)
+    Ok(Box::pin(beside(&command, &words, changes, jobs, &context)).await)
 }
 
 /// Returns the command that was typed, with `--keep`.

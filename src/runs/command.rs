@@ -7,13 +7,13 @@ use crate::names::Change;
 use crate::remote::Tenure;
 use crate::settings::Settings;
 
-/// A line that a process has printed that works on one of several changes.
+/// A line that a process has printed that works on a part of the run, with the name of that.
 #[derive(Debug)]
 pub enum Printed {
     /// On standard output.
-    Answer(Change, String),
+    Answer(String, String),
     /// On standard error.
-    Narration(Change, String),
+    Narration(String, String),
 }
 
 /// The command that began a run: it knows what was typed, prints and asks.

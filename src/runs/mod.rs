@@ -2,11 +2,12 @@
 //!
 //! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and tells it the `end` of
 //!   each.
-//! - `beside` works on several changes at once, each in a process of its own.
+//! - `beside` works on several changes at once, each in a process of its own (`children`).
 //! - `drive` takes one step of a loop after another, and publishes each on the remote that holds the loop.
 //! - `one` starts or resumes the loop of one change: `hold` takes it on a remote, and the `command` works at it.
 
-pub mod beside;
+mod beside;
+mod children;
 mod command;
 mod drive;
 mod end;
@@ -16,6 +17,7 @@ mod schedule;
 mod worker;
 
 pub use beside::beside;
+pub use children::stop_with;
 pub use command::{Command, Printed};
 pub use drive::drive;
 pub use one::one;
