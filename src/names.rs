@@ -82,6 +82,22 @@ impl Change {
         &self.0
     }
 
+    /// Returns the name of the loop that works on one story of this change, in the place with this number, beside others.
+    pub fn side(&self, place: u16) -> Result<Self, BadChange> {
+        Self::new(&format!("{}+{place}", self.0))
+    }
+
+    /// Returns the change for which such a loop works, and its place.
+    pub fn side_of(&self) -> Option<(Self, u16)> {
+        let (change, place) = self.0.rsplit_once('+')?;
+        Some((Self::new(change).ok()?, place.parse().ok()?))
+    }
+
+    /// Returns the change whose stories this loop works on: its own, or that for which it works.
+    pub fn worked_on(&self) -> Self {
+        self.side_of().map_or_else(|| self.clone(), |(change, _)| change)
+    }
+
     /// Returns the short name of the loop's branch: `ralph/<change>`.
     pub fn branch(&self) -> String {
         format!("ralph/{}", self.0)

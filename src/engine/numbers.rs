@@ -65,8 +65,9 @@ pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
 
 /// Returns the ref that keeps what an attempt left, and the log with what it printed, as far as they are there.
 pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<String>, Option<PathBuf>) {
-    let kept = open.change().attempt_ref(story, attempt);
-    let log = log_of(open, story, attempt);
+    let change = open.change().worked_on();
+    let kept = change.attempt_ref(story, attempt);
+    let log = Store::new(&open.repo().common_dir, &change).attempt_log(story, attempt);
     let is_kept = is_seen_as_file(&open.repo().common_dir.join(&kept));
     let is_logged = seen(&log).is_some_and(|log| log.len() > 0);
     (is_kept.then_some(kept), is_logged.then_some(log))

@@ -64,6 +64,7 @@ impl Progress {
             put_off: Vec::new(),
             redone: Vec::new(),
             story: None,
+            beside: Vec::new(),
             completed,
         }
     }
@@ -79,6 +80,7 @@ impl Progress {
         if !current_is_open {
             self.story = None;
         }
+        self.beside.retain(|story| incomplete.contains(&story.id));
         self.phase = if incomplete.is_empty() {
             Phase::Complete
         } else {
@@ -103,26 +105,70 @@ impl Progress {
     /// Begins the attempt with this number at a story.
     pub fn begin(&mut self, step: Step, id: &str, title: &str, attempt: u32) -> Result<(), Refusal> {
         self.may_begin(step)?;
+        let is_spent = |story: &Current| story.id == id && story.failures > self.max_retries;
+        if step != Step::Manual && self.beside.iter().any(is_spent) {
+            return Err(Refusal::RetriesSpent);
+        }
         match &mut self.story {
             Some(story) if story.id == id => {
                 title.clone_into(&mut story.title);
                 story.attempt = attempt;
             }
             other => {
-                *other = Some(Current {
+                let new = Current {
                     id: id.to_owned(),
-                    title: title.to_owned(),
+                    title: String::new(),
                     retries: 0,
                     failures: 0,
                     attempt,
                     reason: None,
                     shown: None,
                     verdict: None,
+                };
+                let at = self.beside.iter().position(|story| story.id == id);
+                *other = Some(Current {
+                    title: title.to_owned(),
+                    attempt,
+                    ..at.map_or(new, |at| self.beside.remove(at))
                 });
             }
         }
         self.phase = Phase::Running;
         Ok(())
+    }
+
+    /// Turns to another story, which is worked on beside the present one: how often each has failed is kept.
+    pub fn turn_to(&mut self, id: &str) -> Result<(), Refusal> {
+        self.require_rest()?;
+        if self.story.as_ref().is_some_and(|story| story.id == id) {
+            return Ok(());
+        }
+        let at = self.beside.iter().position(|story| story.id == id);
+        let next = at.map(|at| self.beside.remove(at));
+        let left = std::mem::replace(&mut self.story, next);
+        self.beside.extend(left.filter(|story| story.verdict.is_some()));
+        if self.phase != Phase::Complete {
+            self.phase = self.phase_at_rest();
+        }
+        Ok(())
+    }
+
+    /// Leaves a story that has not failed, so that the first of the list comes next.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for a run of several stories at once"))]
+    pub fn leave_unfailed(&mut self) -> Result<(), Refusal> {
+        self.require_rest()?;
+        if self.phase == Phase::Ready {
+            let left = self.story.take();
+            self.beside.extend(left.filter(|story| story.verdict.is_some()));
+        }
+        Ok(())
+    }
+
+    /// Returns how a story has failed so far, if it has.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for a run of several stories at once"))]
+    pub fn failed(&self, id: &str) -> Option<&Current> {
+        let mut stories = self.story.iter().chain(&self.beside);
+        stories.find(|story| story.id == id)
     }
 
     /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one, and `shown` for people, if
@@ -157,8 +203,9 @@ impl Progress {
                 .saturating_add(1)
                 .min(max_retries.saturating_add(1));
             story.retries = story.failures.saturating_sub(1);
-            story.reason = reason;
-            story.shown = shown;
+        }
+        if verdict.counts() || verdict == Verdict::Conflict {
+            (story.reason, story.shown) = (reason, shown);
         }
         self.phase = self.phase_at_rest();
         Ok(match (verdict.counts(), self.phase) {
@@ -178,6 +225,7 @@ impl Progress {
         self.redone.extend(stories);
         // A story that has failed since failed on top of what is undone.
         self.story = None;
+        self.beside.clear();
         self.phase = Phase::Ready;
         Ok(())
     }
@@ -189,6 +237,7 @@ impl Progress {
             self.story = None;
             self.phase = Phase::Ready;
         }
+        self.beside.retain(|story| story.id != id);
         if !self.skipped.iter().any(|skipped| skipped == id) {
             self.skipped.push(id.to_owned());
         }

@@ -125,7 +125,7 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
         argv: Vec::new(),
         dir: open.repo().top.clone(),
         env: [
-            variable("RALPH_CHANGE", open.change().as_str()),
+            variable("RALPH_CHANGE", open.change().worked_on().as_str()),
             variable("RALPH_BRANCH", &open.state.common.branch),
             variable(slot::SLOT, &slot::number()),
             path("RALPH_PROMPT_FILE", open.site().file("prompt.md")),

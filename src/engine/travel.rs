@@ -23,7 +23,12 @@ pub fn common(state: &State, text: &PublicText) -> Common {
     common.original_branch = state.begun_on().cloned();
     let progress = &mut common.progress;
     let put_off = progress.put_off.iter_mut().map(|other| &mut other.story);
-    for story in progress.story.iter_mut().chain(put_off) {
+    for story in progress
+        .story
+        .iter_mut()
+        .chain(&mut progress.beside)
+        .chain(put_off)
+    {
         story.reason = text.of_some(story.reason.as_ref());
         story.shown = text.of_some(story.shown.as_ref());
     }

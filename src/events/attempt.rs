@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::git::DiffSize;
+use crate::names::Oid;
 use crate::state::Verdict;
 
 /// An attempt that has ended: one entry of git ralph log --json.
@@ -47,6 +48,9 @@ pub struct Attempt {
     pub insertions: Option<u64>,
     /// Lines that the attempt removed; null if they were not counted.
     pub deletions: Option<u64>,
+    /// The checkpoint at which it began, if it was made beside others; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Oid>,
     /// Number of its rounds, each a process of the agent; absent if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
@@ -205,6 +209,13 @@ pub struct Stretch {
     pub from: u64,
     /// The byte after its last one.
     pub to: u64,
+}
+
+impl Stretch {
+    /// Returns this part of a log, if the log is that long.
+    pub fn of(self, log: &[u8]) -> Option<&[u8]> {
+        log.get(usize::try_from(self.from).ok()?..usize::try_from(self.to).ok()?)
+    }
 }
 
 /// Returns the seconds between two readings of the wall clock; none if it was set back in between.

@@ -213,7 +213,8 @@ impl History {
                 let entry = self.entry(story, *attempt);
                 entry.kept.clone_from(kept);
                 if let Some(kept) = kept {
-                    (entry.range, entry.left) = (Some((oid.clone(), kept.clone())), None);
+                    let from = entry.attempt.base.as_ref().unwrap_or(oid).clone();
+                    (entry.range, entry.left) = (Some((from, kept.clone())), None);
                 }
             }
             What::Redone { stories, oid, words } => {

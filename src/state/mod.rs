@@ -109,6 +109,8 @@ pub enum Verdict {
     Interrupted,
     /// The attempt had completed its story, and `git ralph redo` has undone it.
     Redone,
+    /// Its work does not go together with that of stories which were completed meanwhile, beside it.
+    Conflict,
 }
 
 impl Verdict {
@@ -141,6 +143,7 @@ impl Verdict {
             Self::AgentError => "agent error",
             Self::Interrupted => "interrupted",
             Self::Redone => "not accepted",
+            Self::Conflict => "conflict",
         }
     }
 }
@@ -290,6 +293,9 @@ pub struct Progress {
     pub redone: Vec<Redone>,
     /// The story being worked on.
     pub story: Option<Current>,
+    /// Other stories that failed, of those that are worked on side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Current>,
     /// Stories with a checkpoint, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed: Vec<Completed>,

@@ -59,6 +59,7 @@ impl Begun {
             insertions: None,
             deletions: None,
             rests_on: Vec::new(),
+            base: None,
             boxed: outcome.confined.words(),
             reviewer: review.map(|review| review.reviewer.clone()),
             review_cost_usd: review.and_then(|review| review.cost_usd),

@@ -29,7 +29,9 @@ pub fn prompt_text(
     };
     // Attempts that do not count have numbers too, but no reason.
     let failed = current.filter(|current| {
-        let counted = current.verdict.is_some_and(Verdict::counts);
+        let counted = current
+            .verdict
+            .is_some_and(|verdict| verdict.counts() || verdict == Verdict::Conflict);
         !running && counted && current.reason.is_some()
     });
     let (last_attempt, last_log) = failed
@@ -44,7 +46,8 @@ pub fn prompt_text(
         learnings,
         &learnings::file(open),
     );
-    let work = (open.change(), open.state.source(), listing, story);
+    let change = open.change().worked_on();
+    let work = (&change, open.state.source(), listing, story);
     let inputs = prompt::Inputs {
         branch: &open.state.common.branch,
         strategy: open.state.common.strategy.name(),

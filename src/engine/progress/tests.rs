@@ -17,6 +17,8 @@ enum Ask {
     Skip(String),
     Unskip(String),
     Limit(u32),
+    TurnTo(String),
+    LeaveUnfailed,
 }
 
 impl Ask {
@@ -28,6 +30,8 @@ impl Ask {
             Self::Skip(id) => progress.skip(id)?,
             Self::Unskip(id) => progress.unskip(id)?,
             Self::Limit(max_retries) => progress.limit(*max_retries)?,
+            Self::TurnTo(id) => progress.turn_to(id)?,
+            Self::LeaveUnfailed => progress.leave_unfailed()?,
         }
         Ok(None)
     }
@@ -111,6 +115,51 @@ fn user_may_complete_an_exhausted_story() {
 }
 
 #[test]
+fn stories_side_by_side_fail_and_end_each_for_itself() {
+    let turn_to = |id: &str| Ask::TurnTo(id.to_owned());
+    let failed = || Ask::End(Verdict::Failed);
+    let both = run(
+        &fresh(1),
+        [
+            turn_to("1"),
+            begin(Step::Next, "1", 1),
+            failed(),
+            turn_to("2"),
+            begin(Step::Next, "2", 1),
+            failed(),
+            turn_to("1"),
+            begin(Step::Retry, "1", 2),
+            failed(),
+        ],
+    );
+    assert_eq!(both.phase, Phase::Exhausted);
+    let failures = |progress: &Progress, id| progress.failed(id).map_or(0, |story| story.failures);
+    assert_eq!((failures(&both, "1"), failures(&both, "2")), (2, 1));
+    // The other is complete; the first has no retries left, however it is chosen.
+    let after = run(
+        &both,
+        [
+            turn_to("2"),
+            begin(Step::Retry, "2", 2),
+            Ask::End(Verdict::Complete),
+        ],
+    );
+    assert_eq!(after.phase, Phase::Ready);
+    assert_eq!(
+        after.clone().begin(Step::Next, "1", "title", 3),
+        Err(Refusal::RetriesSpent)
+    );
+    assert_eq!(run(&after, [turn_to("1")]).phase, Phase::Exhausted);
+    // A conflict is not counted, and has a reason.
+    let conflict = run(
+        &fresh(0),
+        [begin(Step::Next, "1", 1), Ask::End(Verdict::Conflict)],
+    );
+    assert_eq!(conflict.phase, Phase::Ready);
+    assert_eq!(conflict.story.unwrap().reason.as_deref(), Some("why"));
+}
+
+#[test]
 fn progress_forgets_a_failed_story_that_left_the_list() {
     let failed = run(&fresh(1), [begin(Step::Next, "1", 1), Ask::End(Verdict::Failed)]);
     let listed = |ids: &[&str]| Ask::Listed(ids.iter().map(ToString::to_string).collect());
@@ -133,6 +182,7 @@ fn any_verdict() -> impl Strategy<Value = Verdict> {
         Verdict::NotStarted,
         Verdict::AgentError,
         Verdict::Interrupted,
+        Verdict::Conflict,
     ])
 }
 
@@ -145,6 +195,8 @@ fn anything_asked() -> impl Strategy<Value = Ask> {
         any_verdict().prop_map(Ask::End),
         id().prop_map(Ask::Skip),
         id().prop_map(Ask::Unskip),
+        id().prop_map(Ask::TurnTo),
+        Just(Ask::LeaveUnfailed),
     ]
 }
 

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::events::{AttemptStarted, InForce, What};
 use crate::fs::{Durability, file_error};
 use crate::settings::Settings;
-use crate::state::{Phase, Running};
+use crate::state::{Current, Phase, Running};
 use crate::stories::{Listing, Story};
 
 /// Records what an attempt at a story that begins now can touch; returns what has to be held of it. One scan of the work
@@ -65,6 +65,13 @@ pub(crate) async fn choose_story(
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
     let story = stories::story_to_do(&open.state, &listing)?;
     list_growth::refuse(open, &listing, &story)?;
+    let (progress, id) = (open.state.progress(), &story.id);
+    let is_spent = |one: &Current| one.id == *id && one.failures > progress.max_retries;
+    if step != Step::Manual && progress.beside.iter().any(is_spent) {
+        open.advance(|progress| progress.turn_to(id))?;
+        open.save()?;
+        open.advance(|progress| progress.may_begin(step))?;
+    }
     Ok((listing, story))
 }
 
