@@ -30,11 +30,7 @@ pub(crate) mod messages;
 pub(crate) mod numbers;
 mod open_loop;
 pub(crate) mod open_refusal;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "`run --jobs` with one change is to ask it")
-)]
-pub(crate) mod order;
+mod order;
 pub(crate) mod output_tail;
 mod own_output;
 mod own_work_tree;

@@ -207,6 +207,11 @@ impl<'o> Loop<'o> {
         }
     }
 
+    /// Returns whether `git ralph stop` has asked for an end between two attempts.
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.store.is_asked_to_stop()
+    }
+
     /// Returns the savepoint of the last checkpoint.
     pub(crate) fn checkpoint(&self) -> Savepoint<'_> {
         let state = &self.state;

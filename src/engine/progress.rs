@@ -154,7 +154,6 @@ impl Progress {
     }
 
     /// Leaves a story that has not failed, so that the first of the list comes next.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a run of several stories at once"))]
     pub fn leave_unfailed(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         if self.phase == Phase::Ready {
@@ -165,7 +164,6 @@ impl Progress {
     }
 
     /// Returns how a story has failed so far, if it has.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a run of several stories at once"))]
     pub fn failed(&self, id: &str) -> Option<&Current> {
         let mut stories = self.story.iter().chain(&self.beside);
         stories.find(|story| story.id == id)

@@ -329,6 +329,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         reason,
         shown: None,
         facts,
+        kept: None,
     };
     revert::undo(open, undoing, &position, left).await?;
     open.tell(format!(

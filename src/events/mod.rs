@@ -403,6 +403,13 @@ pub trait Observer {
     fn hear(&self, news: News<'_>);
 }
 
+/// Shows nothing.
+pub struct Silent;
+
+impl Observer for Silent {
+    fn hear(&self, _: News<'_>) {}
+}
+
 impl Event {
     /// Makes an event that happens now.
     pub fn now(change: &str, what: What) -> Self {

@@ -69,6 +69,21 @@ impl Repo {
         }
     }
 
+    /// Merges what two texts have made of a common one; where both have added lines at the same place, those of `ours` come first.
+    pub async fn merge_texts(&self, [ours, base, theirs]: [&[u8]; 3]) -> Result<Vec<u8>, GitError> {
+        let place = temporary_in(&self.git_dir)?;
+        let door = Below::new(place.path());
+        for (name, text) in [("ours", ours), ("base", base), ("theirs", theirs)] {
+            put(&door, &place.path().join(name), text)?;
+        }
+        let git = self.git.clone().in_dir(place.path());
+        let args = ["-p", "--union", "ours", "base", "theirs"];
+        git.cmd("merge-file", args)
+            .env("GIT_DIR", &self.git_dir)
+            .bytes()
+            .await
+    }
+
     /// Writes the attributes files of a tree into a directory.
     async fn write_attributes(&self, tree: &Oid, place: &Path) -> Result<(), GitError> {
         let door = Below::new(place);

@@ -99,6 +99,11 @@ impl Repo {
         self.store(files, Compression::fast()).await
     }
 
+    /// Stores a text.
+    pub async fn store_text(&self, text: &[u8]) -> Result<Oid, GitError> {
+        self.write_object("blob", text, Compression::fast()).await
+    }
+
     async fn store(&self, files: &[(&str, &[u8])], compression: Compression) -> Result<Oid, GitError> {
         let mut entries = Vec::new();
         for (name, bytes) in files {

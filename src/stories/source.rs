@@ -174,6 +174,36 @@ impl Source {
         })
     }
 
+    /// Returns a list with this story marked as done, and the number of new marks; `None` if the list does not have it.
+    pub fn with_mark(&self, bytes: &[u8], story: &Story) -> Result<Option<(Vec<u8>, usize)>, SourceError> {
+        if self.is_whole() {
+            return Ok(Some((bytes.to_vec(), 0)));
+        }
+        match self.parse(bytes)? {
+            Content::Plan(plan) => {
+                let Some(index) = Finder::new(&plan.stories).index(story) else {
+                    return Ok(None);
+                };
+                let ticked =
+                    markdown::tick(bytes, &plan, index).map_err(|spoiled| SourceError::Untickable {
+                        path: self.path.clone(),
+                        line: spoiled.line,
+                    })?;
+                Ok(Some((ticked.bytes, ticked.count)))
+            }
+            Content::Records(records) => {
+                let stories = records.stories();
+                let Some(index) = Finder::new(&stories).index(story) else {
+                    return Ok(None);
+                };
+                if stories.get(index).is_some_and(|story| story.done) {
+                    return Ok(Some((bytes.to_vec(), 0)));
+                }
+                Ok(Some((prd::mark(bytes, &records, index, &self.path)?, 1)))
+            }
+        }
+    }
+
     /// Reads the file.
     pub fn bytes(&self, top: &Path) -> Result<Vec<u8>, SourceError> {
         file::read(&self.target(top)?, &self.path)
@@ -211,32 +241,11 @@ impl Source {
         }
         let target = self.target(top)?;
         let bytes = file::read(&target, &self.path)?;
-        let (new, count) = match self.parse(&bytes)? {
-            Content::Plan(plan) => {
-                let Some(index) = Finder::new(&plan.stories).index(story) else {
-                    return Ok(Marked::Vanished);
-                };
-                let ticked =
-                    markdown::tick(&bytes, &plan, index).map_err(|spoiled| SourceError::Untickable {
-                        path: self.path.clone(),
-                        line: spoiled.line,
-                    })?;
-                (ticked.bytes, ticked.count)
-            }
-            Content::Records(records) => {
-                let stories = records.stories();
-                let Some(index) = Finder::new(&stories).index(story) else {
-                    return Ok(Marked::Vanished);
-                };
-                if stories.get(index).is_some_and(|story| story.done) {
-                    return Ok(Marked::Already);
-                }
-                (prd::mark(&bytes, &records, index, &self.path)?, 1)
-            }
+        let (new, count) = match self.with_mark(&bytes, story)? {
+            None => return Ok(Marked::Vanished),
+            Some((_, 0)) => return Ok(Marked::Already),
+            Some(marked) => marked,
         };
-        if count == 0 {
-            return Ok(Marked::Already);
-        }
         let top = match top.canonicalize() {
             Ok(top) if target.starts_with(&top) => top,
             _ => target.parent().unwrap_or(&target).to_owned(),

@@ -39,6 +39,20 @@ impl Begun {
     pub fn ended(&self, outcome: &Outcome) -> Attempt {
         let report = outcome.report.as_ref();
         let review = outcome.review.as_ref();
+        if let Some(beside) = &outcome.beside {
+            return Attempt {
+                attempt: self.number,
+                verdict: outcome.judgement.verdict,
+                reason: outcome.judgement.reason.clone(),
+                rests_on: Vec::new(),
+                base: Some(beside.base.clone()),
+                reviewer: review.map(|review| review.reviewer.clone()),
+                review_cost_usd: review.and_then(|review| review.cost_usd),
+                review_input_tokens: review.and_then(|review| review.input_tokens),
+                review_output_tokens: review.and_then(|review| review.output_tokens),
+                ..beside.attempt.clone()
+            };
+        }
         Attempt {
             story: self.story.id.clone(),
             attempt: self.number,

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::fs::{Below, file_error, kind_of};
 
 /// Name of the file in the loop's directory.
-pub(super) const FILE: &str = "learnings.md";
+pub(crate) const FILE: &str = "learnings.md";
 
 /// Number of bytes that are read from its end: more than a prompt takes.
 const READ: i64 = 64 * 1024;
@@ -35,7 +35,7 @@ pub(super) fn newest(open: &Loop<'_>) -> String {
 }
 
 /// Reads the newest learnings of a file.
-pub(super) fn newest_in(path: &Path) -> String {
+pub(crate) fn newest_in(path: &Path) -> String {
     read_end(path).unwrap_or_default()
 }
 

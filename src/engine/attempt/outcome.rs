@@ -10,7 +10,8 @@ use crate::agent::decode::{Format, Report, sum};
 use crate::agent::promise::{Heard, Promise, doubt, may_be_blocked, promises_in_sentence, says_unchanged};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
-use crate::events::Stretch;
+use crate::events::{Attempt, Stretch};
+use crate::names::Oid;
 use crate::state::Verdict;
 
 /// The outcome of the agent's run, before gates and git are considered.
@@ -40,6 +41,26 @@ pub(crate) struct Outcome {
     pub is_closed: bool,
     /// The work that was left after a round, in the words of each that said so.
     pub left: Vec<String>,
+    /// The attempt as it was made, if that was beside others in a work tree of its own.
+    pub beside: Option<Beside>,
+}
+
+/// An attempt that was made beside others, in a work tree of its own.
+pub(crate) struct Beside {
+    /// Its record there.
+    pub attempt: Attempt,
+    /// The reason of its failure for the next prompt, and for people.
+    pub reason: (Option<String>, Option<String>),
+    /// The checkpoint at which it began.
+    pub base: Oid,
+    /// The tree that it promised.
+    pub own: Oid,
+    /// The tree that is judged, if that is merged with what others have done since.
+    pub merged: Option<Oid>,
+    /// The words about the stories that were completed since.
+    pub published: String,
+    /// The commit that keeps its work, if that is not in the work tree of the loop.
+    pub kept: Option<Oid>,
 }
 
 impl Outcome {

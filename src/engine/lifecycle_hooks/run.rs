@@ -47,6 +47,10 @@ pub(super) enum Said {
 
 /// Returns whether git may find this hook; reads the configuration again if something may have changed it.
 pub(super) async fn may_be(open: &Loop<'_>, hook: Hook) -> Result<bool, Error> {
+    // The loop of the change runs the others when it takes in what a side has made.
+    if hook != Hook::PreAttempt && open.change().side_of().is_some() {
+        return Ok(false);
+    }
     let known = &open.context.configuration.hooks;
     if known.borrow().is_none() {
         let read = Configuration::read(open.git()).await?;

@@ -119,6 +119,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
         reason: None,
         shown: None,
         facts: Facts::default(),
+        kept: None,
     };
     let left = read_what_is_left(open).await?;
     undo(open, undoing, &position, left).await?;

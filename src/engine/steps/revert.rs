@@ -33,6 +33,8 @@ pub(crate) struct Undoing {
     pub shown: Option<String>,
     /// The facts about it that this process holds.
     pub facts: Facts,
+    /// The commit that keeps its work, if that is not in the work tree.
+    pub kept: Option<Oid>,
 }
 
 /// Reads the work tree that is to be undone. Scans it once.
@@ -72,6 +74,7 @@ pub(crate) async fn undo(
         trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
         story: undoing.story,
         attempt: undoing.attempt,
+        beside: undoing.kept.is_some(),
         verdict: undoing.verdict,
         reason: undoing.reason,
         shown: undoing.shown,
@@ -185,6 +188,10 @@ async fn keep(
     position: &Position,
     now: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
+    let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
+    if let Some(kept) = &undoing.kept {
+        return Ok(vec![KeptRef::new(name, kept.clone())]);
+    }
     let head = position.head.oid.as_ref().filter(|_| open.state.has_branch());
     let below = head.unwrap_or(open.state.checkpoint());
     let what = match undoing.verdict {
@@ -204,7 +211,6 @@ async fn keep(
         undoing.attempt, undoing.story
     );
     let commit = open.repo().commit_tree(now, &[below], message.trim_end()).await?;
-    let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     let mut kept = vec![KeptRef::new(name.clone(), commit.clone())];
     if let Some(tip) = &position.tip
         && tip != below

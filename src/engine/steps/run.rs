@@ -4,12 +4,12 @@ use super::attempt::{BY_REQUEST, note_stopped};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of, read_list};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{AttemptOptions, Loop, Step, StepEnd, attempt, by_signal, skip, transition};
+use crate::engine::{AttemptOptions, Loop, Step, StepEnd, at_limit, attempt, by_signal, skip, transition};
 use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
 use crate::settings::OnFailure;
-use crate::state::{Phase, Progress};
+use crate::state::{Current, Phase, Progress};
 use crate::stories::Listing;
 
 /// The reason why the driver stopped.
@@ -72,6 +72,36 @@ fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     })
 }
 
+/// Notes why a run of several stories at once ended, and turns to the story that ended it.
+pub fn note_end_of_run(open: &mut Loop<'_>, stopped: &Stopped) {
+    let left = open.advance(Progress::leave_unfailed);
+    let why = match stopped {
+        Stopped::Signal(signal) => Some(by_signal(*signal)),
+        Stopped::Asked => Some(BY_REQUEST.to_owned()),
+        Stopped::Limit(limit) => Some(at_limit(limit)),
+        Stopped::RetriesSpent => {
+            let progress = open.state.progress();
+            let is_spent = |story: &&Current| story.failures > progress.max_retries;
+            let spent = progress
+                .beside
+                .iter()
+                .find(is_spent)
+                .map(|story| story.id.clone());
+            if let Some(spent) = spent
+                && let Err(error) = open.advance(|progress| progress.turn_to(&spent))
+            {
+                open.tell(format!("cannot note why it stopped: {error}"));
+            }
+            None
+        }
+        Stopped::Complete | Stopped::Skipped(_) | Stopped::OnlySkipped => None,
+    };
+    if let (None, Err(error)) = (&why, left.and_then(|()| open.save())) {
+        open.tell(format!("cannot note why it stopped: {error}"));
+    }
+    note_stopped(open, why);
+}
+
 /// Returns whether a story that was put off is left.
 fn has_put_off(open: &Loop<'_>) -> bool {
     let progress = open.state.progress();
@@ -114,24 +144,10 @@ impl Driver {
         };
         let end = attempt(open, step, &self.options).await;
         self.options.started += 1;
-        let on_failure = self.options.settings.on_failure;
         match end {
             Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => Ok(None),
             Ok(StepEnd::Failed { retries_left: false })
-            | Err(Error::Step(StepRefusal::RetriesSpent { .. })) => {
-                if on_failure == OnFailure::Later && open.state.progress().may_put_off() {
-                    open.advance(Progress::put_off)?;
-                    read_list(open).await?;
-                    open.save()?;
-                    return Ok(None);
-                }
-                if on_failure != OnFailure::Skip {
-                    return Ok(Some(Stopped::RetriesSpent));
-                }
-                let id = skip(open, None, false).await?;
-                open.tell(format!("story {id} is skipped, because it failed"));
-                Ok(None)
-            }
+            | Err(Error::Step(StepRefusal::RetriesSpent { .. })) => self.give_way(open).await,
             Ok(StepEnd::Limited(limit)) => Ok(Some(Stopped::Limit(limit))),
             Ok(StepEnd::Asked) => Ok(Some(Stopped::Asked)),
             Ok(StepEnd::Interrupted(signal)) => Ok(Some(Stopped::Signal(signal))),
@@ -145,6 +161,23 @@ impl Driver {
             Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Puts the current story off or skips it, which has no retries left; or stops there.
+    pub async fn give_way(&self, open: &mut Loop<'_>) -> Result<Option<Stopped>, Error> {
+        let on_failure = self.options.settings.on_failure;
+        if on_failure == OnFailure::Later && open.state.progress().may_put_off() {
+            open.advance(Progress::put_off)?;
+            read_list(open).await?;
+            open.save()?;
+            return Ok(None);
+        }
+        if on_failure != OnFailure::Skip {
+            return Ok(Some(Stopped::RetriesSpent));
+        }
+        let id = skip(open, None, false).await?;
+        open.tell(format!("story {id} is skipped, because it failed"));
+        Ok(None)
     }
 
     /// Takes up a story that was put off, or stops at the first of them.

@@ -139,6 +139,13 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     Ok(())
 }
 
+/// Gives the files this tree while an attempt at it runs; index and HEAD stay. Scans the work tree once.
+pub(crate) async fn place(open: &Loop<'_>, tree: &Oid) -> Result<(), Error> {
+    let refused = switch(open, tree, "").await?;
+    open.view.drop_all();
+    refused.map_or(Ok(()), |refused| Err(refused.into()))
+}
+
 /// Gives the files the tree of an attempt. Scans the work tree once. Returns git's refusal, after which nothing has changed.
 async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitError>, Error> {
     let now = open.read_work_tree().await?.tree;

@@ -154,7 +154,7 @@ async fn fail(
         attempt: Some(plan.attempt),
         oid: open.state.checkpoint().clone(),
         kept: left.kept.first().map(|kept| kept.name.clone()),
-        changed: left.changed,
+        changed: left.changed || plan.beside,
     }];
     if outlook == Outlook::RetriesSpent {
         events.extend(retries_spent(open, plan.story));

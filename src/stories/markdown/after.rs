@@ -128,11 +128,11 @@ mod tests {
         ];
         let text_of =
             |named: &str| format!("'(after {named})' is read as a part of the title: no story has the id");
-        let told = [
+        let warned = [
             format!("1: {} 'lunch'", text_of("lunch")),
             format!("2: {} '7'", text_of("1, 7")),
         ];
-        assert_eq!(expect(text, &stories), told);
+        assert_eq!(expect(text, &stories), warned);
         for title in [
             "A (after )",
             "(after a)",
@@ -160,10 +160,10 @@ mod tests {
             "a-after-b-after-a: A (after b-after-a) None",
             "b-after-a: B (after a) None",
         ];
-        let told = expect(unclear, &stories);
+        let warned = expect(unclear, &stories);
         assert!(
-            told[0].ends_with("if it were not, a story that it names would have another id"),
-            "{told:?}"
+            warned[0].ends_with("if it were not, a story that it names would have another id"),
+            "{warned:?}"
         );
     }
 }

@@ -60,6 +60,15 @@ pub(super) fn require_agent(
     }
 }
 
+/// Returns the agent that a first attempt of these options has.
+pub(crate) fn agent_of_attempt(
+    open: &Loop<'_>,
+    story: &Story,
+    options: &AttemptOptions,
+) -> Result<Agent, Error> {
+    require_agent(open, Step::Next, story, options, Which::Usual)
+}
+
 /// Returns whether the run lets this story change tests: that which it attempts first, or each.
 pub(super) fn may_change_tests(
     released: &mut Option<String>,

@@ -85,11 +85,15 @@ pub(crate) async fn conclude(
     {
         outcome.judgement.reason = Some(BY_REQUEST_NOW.to_owned());
     }
-    let size = match &left {
-        Ok(left) => open.size_of(left).await,
-        Err(_) => None,
-    };
-    let mut ended = begun.ended(&outcome).with_size(size);
+    // What was made beside others may not be in this work tree.
+    let is_here = outcome.beside.as_ref().is_none_or(|beside| beside.kept.is_none());
+    let mut ended = begun.ended(&outcome);
+    if is_here {
+        ended = ended.with_size(match &left {
+            Ok(left) => open.size_of(left).await,
+            Err(_) => None,
+        });
+    }
     if let Some(base) = &accepted {
         ended.rests_on = rests_on(&outcome, base);
     }
@@ -119,7 +123,10 @@ pub(crate) async fn conclude(
         Some(said) => held::asked_for(open, &begun, said, &left.tree).await?,
         None => Vec::new(),
     };
-    let reason = reason_for_next(&outcome, &begun.settings);
+    let reason = match &outcome.beside {
+        Some(beside) if !is_here => beside.reason.0.clone(),
+        _ => reason_for_next(&outcome, &begun.settings),
+    };
     let shown = outcome.judgement.reason.clone();
     let undoing = Undoing {
         story: begun.story.id.clone(),
@@ -128,6 +135,7 @@ pub(crate) async fn conclude(
         shown: shown.filter(|shown| Some(shown) != reason.as_ref()),
         reason,
         facts: std::mem::take(&mut begun.facts),
+        kept: outcome.beside.take().and_then(|beside| beside.kept),
     };
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
@@ -225,7 +233,9 @@ fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
         }
         (_, Verdict::NoSignal) if !judgement.wrong_form => None,
         (reason, verdict) => {
-            let reason = reason.clone().filter(|_| verdict.counts())?;
+            let reason = reason
+                .clone()
+                .filter(|_| verdict.counts() || verdict == Verdict::Conflict)?;
             Some(with_left(reason, &outcome.left))
         }
     }
@@ -320,6 +330,10 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
             } else {
                 Err(refusal.into())
             }
+        }
+        (Verdict::Conflict, _) => {
+            let retries_left = open.state.phase() != Phase::Exhausted;
+            Ok(Concluded::End(StepEnd::Failed { retries_left }))
         }
         _ => {
             let retries_left = open.state.phase() == Phase::Failed;

@@ -43,6 +43,7 @@ use crate::paths::first_few;
 use crate::settings::to_std;
 
 pub use agent::AttemptOptions;
+pub(crate) use agent::agent_of_attempt;
 use agent::{Which, may_change_tests, require_agent, tell_fallback};
 pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
@@ -64,6 +65,20 @@ pub(crate) use unreviewed::refuse_other;
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
+    prepare(open, options).await?;
+    open.advance(|progress| progress.limit(options.settings.max_retries))?;
+    open.context.observer.hear(News::Limits(Watching {
+        top: open.repo().top.clone(),
+        idle: options.settings.idle_timeout.map(to_std),
+        max_cost: options.settings.max_cost,
+    }));
+    let end = Box::pin(attempt_until_answered(open, step, options)).await;
+    note_stopped(open, stopped_by(&end));
+    end
+}
+
+/// Makes a loop ready for an attempt with these options: refuses those with which none could begin.
+pub(crate) async fn prepare(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
     gates::require_proven(open, &options.settings)?;
     if options.started == 0 {
         for message in open.context.configuration.weaker(&open.state.common.settings) {
@@ -80,15 +95,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
         held::require_pathspecs(open.git(), &options.settings).await?;
         tell_own_output(open)?;
     }
-    open.advance(|progress| progress.limit(options.settings.max_retries))?;
-    open.context.observer.hear(News::Limits(Watching {
-        top: open.repo().top.clone(),
-        idle: options.settings.idle_timeout.map(to_std),
-        max_cost: options.settings.max_cost,
-    }));
-    let end = Box::pin(attempt_until_answered(open, step, options)).await;
-    note_stopped(open, stopped_by(&end));
-    end
+    Ok(())
 }
 
 /// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
@@ -188,7 +195,7 @@ async fn attempt_once(
     // No command of the list has run yet that could write for the user.
     messages::take(open, None)?;
     if let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, step, settings)).await? {
-        return conclude(open, outcome, begun).await;
+        return Box::pin(conclude(open, outcome, begun)).await;
     }
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
     if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
@@ -246,5 +253,5 @@ async fn attempt_once(
     {
         open.tell("the agent's plan is used up: it worked on extra usage, which is paid for");
     }
-    conclude(open, outcome, begun).await
+    Box::pin(conclude(open, outcome, begun)).await
 }
