@@ -60,6 +60,15 @@ pub enum StepRefusal {
         file: PathBuf,
     }
         => "mv {file} {file}.damaged && git ralph start {change} --resume", file, change;
+    /// A process that was to work on a story beside others made no attempt.
+    #[error("story {story} cannot be attempted beside others: its process {why}")]
+    NotBegunBeside {
+        change: String,
+        story: String,
+        /// How it ended, in words.
+        why: String,
+    }
+        => "git ralph run {change} --jobs 1", change;
     /// A defect of git-ralph.
     #[error("loop '{0}' is not in a state that allows this")]
     WrongPhase(String)

@@ -100,6 +100,15 @@ pub enum StoryRefusal {
     #[error("every remaining story waits for another{}", list(": ", .0, ""))]
     Blocked(Vec<String>)
         => Person, "fix their dependencies in the list; in an active loop: git ralph skip <change> <story>";
+    /// The dependencies of a list whose stories are to be attempted side by side cannot be relied on.
+    #[error("{list}: {why}: which stories may be attempted side by side is not known")]
+    Order {
+        change: String,
+        list: String,
+        /// What is wrong, in words.
+        why: String,
+    }
+        => Person, "correct {list}, or attempt them one after another: git ralph run {change} --jobs 1", list, change;
     /// Attempts have added more stories than they may.
     #[error("attempts have added {} to {source_file}; the next of them is {story}", counted(*added, "story", "stories"))]
     Grown {

@@ -56,7 +56,7 @@ pub(super) async fn share(open: &Loop<'_>, from: &Oid, tree: &Oid) -> Result<(),
 }
 
 /// Returns whether a work tree has submodules, or had some.
-fn has_submodules(repo: &Repo) -> bool {
+pub(super) fn has_submodules(repo: &Repo) -> bool {
     may_exist(&repo.top.join(".gitmodules")) || may_exist(&repo.git_dir.join("modules"))
 }
 

@@ -32,7 +32,7 @@ use crate::slot::Slot;
 pub(crate) use repository::{RefChanges, StashList, UserRefs, recorded_config};
 pub(crate) use stages::{AttemptRecord, GitFiles, Held};
 pub(crate) use trash::free_name;
-pub(crate) use tree::{KeptModes, Savepoint, StoryList, put_unkept_away};
+pub(crate) use tree::{KeptModes, RepoLink, Savepoint, StoryList, put_unkept_away};
 
 /// A repository, and the slot of a loop in it.
 #[derive(Clone, Copy)]

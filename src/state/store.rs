@@ -103,6 +103,13 @@ impl Store {
         self.file("gates-at-start.log")
     }
 
+    /// Removes the state and the directory of a loop that is over. The caller holds the lock, whose file stays.
+    pub fn remove_files(&self) -> Result<(), FileError> {
+        let door = self.door();
+        door.remove(&self.state_file())?;
+        door.remove(&self.dir())
+    }
+
     /// Creates the loop's directories, accessible only to the user.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;

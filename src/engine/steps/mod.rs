@@ -20,6 +20,7 @@ pub(crate) mod revert;
 pub(super) mod run;
 pub(crate) mod save;
 mod saved;
+pub(crate) mod side;
 mod snapshot;
 pub(super) mod start;
 pub(super) mod start_again;

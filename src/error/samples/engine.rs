@@ -199,6 +199,11 @@ pub(super) fn step() -> Vec<StepRefusal> {
             checkpoint: "0123456789".to_owned(),
             file: path("/r/.git/ralph/add-login.toml"),
         },
+        StepRefusal::NotBegunBeside {
+            change: change(),
+            story: story(),
+            why: "ended with exit code 1".to_owned(),
+        },
     ]
 }
 
@@ -419,6 +424,11 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             by_command: either,
         });
     }
+    all.push(StoryRefusal::Order {
+        change: change(),
+        list: list(),
+        why: "story a waits for b, which waits for a".to_owned(),
+    });
     all.push(StoryRefusal::Grown {
         change: change(),
         added: 11,

@@ -59,7 +59,7 @@ pub(super) use inner_git_files::InnerGitFiles;
 pub(crate) use kept_modes::KeptModes;
 pub(crate) use left_work_tree::put_unkept_away;
 pub(super) use record::{HeldOfTree, make_top};
-pub(super) use repo_link::RepoLink;
+pub(crate) use repo_link::RepoLink;
 pub(super) use savepoint::Return;
 pub(crate) use savepoint::Savepoint;
 pub(crate) use story_list::StoryList;

@@ -1,0 +1,86 @@
+//! Reads what a side has made of its story.
+
+use std::path::PathBuf;
+
+use crate::engine::numbers::log_of;
+use crate::engine::{Context, Loop, attempt::learnings, open};
+use crate::error::Error;
+use crate::events::{Attempt, Observer};
+use crate::names::{Change, Oid};
+use crate::state::{Completed, Store, Verdict};
+
+/// An attempt that has ended in a side, and what it left.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The attempt, as the side counts it.
+    pub attempt: Attempt,
+    /// The checkpoint at which it began.
+    pub base: Oid,
+    /// The stories that were complete then.
+    pub completed: Vec<Completed>,
+    /// The commit with its work; `None` if it left none.
+    pub commit: Option<Oid>,
+    /// The reason of its failure for the next prompt, and for people.
+    pub reason: (Option<String>, Option<String>),
+    /// The log with its output.
+    pub log: PathBuf,
+    /// Its notes for later stories.
+    pub learned: Vec<String>,
+}
+
+/// Opens a side of a loop, and completes what was cut off in it; returns `None` if it has no state.
+pub async fn open_side<'o>(
+    of: &Loop<'_>,
+    side: &Change,
+    observer: &'o dyn Observer,
+) -> Result<Option<Loop<'o>>, Error> {
+    if Store::new(&of.repo().common_dir, side).load()?.is_none() {
+        return Ok(None);
+    }
+    let context = Context::open(&of.repo().top, observer).await?;
+    Ok(Some(open(context, side).await?))
+}
+
+/// Reads the last attempt of a side; returns `None` if none has ended, and if the side is closed: it was taken in then, or had
+/// not begun.
+pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
+    if !side.state.is_live() {
+        return Ok(None);
+    }
+    let Some(base) = side.state.common.original_head.clone() else {
+        return Ok(None);
+    };
+    let last = side.history()?.history.ended().next_back().cloned();
+    let Some(last) = last else { return Ok(None) };
+    let attempt = last.attempt;
+    let commit = match (attempt.verdict, &last.kept) {
+        (Verdict::Complete, _) => Some(side.state.checkpoint().clone()),
+        (_, Some(kept)) => side.git().commit_of_name(kept).await.ok(),
+        (_, None) => None,
+    };
+    let notes = learnings::newest_in(&learnings::file(side));
+    let origin = format!("[{}] ", attempt.name());
+    let failed = side.state.current_at(&attempt.story);
+    Ok(Some(Made {
+        base,
+        completed: side
+            .state
+            .progress()
+            .completed
+            .iter()
+            .filter(|done| done.id != attempt.story)
+            .cloned()
+            .collect(),
+        commit,
+        reason: failed.map_or_else(Default::default, |failed| {
+            (failed.reason.clone(), failed.shown.clone())
+        }),
+        log: log_of(side, &attempt.story, attempt.attempt),
+        learned: notes
+            .lines()
+            .filter_map(|line| line.strip_prefix(&origin))
+            .map(str::to_owned)
+            .collect(),
+        attempt,
+    }))
+}

@@ -1,0 +1,86 @@
+//! Merges what a side has made with the last checkpoint.
+
+use super::Made;
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::git::StagedEntry;
+use crate::names::Oid;
+use crate::settings::ListEdits;
+use crate::stories::{Additions, Story};
+
+/// Returns the tree of the last checkpoint with what the attempt has changed; the inner error has the paths that both have
+/// changed. Of the story list, the marks of the checkpoint stay, and what the attempt may add to it is added.
+pub(super) async fn merged(
+    open: &Loop<'_>,
+    (made, story): (&Made, &Story),
+    theirs: &Oid,
+) -> Result<Result<Oid, Vec<Vec<u8>>>, Error> {
+    let (repo, git, tip) = (open.repo(), open.git(), open.state.checkpoint_tree());
+    let base = git.tree_of(&made.base).await?;
+    if base == *tip {
+        return Ok(Ok(theirs.clone()));
+    }
+    let path = &open.state.source().path;
+    let list = [format!(":(top,literal){path}")];
+    let scratch = open.site().file("merge.index");
+    let base = repo.tree_with_those_of(&scratch, [&base, tip], &list).await?;
+    let without_list = repo.tree_with_those_of(&scratch, [theirs, tip], &list).await?;
+    let tree = if base == *tip {
+        without_list
+    } else {
+        match repo.merge_trees([&base, tip, &without_list]).await? {
+            Ok(tree) => tree,
+            Err(paths) => return Ok(Err(paths)),
+        }
+    };
+    let Some(before) = git.file_of(tip, path).await? else {
+        return Ok(Ok(tree));
+    };
+    let lists = [
+        git.file_of(&made.base, path).await?,
+        git.file_of(theirs, path).await?,
+    ];
+    let Some(kept) = with_additions(open, story, &before, lists).await? else {
+        return Ok(Err(vec![path.clone().into_bytes()]));
+    };
+    let entry = git.changes_among(&repo.empty_tree().await?, tip, &list).await?;
+    let entry = entry.into_iter().find_map(|change| change.is);
+    match entry.filter(|_| kept != before) {
+        None => Ok(Ok(tree)),
+        Some(entry) => {
+            let oid = repo.store_text(&kept).await?;
+            let entries = [StagedEntry { oid, ..entry }];
+            Ok(Ok(repo.tree_with(&scratch, &tree, &entries, &[]).await?))
+        }
+    }
+}
+
+/// Returns the list of the checkpoint with what the attempt at this story has added to the list with which it began; `None` if
+/// they do not go together.
+async fn with_additions(
+    open: &Loop<'_>,
+    story: &Story,
+    tip: &[u8],
+    [base, theirs]: [Option<Vec<u8>>; 2],
+) -> Result<Option<Vec<u8>>, Error> {
+    let source = open.state.source();
+    let additions = match open.settings().list_edits {
+        ListEdits::None => Additions::ArePutBack,
+        ListEdits::Allow | ListEdits::Additions => Additions::Stay,
+    };
+    let (Some(base), Some(theirs)) = (base, theirs) else {
+        return Ok(Some(tip.to_vec()));
+    };
+    let kept = source.settle(&base, Ok(&theirs), &story.id, additions).bytes;
+    let (Some((base, _)), Some((marked, _))) =
+        (source.with_mark(&base, story)?, source.with_mark(tip, story)?)
+    else {
+        return Ok(None);
+    };
+    if base == kept {
+        return Ok(Some(tip.to_vec()));
+    }
+    let merged = open.repo().merge_texts([&marked, &base, &kept]).await?;
+    let settled = source.settle(&marked, Ok(&merged), &story.id, additions);
+    Ok(settled.put_back.is_none().then_some(merged))
+}

@@ -1,0 +1,31 @@
+//! Attempts at several stories of a change side by side. Each runs in a *side*: a loop of this one story, in a linked work tree
+//! at the checkpoint that was the last one then, without gates. The loop of the change takes in what it made.
+//!
+//! - `ready` finds the next story that may begin. `begin` starts a side, with what the loop knows of its story.
+//! - `made` reads what a side has made, and `remove` removes it once that is taken in.
+//! - `take_in` makes it an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
+//! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
+
+mod begin;
+mod made;
+mod merge;
+mod ready;
+
+pub use begin::begin_side;
+pub use made::{Made, made_by, open_side};
+pub use ready::{Beginning, Directories, may_begin, was_taken_in, why_in_turn};
+
+use crate::settings::{NoSignal, Settings};
+
+/// Returns the settings of an attempt in a side: the loop judges it, counts it and limits it.
+pub fn settings_of_side(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    settings.verify.clear();
+    settings.review.clear();
+    settings.tests.pathspecs.clear();
+    if settings.no_signal == NoSignal::Gates {
+        settings.no_signal = NoSignal::default();
+    }
+    (settings.max_attempts, settings.max_cost, settings.max_duration) = (None, None, None);
+    settings
+}

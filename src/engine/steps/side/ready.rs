@@ -1,0 +1,153 @@
+//! Finds the next story that may begin beside those that are worked on.
+
+use crate::engine::steps::attempt::limits::limit_reached;
+use crate::engine::steps::attempt::{AttemptOptions, prepare};
+use crate::engine::steps::manual_edits::commit_manual_edits;
+use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
+use crate::error::Error;
+use crate::protect::RepoLink;
+use crate::settings::Settings;
+use crate::state::Verdict;
+use crate::stories::Listing;
+
+/// The number of conflicts after which a story is only worked on alone.
+const CONFLICTS: usize = 2;
+
+/// Git's directory and the loop's own, as they are while sides run: an attempt may delete them.
+pub struct Directories(RepoLink);
+
+impl Directories {
+    /// Records where they are.
+    pub fn of(open: &Loop<'_>) -> Result<Self, Error> {
+        Ok(Self(open.site().repo_link()?))
+    }
+
+    /// Puts them back.
+    pub fn restore(&self, open: &Loop<'_>) -> Result<(), Error> {
+        Ok(self.0.restore(open.site())?)
+    }
+}
+
+/// What may begin now.
+pub enum Beginning {
+    /// This story.
+    Story(String),
+    /// Nothing more, by this limit.
+    Limited(String),
+    /// Nothing at present.
+    Nothing,
+}
+
+/// Returns the next story that may begin beside the `running` ones. Commits the user's edits before it.
+///
+/// # Errors
+/// As for an attempt.
+pub async fn may_begin(
+    open: &mut Loop<'_>,
+    options: &AttemptOptions,
+    running: &[String],
+) -> Result<Beginning, Error> {
+    let settings = &options.settings;
+    prepare(open, options).await?;
+    messages::take(open, None)?;
+    let listing = stories::read_list(open).await?;
+    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
+    let Some(story) = next(open, &listing, running, options)? else {
+        return Ok(Beginning::Nothing);
+    };
+    if let Some(limit) = limit_reached(open, settings, options.started)? {
+        return Ok(Beginning::Limited(limit));
+    }
+    let found = listing.stories.iter().find(|one| one.id == story);
+    if let Some(found) = found {
+        list_growth::refuse(open, &listing, found)?;
+    }
+    commit_manual_edits(open, &story).await?;
+    open.save()?;
+    Ok(Beginning::Story(story))
+}
+
+fn next(
+    open: &Loop<'_>,
+    listing: &Listing,
+    running: &[String],
+    options: &AttemptOptions,
+) -> Result<Option<String>, Error> {
+    let progress = open.state.progress();
+    let (skipped, _) = progress.left_out();
+    let spent = |id: &str| {
+        let failed = progress.failed(id);
+        failed.is_some_and(|story| story.failures > progress.max_retries)
+    };
+    let conflicts = |id: &str| -> Result<bool, Error> {
+        let history = open.history()?;
+        let of_it = history
+            .history
+            .ended()
+            .filter(|entry| entry.attempt.story == id && entry.attempt.verdict == Verdict::Conflict);
+        Ok(of_it.count() >= CONFLICTS)
+    };
+    for id in running {
+        if conflicts(id)? {
+            return Ok(None);
+        }
+    }
+    let ready = order::may_begin(
+        listing,
+        &progress.skipped,
+        &skipped,
+        options.settings.order,
+        running,
+    );
+    for story in ready {
+        if !spent(&story.id) && (running.is_empty() || !conflicts(&story.id)?) {
+            return Ok(Some(story.id.clone()));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns why the stories of a loop are attempted one after another, although they may be attempted side by side; `None` if they
+/// are not.
+///
+/// # Errors
+/// If the dependencies of the list cannot be relied on.
+pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<String>, Error> {
+    let listing = stories::listing_of(&open.state, &open.repo().top).await?;
+    let source = open.state.source();
+    if let Some(why) = order::refuse(&listing) {
+        let (change, list) = (open.change().to_string(), source.path.clone());
+        return Err(StoryRefusal::Order { change, list, why }.into());
+    }
+    let tip = open.state.checkpoint();
+    Ok(if !open.state.has_branch() {
+        Some("the loop leaves HEAD in its place (ralph.strategy)".to_owned())
+    } else if source.is_by_command() {
+        Some("the stories come from a command".to_owned())
+    } else if open.git().file_of(tip, &source.path).await?.is_none() {
+        Some(format!("git does not track {}", source.path))
+    } else if submodules::has_submodules(open.repo()) {
+        Some("the repository has submodules".to_owned())
+    } else if order::says_nothing(&listing, settings.order) {
+        let list = &source.path;
+        Some(format!(
+            "nothing in {list} says which do not need each other; git config ralph.order free, if none does"
+        ))
+    } else {
+        None
+    })
+}
+
+/// Returns whether the loop has this attempt of a side already.
+pub fn was_taken_in(open: &Loop<'_>, made: &Made) -> Result<bool, Error> {
+    let made = &made.attempt;
+    let history = open.history()?;
+    let is_it = history.history.ended().any(|entry| {
+        let attempt = &entry.attempt;
+        let is_judged = attempt.verdict != Verdict::Interrupted || made.verdict == Verdict::Interrupted;
+        attempt.story == made.story && attempt.started == made.started && is_judged
+    });
+    Ok(is_it)
+}
