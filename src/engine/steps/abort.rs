@@ -1,6 +1,6 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
-use super::leave;
+use super::{leave, side};
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{self, Known, final_state, original_now};
@@ -22,6 +22,7 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
         return abort_in_place(open).await;
     }
     let plan = Box::pin(leave::plan(open, None)).await?;
+    Box::pin(side::remove_all(open)).await?;
     transition::take(open, Intent::End(plan), Known::fresh()).await?;
     lifecycle_hooks::tell_hooks(open, None).await?;
     Box::pin(leave::take_away(open)).await?;
@@ -61,5 +62,6 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
         reading: Some(now),
         ..Known::fresh()
     };
+    Box::pin(side::remove_all(open)).await?;
     transition::take_untold(open, intent, known).await
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::adopt::refuse_uncommitted;
 use super::leave;
 use super::prune::prune;
+use super::side;
 use super::work_away::require_work_here;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -54,6 +55,7 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
             Finish::Keep => (keep(open, false).await?, Known::fresh()),
         };
         let stay = stash_entries(open).filter(|_| how == Finish::Keep);
+        Box::pin(side::remove_all(open)).await?;
         transition::take(open, Intent::End(plan), known).await?;
         if let Some(entries) = stay {
             open.tell(format!(
@@ -76,6 +78,7 @@ pub async fn set_aside(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     refuse_uncommitted(&open.context).await?;
     let plan = keep(open, true).await?;
+    Box::pin(side::remove_all(open)).await?;
     transition::take(open, Intent::End(plan), Known::fresh()).await
 }
 

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::side;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
@@ -31,6 +32,7 @@ pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<()
         target: Some(target),
         ..Known::fresh()
     };
+    Box::pin(side::remove_all(open)).await?;
     transition::take(open, Intent::End(plan), known).await
 }
 

@@ -12,7 +12,7 @@ use crate::engine::attempt::verdict::Judgement;
 use crate::engine::attempt::{gates, review, unpromised};
 use crate::engine::lifecycle_hooks::{self, Hook, Refusal};
 use crate::engine::position::{Parent, Position};
-use crate::engine::steps::revert;
+use crate::engine::steps::{revert, side};
 use crate::engine::stories::changes_only_the_list;
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, judged, marks, shared_stash, users_head};
@@ -187,7 +187,13 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         None
     };
     refuse_empty_work(open, outcome, &begun.settings).await?;
-    base.gates = proof::run(open, begun, of_agent).await??;
+    let proof = match (proof::run(open, begun, of_agent).await?, &outcome.beside) {
+        (Err(failed), Some(beside)) if let Some(merged) = &beside.merged => {
+            side::blame(open, begun, beside, (merged, failed)).await?
+        }
+        (proof, _) => proof,
+    };
+    base.gates = proof?;
     recheck_position(open, &mut base, begun, settled.as_ref(), "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.

@@ -7,13 +7,20 @@
 //! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
 
 mod begin;
+mod blame;
 mod made;
 mod merge;
 mod ready;
+mod remove;
+mod take_in;
 
 pub use begin::begin_side;
+pub(crate) use blame::blame;
 pub use made::{Made, made_by, open_side};
 pub use ready::{Beginning, Directories, may_begin, was_taken_in, why_in_turn};
+pub(in crate::engine) use remove::remove_all;
+pub use remove::{remove_side, sides_of};
+pub use take_in::{Taken, take_in};
 
 use crate::settings::{NoSignal, Settings};
 

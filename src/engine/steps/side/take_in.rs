@@ -1,0 +1,238 @@
+//! Takes in what a side has made: an attempt of the loop, whose agent has ended.
+
+use std::io;
+
+use jiff::SignedDuration;
+
+use super::Made;
+use super::merge::merged;
+use crate::agent::Agent;
+use crate::agent::decode::{Decoder, Report};
+use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::learnings;
+use crate::engine::attempt::outcome::{Beside, Outcome};
+use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::attempt::verdict::Judgement;
+use crate::engine::output_tail::OutputTail;
+use crate::engine::steps::attempt::{
+    AttemptOptions, Concluded, StepEnd, after_agent, agent_of_attempt, begin_at, conclude, take_record,
+};
+use crate::engine::steps::manual_edits::commit_manual_edits;
+use crate::engine::transition::place;
+use crate::engine::{Loop, Step, list_growth, numbers, stories, unmarked_stories};
+use crate::error::Error;
+use crate::events::Basis;
+use crate::fs::{Links, open_regular, read_regular};
+use crate::names::{Oid, typed};
+use crate::paths::{first_few, shown};
+use crate::refs::KeptRef;
+use crate::state::{Phase, Verdict};
+use crate::stories::Story;
+
+/// The most bytes of a log in which the agent's message is looked for.
+const MOST_OF_A_LOG: u64 = 64 << 20;
+
+/// The end of an attempt that was taken in.
+pub enum Taken {
+    /// The end of the step.
+    End(StepEnd),
+    /// Something other than the agent ended it; it does not count. The refusal is for a second one in a row.
+    Broken(AttemptRefusal),
+    /// Its story is not to be done any more; the work is kept.
+    Needless,
+}
+
+/// Makes what a side has made an attempt of the loop, with the verdict that the side has found; if that is `complete`, the work is
+/// merged with the last checkpoint, and judged there.
+///
+/// # Errors
+/// As for an attempt. After an error the work tree is at a checkpoint, or the next command brings it there; the side is as it
+/// was.
+pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
+    let (settings, id) = (&options.settings, made.attempt.story.clone());
+    open.advance(|progress| progress.turn_to(&id))?;
+    let listing = stories::read_list(open).await?;
+    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
+    let is_open = |story: &&Story| story.id == id && !story.done;
+    let story = listing.stories.iter().find(is_open).cloned();
+    let story = story.filter(|_| !open.state.progress().skipped.contains(&id));
+    let Some(story) = story else {
+        keep(open, &made, "the story is not to be done any more").await?;
+        return Ok(Taken::Needless);
+    };
+    open.advance(|progress| progress.turn_to(&id))?;
+    let step = match open.state.phase() {
+        Phase::Failed => Step::Retry,
+        Phase::Exhausted => {
+            keep(open, &made, "the story has no retries left").await?;
+            return Ok(Taken::Needless);
+        }
+        _ => Step::Next,
+    };
+    commit_manual_edits(open, &id).await?;
+    let agent = agent_of_attempt(open, &story, options)?;
+    let facts = take_record(open, &id, settings).await?;
+    let (since, chosen) = (made.attempt.started, (listing, story));
+    let mut begun = Begun {
+        facts,
+        ..begin_at(open, since, step, chosen, Some(&agent), settings)?
+    };
+    learnings::learn(open, &id, begun.number, &made.learned);
+    let copied = open_regular(&made.log, Links::Refused);
+    if let Err(error) = copied.and_then(|mut log| io::copy(&mut log, &mut begun.log)) {
+        open.tell(format!("cannot write the log of the attempt: {error}"));
+    }
+    let mut outcome = outcome_of(open, &made, &agent);
+    let commit = made
+        .commit
+        .as_ref()
+        .filter(|_| made.attempt.verdict == Verdict::Complete);
+    let mut beside = Beside {
+        attempt: made.attempt.clone(),
+        reason: made.reason.clone(),
+        base: made.base.clone(),
+        own: made.base.clone(),
+        merged: None,
+        published: published_since(open, &made),
+        kept: made.commit.clone(),
+    };
+    if let Some(commit) = commit {
+        beside.own = open.git().tree_of(commit).await?;
+        match merged(open, (&made, &begun.story), &beside.own).await? {
+            Ok(tree) if let Some(path) = moved_submodule(open, &tree).await? => {
+                outcome.judgement = Judgement::new(
+                    Verdict::Failed,
+                    format!(
+                        "it changes the submodule {path}, which no story can that is attempted beside others"
+                    ),
+                );
+                beside.reason = (outcome.judgement.reason.clone(), None);
+            }
+            Ok(tree) => {
+                place(open, &tree).await?;
+                let is_merged = tree != beside.own;
+                (beside.merged, beside.kept) = (is_merged.then_some(tree), None);
+            }
+            Err(paths) => {
+                let (paths, others) = (first_few(&paths).join(", "), &beside.published);
+                let why = format!("other stories changed the same lines meanwhile{others}: {paths}");
+                outcome.judgement = Judgement::new(Verdict::Conflict, why);
+            }
+        }
+        if beside.kept.is_some() {
+            let (words, reason) = (outcome.judgement.verdict.words(), &outcome.judgement.reason);
+            beside.kept = Some(keep_as_failed(open, &made, &beside.own, words).await?);
+            beside.reason = (reason.clone(), None);
+        }
+    }
+    outcome.beside = Some(beside);
+    after_agent(open, &mut begun, true).await?;
+    Ok(match Box::pin(conclude(open, outcome, begun)).await? {
+        Concluded::End(end) => Taken::End(end),
+        Concluded::Broken(refusal) => Taken::Broken(refusal),
+        Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
+    })
+}
+
+/// Makes the commit that keeps promised work which is not accepted, without its mark in the list.
+async fn keep_as_failed(open: &Loop<'_>, made: &Made, own: &Oid, words: &str) -> Result<Oid, Error> {
+    let (repo, list) = (
+        open.repo(),
+        [format!(":(top,literal){}", open.state.source().path)],
+    );
+    let (scratch, base) = (
+        open.site().file("merge.index"),
+        open.git().tree_of(&made.base).await?,
+    );
+    let tree = repo.tree_with_those_of(&scratch, [own, &base], &list).await?;
+    let message = format!("attempt at {}: {words}", made.attempt.story);
+    Ok(repo.commit_tree(&tree, &[&made.base], &message).await?)
+}
+
+/// Returns the path of a submodule that is another one in this tree than in the last checkpoint.
+async fn moved_submodule(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
+    let changes = open
+        .git()
+        .changes_among(open.state.checkpoint_tree(), tree, &[])
+        .await?;
+    let moved = changes.iter().find(|change| change.is_of_submodule());
+    Ok(moved.map(|change| shown(&change.path)))
+}
+
+/// Returns the outcome of an attempt: the verdict is the side's, and the log has the agent's message.
+fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
+    let attempt = &made.attempt;
+    let log = read_regular(&made.log, Links::Refused, MOST_OF_A_LOG).unwrap_or_default();
+    let printed = attempt
+        .output
+        .and_then(|output| output.of(&log))
+        .unwrap_or_default();
+    let prompt = made.log.with_extension("prompt.md");
+    let prompt = read_regular(&prompt, Links::Refused, MOST_OF_A_LOG).unwrap_or_default();
+    let mut decoder = Decoder::new(agent.format, &String::from_utf8_lossy(&prompt));
+    decoder.push(printed);
+    let mut tail = OutputTail::default();
+    tail.push(printed);
+    let is_more = |basis: &&Basis| matches!(basis, Basis::Confirmed | Basis::UnchangedSaid);
+    let judgement = Judgement {
+        reason: attempt.reason.clone(),
+        also: attempt.rests_on.iter().find(is_more).copied(),
+        wrong_form: attempt.verdict == Verdict::NoSignal && made.reason.0.is_some(),
+        signal: open
+            .context
+            .stop
+            .signal()
+            .filter(|_| attempt.verdict == Verdict::Interrupted),
+        ..Judgement::bare(attempt.verdict)
+    };
+    let rounds = attempt.rounds.unwrap_or(1);
+    Outcome {
+        judgement,
+        ended: attempt.started + SignedDuration::try_from_secs_f64(attempt.duration).unwrap_or_default(),
+        exit_code: attempt.exit_code,
+        report: Some(Report {
+            cost_usd: attempt.cost_usd,
+            input_tokens: attempt.input_tokens,
+            output_tokens: attempt.output_tokens,
+            ..decoder.finish()
+        }),
+        tail: tail.text(),
+        output: attempt.output,
+        rounds,
+        // What was said in an earlier round is not known here.
+        is_closed: rounds > 1,
+        ..Outcome::default()
+    }
+}
+
+/// Returns the words about the stories that were completed since the attempt began; empty if none was.
+fn published_since(open: &Loop<'_>, made: &Made) -> String {
+    let is_new = |id: &&str| made.completed.iter().all(|done| done.id != **id);
+    let completed = open.state.progress().completed.iter();
+    let new: Vec<&str> = completed.map(|done| done.id.as_str()).filter(is_new).collect();
+    if new.is_empty() {
+        return String::new();
+    }
+    format!(" (complete since: {})", new.join(", "))
+}
+
+/// Keeps the work of an attempt that is not judged any more, and says why.
+pub(super) async fn keep(open: &Loop<'_>, made: &Made, why: &str) -> Result<(), Error> {
+    let id = &made.attempt.story;
+    let words = format!("the attempt at story {id} is not judged, because {why}");
+    let Some(commit) = made.commit.clone() else {
+        open.tell(words);
+        return Ok(());
+    };
+    let name = open.change().attempt_ref(id, numbers::next_number(open, id)?);
+    let kept = open
+        .keep_refs(
+            &[KeptRef::new(name, commit)],
+            "ralph: an attempt that is not judged",
+        )
+        .await?;
+    let names: Vec<_> = kept.iter().map(|kept| typed(&kept.name)).collect();
+    open.tell(format!("{words}; its work is kept: git log {}", names.join(" ")));
+    Ok(())
+}
