@@ -28,11 +28,6 @@
         reason = "tests make and change files as users and attempts do"
     )
 )]
-#![allow(
-    dead_code,
-    unused_imports,
-    reason = "a run of several stories at once follows"
-)]
 
 mod agent;
 mod agent_sessions;

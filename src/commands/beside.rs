@@ -1,18 +1,26 @@
-//! The process that works on one of several changes at once (`git ralph run --jobs`): the command line of the run, and the
-//! change that is this process's.
+//! The process that works on one of several changes, or stories, at once (`git ralph run --jobs`): the command line of the run,
+//! and the part of it that is this process's.
 
 use std::ffi::OsString;
 
 use crate::git::Head;
-use crate::names::Oid;
+use crate::names::{Change, Oid};
 use crate::processes::ONE_OF_SEVERAL;
 use crate::runs::stop_with;
+
+/// The part of a run that such a process works on.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// A change, whose loop begins at this HEAD if it is new.
+    Change(Head),
+    /// This story, in the side that the change names.
+    Story(String),
+}
 
 /// The work of such a process.
 pub(super) struct One {
     pub change: String,
-    /// The HEAD at which its loop begins if it is new.
-    pub head: Head,
+    pub part: Part,
     /// The command line of the run, with the program's name.
     pub typed: Vec<OsString>,
 }
@@ -26,13 +34,19 @@ pub(super) fn asked(mut args: impl Iterator<Item = OsString>) -> Option<One> {
     }
     let parent = word()?.parse().ok()?;
     let change = word()?;
-    let head = Head {
-        oid: Oid::parse(&word()?),
-        branch: word().filter(|branch| !branch.is_empty()),
+    let (what, branch) = (word()?, word()?);
+    let is_side = Change::new(&change).is_ok_and(|change| change.side_of().is_some());
+    let part = if is_side && branch.is_empty() && Oid::parse(&what).is_none() {
+        Part::Story(what)
+    } else {
+        Part::Change(Head {
+            oid: Oid::parse(&what),
+            branch: Some(branch).filter(|branch| !branch.is_empty()),
+        })
     };
     stop_with(parent).then(|| One {
         change,
-        head,
+        part,
         typed: std::iter::once(program).chain(args).collect(),
     })
 }

@@ -28,6 +28,7 @@ mod job_page;
 pub mod list;
 pub mod log;
 mod notify;
+mod one_story;
 mod pick;
 pub mod program;
 pub mod prompt;

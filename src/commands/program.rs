@@ -52,12 +52,12 @@ pub fn main() -> ExitCode {
     with_runtime(super::run(cli))
 }
 
-/// Returns the command of a process that works on one of several changes: that of the run, about this change.
+/// Returns the command of a process that works on a part of a run: that of the run, about this part.
 fn only(mut cli: Cli, one: One) -> Cli {
     cli.colour = Some(Colour::Never);
     github::leave_the_log();
     if let Command::Run(Verb(args)) = &mut cli.command {
-        args.leave_one(one.change, one.head);
+        args.leave_one(one.change, one.part);
     }
     cli
 }

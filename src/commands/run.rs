@@ -1,5 +1,6 @@
 //! `git ralph run`.
 
+use super::beside::Part;
 use super::choose::by_flag;
 use super::dry_run;
 use super::job_page::summarise;
@@ -13,19 +14,21 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::source_of_new_loop;
-use crate::engine::{AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt};
+use crate::engine::{
+    AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, sides_of, why_in_turn,
+};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
-use crate::git::Head;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
-use crate::runs::{Command, Printed, drive, one};
+use crate::runs::{Command, Printed, abreast, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
 use crate::state::live_in;
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
 use clap::value_parser;
 use std::cell::{Cell, RefCell};
+use std::env;
 use std::ffi::OsString;
 use std::time::Instant;
 
@@ -75,7 +78,7 @@ pub struct Args {
     /// Hold the loop on this git remote, and push each step there (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
-    /// Work on so many of the changes at once, each in a new linked work tree
+    /// Work on so many of the changes at once, or of the stories of one change, each in a new linked work tree (ralph.jobs)
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with_all = ["any", "view", "dry_run"])]
     pub jobs: Option<u16>,
     /// Work on the next change that no run holds on the remote, until none is left
@@ -90,23 +93,24 @@ pub struct Args {
     /// The agent's command; it reads the prompt from standard input
     #[arg(last = true, value_name = "AGENT")]
     pub agent: Vec<OsString>,
-    /// For the process that works on one of several changes at once: the HEAD at which a new loop begins.
+    /// For the process that works on one of several changes, or stories, at once.
     #[arg(skip)]
-    pub beside: Option<Head>,
+    pub part: Option<Part>,
 }
 
 impl Args {
     /// Returns whether a schedule says which change is next, be it of one.
     pub(super) fn has_schedule(&self) -> bool {
-        self.any || self.jobs.is_some() || self.beside.is_some() || self.changes.len() > 1
+        self.any || self.part.is_some() || self.changes.len() > 1
     }
 
-    /// Leaves one of several changes, for the process that works on it beside others.
-    pub(super) fn leave_one(&mut self, change: String, head: Head) {
+    /// Leaves one of several changes, or a story, for the process that works on it beside others.
+    pub(super) fn leave_one(&mut self, change: String, part: Part) {
         self.changes = vec![change];
-        self.jobs = None;
+        // Its stories are attempted one after another.
+        self.jobs = Some(1);
         self.worktree.worktree.get_or_insert(None);
-        self.beside = Some(head);
+        self.part = Some(part);
     }
 }
 
@@ -146,6 +150,26 @@ impl<'a> Typed<'a> {
     fn has_view(&self, settings: &Settings) -> bool {
         let is_asked = self.args.view || settings.former.view;
         is_asked && view::can_be_shown(self.screen, self.args.view)
+    }
+}
+
+impl Typed<'_> {
+    /// Returns the number of stories that are attempted at once; none if only what an earlier run has left is taken in before they
+    /// are attempted one after another. Says why they are, if that was not wanted.
+    async fn jobs_of(&self, open: &Loop<'_>, settings: &Settings) -> Result<u16, Error> {
+        let wanted = self.args.jobs.unwrap_or(settings.jobs);
+        let mut in_turn = wanted < 2;
+        if !in_turn && let Some(why) = why_in_turn(open, settings).await? {
+            open.tell(format!("the stories are attempted one after another: {why}"));
+            in_turn = true;
+        }
+        Ok(
+            match (in_turn, sides_of(&open.context, open.change())?.is_empty()) {
+                (true, true) => 1,
+                (true, false) => 0,
+                (false, _) => wanted,
+            },
+        )
     }
 }
 
@@ -201,7 +225,7 @@ impl Command for Typed<'_> {
     ) -> Result<Option<(Context<'o>, Change, StartOptions)>, Error> {
         let (screen, args) = (self.screen, self.args);
         let mut context = context;
-        if let Some(head) = &args.beside {
+        if let Some(Part::Change(head)) = &args.part {
             require_room(&context, change)?;
             context.head = head.clone();
         }
@@ -289,7 +313,13 @@ impl Command for Typed<'_> {
             if std::mem::take(&mut retries) {
                 Box::pin(retry_once(open, step)).await?;
             }
-            let stopped = Box::pin(drive(open, step, tenure)).await;
+            let stopped = match self.jobs_of(open, &step.settings).await? {
+                1 => Box::pin(drive(open, step, tenure)).await,
+                jobs => {
+                    let typed: Vec<OsString> = env::args_os().skip(1).collect();
+                    Box::pin(abreast(self, open, (step, jobs), tenure, &typed)).await
+                }
+            };
             // The loop has gone on without a view that was left or has failed; so does the rest.
             has_view = shown.take().as_mut().is_some_and(ViewThread::close);
             let end = RunEnd {

@@ -10,7 +10,7 @@ use super::pick::without_loop;
 use crate::cli;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{Observer, What};
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::inspect::status::Status;
@@ -63,6 +63,11 @@ impl Console {
         let context = Context::open(&here()?, &self.narrator).await?;
         self.settle_colours(context.configuration.colour);
         Ok(context)
+    }
+
+    /// Opens the repository around the current directory for another observer.
+    pub(super) async fn context_of(observer: &dyn Observer) -> Result<Context<'_>, Error> {
+        Context::open(&here()?, observer).await
     }
 
     /// Opens the loop of a step.

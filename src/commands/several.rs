@@ -4,7 +4,9 @@
 use std::env;
 use std::ffi::OsString;
 
+use super::beside::Part;
 use super::choose::by_flag;
+use super::one_story;
 use super::run::{Args, Typed, goes_on, has_choice};
 use super::setup::{Console, put_stories_in};
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -21,7 +23,10 @@ use crate::ui::Screen;
 
 pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
-    if let Some(jobs) = args.jobs {
+    if let (Some(Part::Story(story)), Some(side)) = (args.part.clone(), args.changes.first().cloned()) {
+        return Box::pin(one_story::run(screen, args, &side, &story)).await;
+    }
+    if let Some(jobs) = args.jobs.filter(|_| args.part.is_none()) {
         return Box::pin(side_by_side(screen, args, jobs)).await;
     }
     let schedule = if args.any {
@@ -43,9 +48,6 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
         None => settings.finish == FinishChoice::Keep,
     };
     let words: Vec<OsString> = env::args_os().skip(1).collect();
-    if args.changes.is_empty() {
-        return refuse(StartRefusal::NoChangeBeside(jobs));
-    }
     if !is_kept {
         return refuse(FinishRefusal::NotKept(with_keep(&words)));
     }

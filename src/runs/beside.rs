@@ -18,7 +18,7 @@ use crate::held::UnderWay;
 use crate::names::{Change, Oid};
 
 /// The most lines that wait to be printed.
-const MOST_LINES: usize = 64;
+pub(super) const MOST_LINES: usize = 64;
 
 /// Works on these changes in their order, on so many at once; returns the worst exit code. `typed` is the command line after
 /// the program's name; each begins at the HEAD of now.

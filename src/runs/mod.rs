@@ -2,7 +2,8 @@
 //!
 //! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and tells it the `end` of
 //!   each.
-//! - `beside` works on several changes at once, each in a process of its own (`children`).
+//! - `beside` works on several changes at once, and `stories` on several stories of one change, each in a process of its own
+//!   (`children`).
 //! - `drive` takes one step of a loop after another, and publishes each on the remote that holds the loop.
 //! - `one` starts or resumes the loop of one change: `hold` takes it on a remote, and the `command` works at it.
 
@@ -14,6 +15,7 @@ mod end;
 mod hold;
 mod one;
 mod schedule;
+mod stories;
 mod worker;
 
 pub use beside::beside;
@@ -22,4 +24,5 @@ pub use command::{Command, Printed};
 pub use drive::drive;
 pub use one::one;
 pub use schedule::Schedule;
+pub use stories::abreast;
 pub use worker::work;

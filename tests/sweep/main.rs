@@ -35,6 +35,7 @@ mod remote_history;
 mod rungs;
 mod runners;
 mod side_by_side;
+mod stories_beside;
 mod storm;
 mod submodules;
 mod two_loops;

@@ -37,11 +37,36 @@ fn storm(seed: u64) -> Result<(), String> {
     let run = [
         "run", "one", "two", "three", "four", "--jobs=3", "--keep", "--", &agent,
     ];
+    endure(&sandbox, &run, seed)?;
+    for change in CHANGES {
+        let branch = format!("ralph/{change}");
+        let subjects = sandbox.subjects(&branch);
+        let mut wanted: Vec<String> = (1..=STORIES)
+            .rev()
+            .map(|story| format!("checkpoint: {story}"))
+            .collect();
+        wanted.extend(["initial state", "lists"].map(str::to_owned));
+        if subjects[..wanted.len()] != wanted {
+            return Err(format!("seed {seed}: {branch} has {subjects:?}"));
+        }
+        let work = sandbox.git(&["show", &format!("{branch}:work")]);
+        let stories: Vec<String> = (1..=STORIES).map(|story| story.to_string()).collect();
+        if work != stories.join("\n") {
+            return Err(format!("seed {seed}: {branch} has the work {work:?}"));
+        }
+    }
+    let state = (sandbox.git(&["branch", "--show-current"]), sandbox.read("edit"));
+    assert_eq!(state, ("main".to_owned(), "of the user's\n".to_owned()));
+    Ok(())
+}
+
+/// Makes a run again and again until it ends well; kills it, or any process of it, or asks it to stop, so many times.
+pub fn endure(sandbox: &Sandbox, run: &[&str], seed: u64) -> Result<(), String> {
     let mut dice = Dice::of(seed);
     let (mut accidents, mut rounds) = (0, 0);
     loop {
         rounds += 1;
-        let running = sandbox.direct(&run).start();
+        let running = sandbox.direct(run).start();
         let first = running.pid.to_string();
         while accidents < ACCIDENTS {
             thread::sleep(Duration::from_millis(30 + dice.roll(250)));
@@ -78,24 +103,5 @@ fn storm(seed: u64) -> Result<(), String> {
         }
     }
     assert_eq!(accidents, ACCIDENTS, "the run ended too early");
-    for change in CHANGES {
-        let branch = format!("ralph/{change}");
-        let subjects = sandbox.subjects(&branch);
-        let mut wanted: Vec<String> = (1..=STORIES)
-            .rev()
-            .map(|story| format!("checkpoint: {story}"))
-            .collect();
-        wanted.extend(["initial state", "lists"].map(str::to_owned));
-        if subjects[..wanted.len()] != wanted {
-            return Err(format!("seed {seed}: {branch} has {subjects:?}"));
-        }
-        let work = sandbox.git(&["show", &format!("{branch}:work")]);
-        let stories: Vec<String> = (1..=STORIES).map(|story| story.to_string()).collect();
-        if work != stories.join("\n") {
-            return Err(format!("seed {seed}: {branch} has the work {work:?}"));
-        }
-    }
-    let state = (sandbox.git(&["branch", "--show-current"]), sandbox.read("edit"));
-    assert_eq!(state, ("main".to_owned(), "of the user's\n".to_owned()));
     Ok(())
 }

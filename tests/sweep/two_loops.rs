@@ -8,7 +8,7 @@ use crate::support::{Sandbox, wait_for};
 use crate::{nothing_of, stride};
 
 /// What the attempt of loop `b` does while `a` is at work; `$a` is the work tree of `a`, `$git` git's directory.
-const MISDEEDS: &[&str] = &[
+pub const MISDEEDS: &[&str] = &[
     "git update-ref refs/heads/ralph/a main~1",
     "git update-ref -d refs/heads/ralph/a",
     "git symbolic-ref refs/heads/ralph/a refs/heads/main",

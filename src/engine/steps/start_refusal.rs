@@ -49,9 +49,6 @@ pub enum StartRefusal {
     #[error("loop '{0}' is active in this work tree, and moves the commit at which --jobs begins every change")]
     ActiveBeside(String)
         => "git ralph finish {change}, or the same command in another work tree", (change);
-    #[error("--jobs needs the names of the changes")]
-    NoChangeBeside(u16)
-        => |(jobs)| hint(format!("git ralph queue --names | xargs -r git ralph run --jobs={jobs} --keep")).exit(Exit::Usage);
     #[error("changes side by side make their checkpoints on branches, and the strategy stash makes none")]
     InPlaceBeside
         => { hint("git -c ralph.strategy=branch ralph run <changes> --jobs <n> --keep").exit(Exit::Usage) };

@@ -26,7 +26,6 @@ pub(super) fn start() -> Vec<StartRefusal> {
         StartRefusal::OtherLoop("tidy-up".to_owned()),
         StartRefusal::ActiveBeside(change()),
         StartRefusal::OneWorkTreeForSeveral,
-        StartRefusal::NoChangeBeside(3),
         StartRefusal::InPlaceBeside,
         StartRefusal::ListNotCommitted("TODO.md".to_owned()),
         StartRefusal::BranchInTheWay {

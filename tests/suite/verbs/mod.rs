@@ -38,6 +38,8 @@ mod run_later;
 mod run_remote;
 mod run_remote_away;
 mod run_several;
+mod run_stories;
+mod run_stories_ends;
 mod settings_found;
 mod skip;
 mod start;

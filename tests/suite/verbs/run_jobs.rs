@@ -175,10 +175,6 @@ fn run_refuses_what_cannot_be_side_by_side() {
             "hint: git ralph run one two --jobs=2 --keep -- {agent}\n"
         ));
     sandbox
-        .ralph(&["run", "--jobs=2", "--keep", "--", &agent])
-        .exits(2)
-        .says("git ralph queue --names | xargs -r git ralph run --jobs=2 --keep");
-    sandbox
         .ralph(&two_at_once(&["--strategy=stash"], &agent))
         .exits(2)
         .says("the strategy stash makes none");
@@ -197,23 +193,6 @@ fn run_refuses_what_cannot_be_side_by_side() {
         .exits(1)
         .says("loop 'one' is active in this work tree")
         .says("hint: git ralph finish one, or");
-}
-
-#[test]
-fn one_change_gets_a_work_tree_of_its_own_too() {
-    let sandbox = sandbox();
-    sandbox.write("README.md", "of the user's\n");
-    let agent = sandbox.completing("echo $RALPH_SLOT >\"$notes/slot\"");
-    for jobs in ["--jobs=1", "--jobs=2"] {
-        let change = if jobs == "--jobs=1" { "one" } else { "two" };
-        sandbox
-            .ralph(&["run", change, jobs, "--keep", "--", &agent])
-            .exits(0)
-            .says("its stories are attempted one after another");
-        assert_eq!(sandbox.noted("slot"), "1\n");
-    }
-    assert_eq!(sandbox.git(&["branch", "--show-current"]), "main");
-    assert_eq!(sandbox.read("README.md"), "of the user's\n");
 }
 
 #[test]
@@ -251,25 +230,25 @@ fn open_story_of_a_change_whose_work_tree_is_kept_is_not_called_done() {
     let sandbox = sandbox();
     let agent = sandbox.completing("echo x >work");
     sandbox
-        .ralph(&["run", "one", "--jobs=1", "--keep", "--", &agent])
+        .ralph(&["run", "one", "--worktree", "--keep", "--", &agent])
         .exits(0);
     sandbox.git(&["merge", "-q", "ralph/one"]);
     let list = "openspec/changes/one/tasks.md";
     sandbox.write(list, &format!("{}\n## 2. B\n- [ ] b\n", sandbox.read(list)));
     sandbox.git(&["commit", "-q", "-am", "more"]);
     let output = sandbox
-        .ralph(&["run", "one", "--jobs=1", "--keep", "--", &agent])
+        .ralph(&["run", "one", "--worktree", "--keep", "--", &agent])
         .exits(1);
     let kept = sandbox.top.with_extension("ralph");
     let hint = output
         .stderr
         .lines()
-        .find_map(|line| line.strip_prefix("one: hint: git "))
+        .find_map(|line| line.strip_prefix("hint: git "))
         .unwrap();
     assert!(hint.ends_with("checkout --detach"), "{hint} {kept:?}");
     sandbox.git(&hint.split(' ').collect::<Vec<_>>());
     sandbox
-        .ralph(&["run", "one", "--jobs=1", "--keep", "--", &agent])
+        .ralph(&["run", "one", "--worktree", "--keep", "--", &agent])
         .exits(0);
     assert_eq!(
         sandbox.subjects("ralph/one")[..2],

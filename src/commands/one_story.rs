@@ -1,0 +1,81 @@
+//! The process that attempts one story of a change beside others (`git ralph run <change> --jobs`): it makes one attempt, and
+//! shows what its agent prints. The run that started it takes in what it made.
+
+use super::run::Args;
+use super::setup::{Console, step_settings};
+use crate::engine::{
+    AttemptOptions, StartOptions, Step, StepEnd, attempt, begin_side, refuse_inside_attempt, settings_of_side,
+};
+use crate::error::Error;
+use crate::events::{News, Observer, What};
+use crate::exit::Exit;
+use crate::names::Change;
+use crate::settings::Options;
+use crate::state::{Phase, Store};
+use crate::ui::{Narrator, Screen};
+
+/// Shows the agent's work: the run tells how the attempt ends.
+struct Work(Narrator);
+
+impl Observer for Work {
+    fn hear(&self, news: News<'_>) {
+        let is_shown = match &news {
+            News::Event(event) => matches!(
+                event.what,
+                What::AttemptStarted(_) | What::RoundStarted { .. } | What::RoundEnded { .. }
+            ),
+            News::Limits(_) | News::Begins(_) => false,
+            _ => true,
+        };
+        if is_shown {
+            self.0.hear(news);
+        }
+    }
+}
+
+/// Makes an attempt at a story in the side with this name.
+pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> Result<Exit, Error> {
+    refuse_inside_attempt()?;
+    let side = Change::new(side)?;
+    let work = Work(Narrator::new(screen));
+    let context = Console::context_of(&work).await?;
+    let common_dir = context.repo.common_dir.clone();
+    let unknown = |name: &Change| context.unknown_loop(name.as_str(), &[]);
+    let (change, place) = side.side_of().ok_or_else(|| unknown(&side))?;
+    let of = Store::new(&common_dir, &change).load()?;
+    let of = of.ok_or_else(|| unknown(&change))?;
+    let mut settings = of.settings_in(&context.configuration);
+    let typed = Options::from(&args.settings);
+    typed.apply(&mut settings);
+    let options = StartOptions {
+        settings,
+        typed: Options {
+            verify: Vec::new(),
+            agent: typed.agent.clone().or(of.here.commands.agent.clone()),
+            plain: of.common.settings.plain,
+        },
+        agent: args.agent.clone(),
+        allow_red: true,
+        ..StartOptions::default()
+    };
+    let mut open = Box::pin(begin_side(context, &of, (story, place), &options)).await?;
+    let step = match open.state.phase() {
+        Phase::Failed => Step::Retry,
+        _ => Step::Next,
+    };
+    let mut settings = step_settings(&open, &args.settings);
+    args.limits.apply(&mut settings);
+    let options = AttemptOptions {
+        settings: settings_of_side(&settings),
+        agent: args.agent,
+        started: 0,
+        force: false,
+        leave: args.allow_test_changes,
+    };
+    Ok(match Box::pin(attempt(&mut open, step, &options)).await? {
+        StepEnd::Checkpointed => Exit::Done,
+        StepEnd::Failed { .. } => Exit::RetriesLeft,
+        StepEnd::Limited(_) | StepEnd::Asked => Exit::Limit,
+        StepEnd::Interrupted(signal) => Exit::Signal(signal),
+    })
+}

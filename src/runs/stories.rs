@@ -1,0 +1,272 @@
+//! Works on several stories of one change side by side: each attempt in a process and a work tree of its own. What they
+//! promise is taken in one after the other, in the order in which they end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::task::JoinSet;
+
+use super::beside::MOST_LINES;
+use super::children::{Child, Ended};
+use super::command::{Command, Printed};
+use super::drive::drive;
+use crate::engine::step_refusal::StepRefusal;
+use crate::engine::{
+    self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, made_by, may_begin,
+    open_side, remove_side, sides_of, take_in, was_taken_in,
+};
+use crate::error::Error;
+use crate::events::Silent;
+use crate::held::UnderWay;
+use crate::names::Change;
+use crate::remote::Tenure;
+use crate::state::Verdict;
+
+/// The reason why no other story begins.
+enum End {
+    Stopped(Stopped),
+    Failed(Error),
+}
+
+/// A run of several stories at once.
+struct Abreast<'r, C> {
+    command: &'r C,
+    options: AttemptOptions,
+    tenure: Option<&'r Tenure>,
+    driver: Driver,
+    directories: Directories,
+    /// The places in which nothing runs.
+    free: BTreeSet<u16>,
+    /// The stories that are worked on, with their places.
+    running: BTreeMap<u16, String>,
+    /// The stories whose last attempt something else than its agent ended.
+    broken: BTreeSet<String>,
+    printed: (Sender<Printed>, Receiver<Printed>),
+    end: Option<End>,
+}
+
+/// Drives a loop until it stops, with attempts at so many stories at once. `typed` is the command line after the program's name.
+///
+/// # Errors
+/// The error of the step that failed; the same command resumes the loop.
+pub async fn abreast(
+    command: &impl Command,
+    open: &mut Loop<'_>,
+    (options, jobs): (&AttemptOptions, u16),
+    tenure: Option<&Tenure>,
+    typed: &[OsString],
+) -> Result<Stopped, Error> {
+    let _under_way = UnderWay::begin();
+    let mut run = Abreast {
+        command,
+        options: options.clone(),
+        tenure,
+        driver: Driver::new(open, options)?,
+        directories: Directories::of(open)?,
+        free: (1..=jobs).collect(),
+        running: BTreeMap::new(),
+        broken: BTreeSet::new(),
+        printed: mpsc::channel(MOST_LINES),
+        end: None,
+    };
+    run.publish(open).await?;
+    for side in sides_of(&open.context, open.change())? {
+        Box::pin(run.settle(open, &side)).await;
+    }
+    let mut children = JoinSet::new();
+    loop {
+        run.look_for_end(open);
+        while run.end.is_none()
+            && let Some(place) = run.free.first().copied()
+        {
+            match run.begin(open, place, typed).await {
+                Ok(Some(child)) => {
+                    children.spawn(child.attend(open.context.stop.clone()));
+                }
+                Ok(None) => break,
+                Err(error) => run.end = Some(End::Failed(error)),
+            }
+        }
+        // What a process has printed is shown before its end.
+        tokio::select! {
+            biased;
+            Some(line) = run.printed.1.recv() => command.relay(&line),
+            ended = children.join_next() => match ended {
+                Some(Ok((story, place, ended))) => Box::pin(run.note_end(open, story, place, ended)).await,
+                Some(Err(_)) => {}
+                None => break,
+            },
+        }
+    }
+    match run.end {
+        Some(End::Failed(error)) => Err(error),
+        Some(End::Stopped(stopped)) => {
+            engine::note_end_of_run(open, &stopped);
+            Ok(stopped)
+        }
+        // What is left can only be done one after another, or is nothing.
+        None => drive(open, &run.options, tenure).await,
+    }
+}
+
+impl<C: Command> Abreast<'_, C> {
+    /// Notes what ends the run: a signal, or a request.
+    fn look_for_end(&mut self, open: &Loop<'_>) {
+        if let Some(signal) = open.context.stop.signal() {
+            self.end.get_or_insert(End::Stopped(Stopped::Signal(signal)));
+        }
+        if open.is_asked_to_stop() {
+            self.end.get_or_insert(End::Stopped(Stopped::Asked));
+        }
+    }
+
+    /// Begins the next story that may begin now, if there is one.
+    async fn begin(
+        &mut self,
+        open: &mut Loop<'_>,
+        place: u16,
+        typed: &[OsString],
+    ) -> Result<Option<Child<String>>, Error> {
+        let running: Vec<String> = self.running.values().cloned().collect();
+        let story = match may_begin(open, &self.options, &running).await? {
+            engine::Beginning::Story(story) => story,
+            engine::Beginning::Limited(limit) => {
+                self.end = Some(End::Stopped(Stopped::Limit(limit)));
+                return Ok(None);
+            }
+            engine::Beginning::Nothing => return Ok(None),
+        };
+        let side = open.change().side(place)?;
+        open.tell(format!("story {story} begins in {side}"));
+        let words = [side.as_str(), &story, ""];
+        let child = Child::start((story.clone(), &story), words, typed, place, &self.printed.0)
+            .map_err(Error::system("start git-ralph"))?;
+        self.options.started += 1;
+        self.free.remove(&place);
+        self.running.insert(place, story);
+        Ok(Some(child))
+    }
+
+    /// Notes the end of a process: takes in what its side has made, while the others go on.
+    async fn note_end(&mut self, open: &mut Loop<'_>, story: String, place: u16, ended: Ended) {
+        self.running.remove(&place);
+        self.look_for_end(open);
+        let Ok(side) = open.change().side(place) else {
+            return;
+        };
+        let has_begun = Box::pin(self.settle(open, &side)).await;
+        if has_begun {
+            self.free.insert(place);
+        } else if self.end.is_none() {
+            self.end = Some(End::Failed(
+                StepRefusal::NotBegunBeside {
+                    change: open.change().to_string(),
+                    story,
+                    why: ended.why.unwrap_or_else(|| "made no attempt".to_owned()),
+                }
+                .into(),
+            ));
+        }
+    }
+
+    /// Takes in what a side has made, and removes the side; returns whether it had made an attempt that was not taken in yet.
+    async fn settle(&mut self, open: &mut Loop<'_>, side: &Change) -> bool {
+        let has_begun = match Box::pin(self.try_to_settle(open, side)).await {
+            Ok(has_begun) => has_begun,
+            Err(error) => {
+                self.stop_with(End::Failed(error));
+                true
+            }
+        };
+        if let Err(error) = self.publish(open).await {
+            self.stop_with(End::Failed(error));
+        }
+        has_begun
+    }
+
+    fn stop_with(&mut self, end: End) {
+        // A signal is the reason for what follows from it.
+        if !matches!(self.end, Some(End::Failed(_) | End::Stopped(Stopped::Signal(_)))) {
+            self.end = Some(end);
+        }
+    }
+
+    async fn try_to_settle(&mut self, open: &mut Loop<'_>, name: &Change) -> Result<bool, Error> {
+        self.directories.restore(open)?;
+        let Some(side) = open_side(open, name, &Silent).await? else {
+            return Ok(false);
+        };
+        let made = made_by(&side).await?;
+        let mut has_begun = false;
+        if let Some(made) = made
+            && !was_taken_in(open, &made)?
+        {
+            has_begun = true;
+            let is_promised = made.attempt.verdict == Verdict::Complete;
+            if is_promised && open.context.stop.signal().is_some() {
+                open.tell(format!(
+                    "story {} is promised, and not judged: the next run judges it",
+                    made.attempt.story
+                ));
+                return Ok(true);
+            }
+            let taken = self.take_in(open, made.clone()).await;
+            match taken {
+                Ok(taken) => self.note_taken(open, &made.attempt.story, taken).await?,
+                // The loop has it, whatever it says of it.
+                Err(error) if was_taken_in(open, &made)? => self.stop_with(End::Failed(error)),
+                Err(error) => return Err(error),
+            }
+        }
+        if let Err(error) = remove_side(side).await {
+            open.tell(format!("{name} stays: {error}"));
+        }
+        Ok(has_begun)
+    }
+
+    /// Takes in an attempt, and shows meanwhile what the others print.
+    async fn take_in(&mut self, open: &mut Loop<'_>, made: Made) -> Result<Taken, Error> {
+        let (command, options) = (self.command, self.options.clone());
+        let mut taking = Box::pin(take_in(open, made, &options));
+        loop {
+            tokio::select! {
+                taken = &mut taking => return taken,
+                Some(line) = self.printed.1.recv() => command.relay(&line),
+            }
+        }
+    }
+
+    /// Decides what follows from the end of an attempt.
+    async fn note_taken(&mut self, open: &mut Loop<'_>, story: &str, taken: Taken) -> Result<(), Error> {
+        let was_broken = self.broken.remove(story);
+        let stopped = match taken {
+            Taken::Needless | Taken::End(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {
+                None
+            }
+            Taken::End(StepEnd::Failed { retries_left: false }) => self.driver.give_way(open).await?,
+            Taken::End(StepEnd::Limited(limit)) => Some(Stopped::Limit(limit)),
+            Taken::End(StepEnd::Asked) => Some(Stopped::Asked),
+            Taken::End(StepEnd::Interrupted(signal)) => Some(Stopped::Signal(signal)),
+            Taken::Broken(refusal) if was_broken => return Err(refusal.into()),
+            Taken::Broken(refusal) => {
+                open.tell(format!(
+                    "{refusal}; the attempt does not count, and is made again"
+                ));
+                self.broken.insert(story.to_owned());
+                None
+            }
+        };
+        if let Some(stopped) = stopped {
+            self.stop_with(End::Stopped(stopped));
+        }
+        Ok(())
+    }
+
+    async fn publish(&self, open: &Loop<'_>) -> Result<(), Error> {
+        match self.tenure {
+            Some(tenure) => tenure.publish(open).await,
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! `git ralph run <change> --jobs` that is stopped or killed, and what other commands make of what it leaves.
+
+use nix::sys::signal::Signal;
+
+use super::run_stories::{checkpoints, require_no_side, sandbox, until, verdicts, words};
+use crate::support::{Running, Sandbox, wait_until};
+
+/// An agent that works on until it may go on.
+fn waiting(sandbox: &Sandbox) -> String {
+    sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_STORY\"; echo \"half of $RALPH_STORY\" >work$RALPH_STORY; {}",
+        until("go")
+    ))
+}
+
+fn go_on(sandbox: &Sandbox) {
+    std::fs::write(sandbox.notes.join("go"), "").unwrap();
+}
+
+/// Begins a run whose first two stories are at work.
+fn begun(sandbox: &Sandbox, agent: &str) -> Running {
+    let running = sandbox.direct(&words("--jobs=2", &[], agent)).start();
+    wait_until("both work", || {
+        ["1", "2"].iter().all(|note| sandbox.notes.join(note).exists())
+    });
+    running
+}
+
+#[test]
+fn signal_ends_all_attempts_and_keeps_their_work() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let sandbox = sandbox(3);
+        let agent = waiting(&sandbox);
+        let running = begun(&sandbox, &agent);
+        running.signal(signal);
+        running.end().exits(128 + signal as i32);
+        assert_eq!(checkpoints(&sandbox), [""; 0]);
+        let mut made = verdicts(&sandbox);
+        made.sort();
+        assert_eq!(made, ["1 interrupted", "2 interrupted"]);
+        for story in ["1", "2"] {
+            let kept = format!("refs/ralph/todo/attempts/{story}/1:work{story}");
+            assert_eq!(sandbox.git(&["show", &kept]), format!("half of {story}"));
+        }
+        require_no_side(&sandbox);
+        let status = sandbox.ralph(&["status", "todo", "--json"]).exits(0).json();
+        assert_eq!(status["current"]["id"], "1");
+        go_on(&sandbox);
+        sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+        assert_eq!(checkpoints(&sandbox).len(), 3);
+        require_no_side(&sandbox);
+    }
+}
+
+#[test]
+fn stop_request_lets_attempts_end_and_begins_no_other() {
+    let sandbox = sandbox(4);
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
+    sandbox.ralph(&["stop", "todo"]).exits(0);
+    go_on(&sandbox);
+    running.end().exits(6).says("stopped by git ralph stop");
+    assert_eq!(checkpoints(&sandbox).len(), 2);
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn promised_work_of_a_killed_run_is_judged_and_no_agent_repeats_it() {
+    let sandbox = sandbox(2);
+    let gate = format!(
+        "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
+        until("go")
+    );
+    let notes = sandbox.notes.to_str().unwrap();
+    sandbox.git(&["config", "ralph.verify", &gate.replace("$notes", notes)]);
+    let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    wait_until("one is judged, the other promised", || {
+        let sides = ["ralph/todo+1", "ralph/todo+2"]
+            .map(|side| sandbox.git_cmd(&["log", "-1", "--format=%s", side]).run());
+        let promised = sides.iter().all(|side| side.stdout.starts_with("checkpoint: "));
+        promised && sandbox.notes.join("judging").exists()
+    });
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    go_on(&sandbox);
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    for story in ["1", "2"] {
+        assert_eq!(sandbox.noted(&format!("began{story}")), "x\n");
+    }
+    assert_eq!(checkpoints(&sandbox).len(), 2);
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn run_that_was_killed_goes_on_where_it_was() {
+    let sandbox = sandbox(3);
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    go_on(&sandbox);
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    assert_eq!(checkpoints(&sandbox).len(), 3);
+    for story in ["1", "2"] {
+        assert!(verdicts(&sandbox).contains(&format!("{story} interrupted")));
+    }
+    require_no_side(&sandbox);
+}
+
+/// A loop whose run was killed while two attempts were at work.
+fn killed() -> Sandbox {
+    let sandbox = sandbox(3);
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    sandbox
+}
+
+#[test]
+fn end_of_a_loop_keeps_what_sides_have_and_leaves_no_side() {
+    for end in [
+        &["abort"] as &[&str],
+        &["finish", "--cleanup"],
+        &["finish", "--keep"],
+    ] {
+        let sandbox = killed();
+        let words = [end, &["todo"]].concat();
+        sandbox
+            .ralph(&words)
+            .exits(0)
+            .says("the attempt at story 1 is not judged, because the loop ends");
+        require_no_side(&sandbox);
+        for story in ["1", "2"] {
+            let kept = format!("refs/ralph/todo/attempts/{story}/1:work{story}");
+            assert_eq!(
+                sandbox.git(&["show", &kept]),
+                format!("half of {story}"),
+                "{end:?}"
+            );
+        }
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "{end:?}");
+    }
+}
+
+#[test]
+fn run_with_one_job_takes_in_what_a_killed_one_left() {
+    let sandbox = killed();
+    go_on(&sandbox);
+    let agent = waiting(&sandbox);
+    sandbox.ralph(&words("--jobs=1", &[], &agent)).exits(0);
+    assert_eq!(
+        checkpoints(&sandbox),
+        ["checkpoint: 3", "checkpoint: 2", "checkpoint: 1"]
+    );
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn side_that_is_killed_costs_no_retry() {
+    let sandbox = sandbox(2);
+    // The first attempt at the first story kills its git-ralph.
+    let agent = sandbox.agent(
+        "if test $RALPH_STORY = 1 && ! test -e \"$notes/killed\"; then
+            touch \"$notes/killed\"; kill -9 $(ps -o ppid= -p $PPID); sleep 60
+        fi; echo x >work$RALPH_STORY; complete",
+    );
+    let output = sandbox.ralph(&words("--jobs=2", &["--max-retries=0"], &agent));
+    output.exits(0);
+    assert_eq!(checkpoints(&sandbox).len(), 2);
+    require_no_side(&sandbox);
+}
