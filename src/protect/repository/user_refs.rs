@@ -317,6 +317,10 @@ async fn is_finished(git: &Git, change: &RefChange) -> Result<bool, ProtectError
     let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
         return Ok(false);
     };
+    // A side ends without a trace once its work is taken in, and puts its branch back itself while it lives.
+    if Change::new(name).is_ok_and(|change| change.side_of().is_some()) {
+        return Ok(true);
+    }
     let name = format!("{LOOPS}{name}/finished");
     let kept = git.refs(&[&name]).await?;
     match kept.into_iter().find(|found| found.name == name) {

@@ -171,3 +171,32 @@ fn side_that_is_killed_costs_no_retry() {
     assert_eq!(checkpoints(&sandbox).len(), 2);
     require_no_side(&sandbox);
 }
+
+#[test]
+fn each_checkpoint_is_on_the_remote_and_sides_are_not() {
+    let sandbox = sandbox(3);
+    let remote = sandbox.top.with_extension("remote");
+    let remote = remote.to_str().unwrap();
+    sandbox.git(&["init", "-q", "--bare", remote]);
+    sandbox.git(&["remote", "add", "origin", remote]);
+    sandbox.git(&["push", "-q", "origin", "main"]);
+    let agent = waiting(&sandbox);
+    let running = sandbox
+        .direct(&words("--jobs=2", &["--remote=origin"], &agent))
+        .start();
+    wait_until("both work", || {
+        ["1", "2"].iter().all(|note| sandbox.notes.join(note).exists())
+    });
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    go_on(&sandbox);
+    sandbox
+        .ralph(&words("--jobs=2", &["--remote=origin"], &agent))
+        .exits(0);
+    let refs = sandbox.git(&["ls-remote", "origin"]);
+    assert!(!refs.contains("todo+"), "{refs}");
+    let tip = sandbox.git(&["rev-parse", "ralph/todo"]);
+    assert!(refs.contains(&format!("{tip}\trefs/heads/ralph/todo")), "{refs}");
+    assert_eq!(checkpoints(&sandbox).len(), 3);
+    require_no_side(&sandbox);
+}
