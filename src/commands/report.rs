@@ -103,7 +103,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let changes = if args.remote.is_some() {
         Vec::new()
     } else if args.all {
-        state::changes(&context.repo.common_dir)?
+        state::loops(&context.repo.common_dir)?
     } else {
         vec![context.resolve_change(args.change.as_deref())?]
     };

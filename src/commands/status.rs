@@ -52,7 +52,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let mut context = context;
     let mut all = Vec::new();
     let mut exit = Exit::Done;
-    for change in state::changes(&context.repo.common_dir)? {
+    for change in state::loops(&context.repo.common_dir)? {
         // An unreadable loop must not hide the others.
         if let Err(error) = Store::new(&context.repo.common_dir, &change).load() {
             console.fail(change.as_str(), &error.into());

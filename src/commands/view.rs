@@ -71,7 +71,7 @@ pub(super) fn tell(screen: Screen, common_dir: &Path, change: &Change, purpose: 
     if let Ok(Some(state)) = Store::new(common_dir, change).load() {
         screen.say(&format!(
             "{}\n  (use \"git ralph watch {change}\" {purpose})\n",
-            status_line::of(&state),
+            status_line::of(common_dir, &state),
             change = typed(change)
         ));
     }

@@ -149,7 +149,7 @@ async fn act(console: &Console, change: &Change, choice: Choice) -> Result<(), E
 fn watched(context: &Context<'_>, name: Option<&str>) -> Result<Vec<Change>, Error> {
     if name.is_none() {
         let common_dir = &context.repo.common_dir;
-        let mut live = state::changes(common_dir)?;
+        let mut live = state::loops(common_dir)?;
         live.retain(|change| matches!(Store::new(common_dir, change).load_live(), Ok(Some(_))));
         if !live.is_empty() {
             return Ok(live);

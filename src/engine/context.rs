@@ -16,7 +16,7 @@ use crate::names::Change;
 use crate::processes::Table;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
-use crate::state::{self, Store};
+use crate::state::{self, Store, loops_among};
 use crate::stories;
 
 /// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
@@ -190,17 +190,20 @@ impl<'o> Context<'o> {
     /// Finds the change of a command: the one named, else the one of the current branch, else the only live loop, else
     /// the only loop.
     pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
-        let known = state::changes(&self.repo.common_dir)?;
+        let all = state::changes(&self.repo.common_dir)?;
+        let known = loops_among(&all);
         if let Some(name) = name {
             let change = Change::new(name)?;
-            return if known.contains(&change) {
+            return if all.contains(&change) {
                 Ok(change)
             } else {
                 Err(self.unknown_loop(name, &known))
             };
         }
-        if let Some(change) = self.change_of_branch().filter(|change| known.contains(change)) {
-            return Ok(change);
+        if let Some(change) = self.change_of_branch().filter(|change| all.contains(change)) {
+            // In the work tree of a side, the loop for which it works is meant.
+            let is_loop = known.contains(&change);
+            return Ok(if is_loop { change } else { change.worked_on() });
         }
         // A loop whose file cannot be read still counts; naming it shows the reason.
         let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {

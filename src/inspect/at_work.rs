@@ -1,5 +1,7 @@
 //! Reports in a loop's status what the process that holds the loop does.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -61,10 +63,10 @@ pub struct RunningAttempt {
 
 impl RunningAttempt {
     /// Describes the attempt in progress, if it runs an agent and a process still holds the loop.
-    pub(super) fn of(repo: &Repo, state: &State) -> Option<Self> {
+    pub(super) fn of(common_dir: &Path, state: &State) -> Option<Self> {
         let running = state.running()?;
         let story = state.attempted()?;
-        let store = Store::new(&repo.common_dir, &state.change);
+        let store = Store::new(common_dir, &state.change);
         if !store.is_held() {
             return None;
         }

@@ -2,6 +2,7 @@
 
 pub mod at_work;
 pub mod attempt_output;
+pub mod beside;
 pub mod box_filters;
 pub mod changed_files;
 pub mod doctor;

@@ -98,6 +98,10 @@ impl Status {
             // That process holds the loop.
             return vec![self.log()];
         }
+        if !self.beside.is_empty() && self.phase != Phase::Finished {
+            let purpose = "to take in what was made side by side";
+            return self.takes_in.iter().map(|run| does(run, purpose)).collect();
+        }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
                 vec![does(&format!("stories {change}"), "to see the list")]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
+use super::beside::Beside;
 use super::ending::how_closed;
 use super::gone::work_gone;
 use super::session::SessionStatus;
@@ -81,6 +82,11 @@ pub struct Status {
     pub max_retries: u32,
     /// The attempt that is running now; null if there is none.
     pub running: Option<RunningAttempt>,
+    /// The attempts at other stories, side by side, that run or that the loop has not taken in yet.
+    pub beside: Vec<Beside>,
+    /// The command that takes them in, without `git ralph`; `None` while a process that does so holds the loop.
+    #[serde(skip)]
+    pub takes_in: Option<String>,
     /// The gate that runs now, before any attempt; null if none does.
     pub gate: Option<GateAtWork>,
     /// The current wait for the agent's service; null if there is none.
@@ -162,15 +168,18 @@ impl Status {
     /// while its branch is checked out there: another branch has another list.
     pub async fn seen_from(context: &Context<'_>, state: &State) -> Result<Self, Error> {
         let (repo, head) = (&context.repo, &context.head);
-        let running = RunningAttempt::of(repo, state);
+        let running = RunningAttempt::of(&repo.common_dir, state);
         let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
-        if let Ok(attempts) = attempts(&store.file("events.jsonl")) {
-            status.add_attempts(state, &attempts);
-            status.raised_by = raised_by(state, &attempts, &state.settings_in(&context.configuration));
+        let attempts = attempts(&store.file("events.jsonl"));
+        if let Ok(attempts) = &attempts {
+            status.add_attempts(state, attempts);
+            status.raised_by = raised_by(state, attempts, &state.settings_in(&context.configuration));
         }
         let mut status = status.with(running, waiting, repo, state);
+        let attempts = attempts.unwrap_or_default();
+        status.beside.retain(|one| !one.is_among(&attempts));
         if let Some(over) = &mut status.over
             && over.again.is_none()
             && has_new_story(state, &repo.top)
@@ -182,7 +191,7 @@ impl Status {
 
     /// Returns the status of a loop as its files tell it, without reading the story list and without git.
     pub fn by_files(repo: &Repo, state: &State) -> Self {
-        let running = RunningAttempt::of(repo, state);
+        let running = RunningAttempt::of(&repo.common_dir, state);
         let waiting = Waiting::of(repo, state);
         Self::remembered(state).with(running, waiting, repo, state)
     }
@@ -246,7 +255,8 @@ impl Status {
         if waiting.is_some() {
             self.stopped = None;
         }
-        self.messages += Store::new(&repo.common_dir, &state.change).untaken();
+        let store = Store::new(&repo.common_dir, &state.change);
+        self.messages += store.untaken();
         if !state.is_live() {
             self.closed = how_closed(repo, state);
             let list = state.source().to_name(&repo.top, state.change.as_str());
@@ -259,6 +269,9 @@ impl Status {
         }
         (self.running, self.waiting) = (running, waiting);
         self.gate = GateAtWork::of(repo, state);
+        self.beside = Beside::all_of(&repo.common_dir, state);
+        let is_free = !self.beside.is_empty() && !store.is_held();
+        self.takes_in = is_free.then(|| format!("run {}", typed(&state.change)));
         self
     }
 
@@ -429,6 +442,8 @@ impl Status {
             session: SessionStatus::of(state),
             closed: None,
             running: None,
+            beside: Vec::new(),
+            takes_in: None,
             gate: None,
             waiting: None,
             awaiting_choice: state.asked().map(Asked::of),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use super::beside::Beside;
 use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
 use crate::names::{Change, counted};
@@ -15,6 +16,7 @@ use crate::state::{self, Listed, Phase, State, Store};
 /// the work tree, else the only one. Returns `None` if no loop is live.
 pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
     let layout = RepoLayout::around(dir).await?;
+    let of = |state: &State| of(&layout.common_dir, state);
     let load = |change: &Change| Store::new(&layout.common_dir, change).load_live();
     if let Some(name) = change {
         let change = Change::new(name).ok()?;
@@ -33,7 +35,7 @@ pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
         return Some(of(&state));
     }
     let mut live = Vec::new();
-    for change in state::changes(&layout.common_dir).ok()? {
+    for change in state::loops(&layout.common_dir).ok()? {
         match load(&change) {
             Ok(state) => live.extend(state.map(Ok)),
             Err(_) => live.push(Err(change)),
@@ -53,7 +55,7 @@ pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
 }
 
 /// Returns the line of a loop with this state.
-pub fn of(state: &State) -> String {
+pub fn of(common_dir: &Path, state: &State) -> String {
     let progress = state.progress();
     let mut words = format!("ralph: {}", state.change);
     if let Some(listed) = state.listed() {
@@ -65,12 +67,17 @@ pub fn of(state: &State) -> String {
             }
         }
     }
+    let beside = Beside::all_of(common_dir, state);
+    let beside = beside.iter().filter(|one| one.is_running()).count();
     let next = state.listed().and_then(|listed| listed.next.as_deref());
     let current = progress.current();
     let nothing_left = progress.phase == Phase::Ready && next.is_none() && current.is_none();
     // Skipped stories are not complete, but need no work either.
     let through = |listed: &Listed| listed.done + progress.skipped.len() >= listed.total;
-    if progress.phase == Phase::Complete || nothing_left && state.listed().is_some_and(through) {
+    if beside > 0 {
+        let own = usize::from(progress.phase == Phase::Running);
+        words.push_str(&format!(" {} running", beside + own));
+    } else if progress.phase == Phase::Complete || nothing_left && state.listed().is_some_and(through) {
         words.push_str(if progress.skipped.is_empty() {
             " complete"
         } else {

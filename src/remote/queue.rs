@@ -102,7 +102,7 @@ pub async fn read(
 ) -> Result<Queue, Error> {
     let lists = lists(context, settings).await;
     let mut entries = BTreeMap::new();
-    for change in state::changes(&context.repo.common_dir)? {
+    for change in state::loops(&context.repo.common_dir)? {
         let store = Store::new(&context.repo.common_dir, &change);
         let entry = match store.load() {
             Ok(Some(state)) if is_grown(lists.get(&change), &state) => continue,

@@ -11,6 +11,7 @@ use super::summary;
 use super::width::{hang, wrap};
 use crate::inspect::at_work::Asked;
 use crate::inspect::at_work::Waiting;
+use crate::inspect::beside::Stage;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::session::SessionStatus;
 use crate::inspect::status::{CurrentStory, Status};
@@ -26,7 +27,9 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     let current = status
         .current
         .as_ref()
-        .filter(|_| status.phase != Phase::Finished);
+        .filter(|_| status.phase != Phase::Finished)
+        // What is worked on is shown instead of what comes next.
+        .filter(|_| status.phase != Phase::Ready || status.beside.is_empty());
     match (current, status.phase) {
         (Some(current), phase) => {
             story(&mut text, current, phase, status.max_retries, columns);
@@ -42,6 +45,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         // The problem is printed above.
         (None, _) => {}
     }
+    text.push_str(&beside(status, columns));
     text.push_str(&who_is_at_work(status, columns));
     text.push_str(&summary::next(&status.next_steps(Driver::Steps)));
     wrap(&text, columns)
@@ -188,6 +192,43 @@ fn running(status: &Status) -> String {
         ago(running.last_output),
         typed(&status.change)
     )
+}
+
+/// Describes the attempts that are made side by side, a line each.
+fn beside(status: &Status, columns: Option<usize>) -> String {
+    let ago = |since: Option<Timestamp>| {
+        let since = since.map_or(0.0, |since| Timestamp::now().duration_since(since).as_secs_f64());
+        time(since.max(0.0))
+    };
+    let all = &status.beside;
+    let mut text = match (all.len(), all.iter().filter(|one| one.is_running()).count()) {
+        (0, _) => return String::new(),
+        (all, 0) => format!(
+            "{} not taken in yet\n",
+            counted(all, "attempt is", "attempts are")
+        ),
+        (_, running) => {
+            let stories = counted(running, "story is", "stories are");
+            format!("{stories} worked on side by side\n")
+        }
+    };
+    for one in all {
+        let (story, number) = (heading(&one.story, &one.title), one.attempt);
+        let line = match one.stage {
+            Stage::Running => format!(
+                "attempt {number} is running for {}, last output {} ago (git ralph log --follow {} {})",
+                ago(one.since),
+                ago(one.last_output),
+                typed(&one.side),
+                typed(format!("{}@{number}", one.story))
+            ),
+            Stage::Promised => format!("attempt {number} has promised it, and is not judged yet"),
+            Stage::Failed => format!("attempt {number} has failed, and is not counted yet"),
+            Stage::Interrupted => format!("attempt {number} was interrupted"),
+        };
+        let _ = writeln!(text, "{}", hang(&format!("  {story}: {line}"), 4, columns));
+    }
+    text
 }
 
 /// Names a process, if it is known.

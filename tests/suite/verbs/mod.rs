@@ -45,6 +45,7 @@ mod skip;
 mod start;
 mod start_refuses;
 mod status;
+mod status_beside;
 mod status_short;
 mod stop;
 mod stories;
