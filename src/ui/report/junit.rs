@@ -126,9 +126,9 @@ fn rerun(attempt: &AttemptReport) -> TestRerun {
 
 /// Returns a failure if the attempt's work was not accepted, and an error for every other reason.
 fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
-    use crate::state::Verdict::{Failed, GateFailed, NoSignal, ReviewRejected};
+    use crate::state::Verdict::{Conflict, Failed, GateFailed, NoSignal, ReviewRejected};
     match attempt.entry.attempt.verdict {
-        Failed | GateFailed | NoSignal | ReviewRejected => NonSuccessKind::Failure,
+        Conflict | Failed | GateFailed | NoSignal | ReviewRejected => NonSuccessKind::Failure,
         _ => NonSuccessKind::Error,
     }
 }
