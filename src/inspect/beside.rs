@@ -1,6 +1,6 @@
 //! Reports the attempts that are made at other stories of a loop, side by side, and those that the loop has not taken in yet.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -38,6 +38,12 @@ pub struct Beside {
     pub side: Change,
     /// Its work tree.
     pub worktree: String,
+    /// The same, as a path.
+    #[serde(skip)]
+    pub top: PathBuf,
+    /// Retries that are left if it fails.
+    #[serde(skip)]
+    pub left: u32,
     /// Time of its beginning; null once its agent has ended.
     pub since: Option<Timestamp>,
     /// Time of its last output, or of its beginning; null once its agent has ended.
@@ -51,9 +57,18 @@ impl Beside {
     /// Returns the attempts beside each other of a loop, in the order of their places, without the one that is judged now.
     pub fn all_of(common_dir: &Path, state: &State) -> Vec<Self> {
         let judged = state.attempted().map(|story| story.id.as_str());
-        let sides = sides(common_dir, &state.change).unwrap_or_default();
-        let sides = sides.iter().filter_map(|side| Self::of(common_dir, side));
-        sides.filter(|one| Some(one.story.as_str()) != judged).collect()
+        let mut all = Self::all_there(common_dir, &state.change);
+        all.retain(|one| Some(one.story.as_str()) != judged);
+        all
+    }
+
+    /// Returns the same, with the one that is judged.
+    pub(super) fn all_there(common_dir: &Path, change: &Change) -> Vec<Self> {
+        let sides = sides(common_dir, change).unwrap_or_default();
+        sides
+            .iter()
+            .filter_map(|side| Self::of(common_dir, side))
+            .collect()
     }
 
     /// Returns the attempt of a side; `None` if none has begun.
@@ -81,6 +96,11 @@ impl Beside {
             attempt,
             side: side.clone(),
             worktree: state.here.worktree.to_string(),
+            top: state.work_tree().to_owned(),
+            left: state
+                .progress()
+                .max_retries
+                .saturating_sub(state.failures_of(story)),
             since: running.as_ref().map(|running| running.since),
             last_output: running.map(|running| running.last_output),
             stage,

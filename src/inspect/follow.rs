@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
+use super::beside::Beside;
 use super::pace::Pace;
 use crate::engine::stories::listing_of;
 use crate::events::Event;
@@ -112,6 +113,10 @@ pub struct LoopFollower {
     /// The file of the state that was read last: its inode and time of change.
     seen: Option<(u64, i64, i64)>,
     driver: Option<(Instant, bool)>,
+    /// The repository, and the change.
+    of: (PathBuf, Change),
+    /// The attempts that are made side by side.
+    beside: Vec<Beside>,
     /// The question in the state that was read last.
     asks: Option<AwaitingChoice>,
     /// The pace of a replay, and the state that is shown at its end.
@@ -135,6 +140,8 @@ pub struct News {
     pub is_driven: bool,
     /// The question that it asks.
     pub asks: Option<AwaitingChoice>,
+    /// The attempts that run side by side.
+    pub beside: Vec<Beside>,
 }
 
 impl LoopFollower {
@@ -146,6 +153,8 @@ impl LoopFollower {
             store,
             seen: None,
             driver: None,
+            of: (common_dir.to_owned(), change.clone()),
+            beside: Vec::new(),
             asks: None,
             replay: None,
         }
@@ -173,6 +182,7 @@ impl LoopFollower {
             if let (Some(state), Some(begun)) = (&mut news.state, pace.begun()) {
                 state.common.started = begun;
             }
+            news.beside.clear();
             news.is_driven |= !pace.is_over() || !news.events.is_empty();
         }
         news
@@ -205,16 +215,19 @@ impl LoopFollower {
         }
         news.asks = self.asks.clone().filter(AwaitingChoice::is_asked);
         news.is_driven |= news.asks.is_some();
+        news.beside.clone_from(&self.beside);
         news
     }
 
-    /// Returns whether a process holds the loop; looked up once a second.
+    /// Returns whether a process holds the loop; looked up once a second, with what runs beside.
     fn is_driven(&mut self) -> bool {
         let now = Instant::now();
         match self.driver {
             Some((looked, is_driven)) if now.duration_since(looked) < DRIVER => is_driven,
             _ => {
                 let is_driven = is_driven(&self.store);
+                self.beside = Beside::all_there(&self.of.0, &self.of.1);
+                self.beside.retain(Beside::is_running);
                 self.driver = Some((now, is_driven));
                 is_driven
             }

@@ -249,16 +249,18 @@ impl Store {
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
+    /// Returns the files of another loop of the repository.
+    pub fn of_other(&self, change: &Change) -> Self {
+        Self {
+            change: change.clone(),
+            ..self.clone()
+        }
+    }
+
     /// Returns whether a process may hold another loop of the repository. Takes no lock: the next command of that loop would
     /// find it taken.
     pub fn may_another_be_held(&self) -> bool {
-        let is_held = |change: &Change| {
-            Self {
-                change: change.clone(),
-                ..self.clone()
-            }
-            .is_held()
-        };
+        let is_held = |change: &Change| self.of_other(change).is_held();
         changes_in(&self.root).map_or(true, |all| {
             all.iter().any(|change| *change != self.change && is_held(change))
         })

@@ -15,7 +15,7 @@ use super::files::Found;
 use super::keys::{Action, TABLE};
 use super::layout::{Layout, is_list, is_wide, layout};
 use super::lines::Lines;
-use super::model::{Attempt, Model, Story};
+use super::model::{Attempt, Mark, Model, Story};
 use super::window::{Window, places};
 use crate::agent::decode::Usage;
 use crate::names::dollars;
@@ -203,7 +203,14 @@ impl Scene<'_> {
             (true, ..) => "its files are gone",
             (_, _, Some(Phase::Finished)) => "finished",
             (_, true, _) if model.asks.is_some() => "asks what to do (f: answer)",
-            (_, true, _) => "running",
+            (_, true, _) => {
+                let stories = model.stories.iter();
+                let running = stories.filter(|story| story.mark == Mark::Running).count();
+                return match running {
+                    several @ 2.. => format!("{several} running"),
+                    _ => "running".to_owned(),
+                };
+            }
             (_, false, Some(Phase::Complete)) if model.skipped > 0 => "no other story left (f: finish)",
             (_, false, Some(Phase::Complete)) => "complete (f: finish)",
             (_, false, Some(Phase::Exhausted)) => "no retries left (f: finish)",

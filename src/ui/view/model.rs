@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::agent::decode::{Usage, sum_of_costs};
 use crate::events::{self, Event, What};
+use crate::inspect::beside::Beside;
 use crate::inspect::follow::News;
 use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
 use crate::ui::shown::plain;
@@ -66,6 +67,8 @@ pub struct Attempt {
     pub used: Usage,
     /// The files that it changed, and the lines that it added and removed, once it has ended.
     pub size: Option<(u64, u64, u64)>,
+    /// Where it runs, if it is made beside others, and the loop has not taken it in yet.
+    pub beside: Option<Box<Beside>>,
 }
 
 impl Attempt {
@@ -174,6 +177,7 @@ impl Model {
         if let Some(state) = &news.state {
             self.state(state);
         }
+        self.beside(&news.beside);
         self.is_driven = news.is_driven;
         self.asks.clone_from(&news.asks);
         self.was_driven |= news.is_driven;
@@ -336,6 +340,36 @@ impl Model {
         if let Some(stopped) = &state.here.stopped {
             let stopped = plain(stopped);
             self.notice = (None, stopped.lines().next().unwrap_or_default().to_owned());
+        }
+    }
+
+    /// Takes the attempts that run side by side, of which the events tell once the loop takes them in.
+    fn beside(&mut self, running: &[Beside]) {
+        for story in &mut self.stories {
+            let before = story.attempts.len();
+            story.attempts.retain(|attempt| attempt.beside.is_none());
+            let last = story.attempts.last();
+            let is_over = story.attempts.len() < before && last.is_none_or(|last| last.ended.is_some());
+            if is_over && story.mark == Mark::Running {
+                story.mark = match last {
+                    Some(last) if last.has_failed() => Mark::Failed,
+                    _ => Mark::Open,
+                };
+            }
+        }
+        for one in running {
+            let story = self.story(&one.story, Some(&one.title));
+            if story.attempts.iter().any(|known| known.number == one.attempt) {
+                continue;
+            }
+            story.mark = Mark::Running;
+            story.attempts.push(Attempt {
+                number: one.attempt,
+                since: one.since.unwrap_or_default(),
+                left: one.left,
+                beside: Some(Box::new(one.clone())),
+                ..Attempt::default()
+            });
         }
     }
 

@@ -9,6 +9,7 @@ use crate::events::{Event, What};
 use crate::exit::Exit;
 use crate::inspect::attempt_output::AttemptOutput;
 use crate::inspect::follow::{LoopFollower, News};
+use crate::names::typed;
 use crate::state::{AwaitingChoice, Phase, State};
 use crate::ui::narration;
 use crate::ui::shown::plain;
@@ -83,6 +84,15 @@ impl PlainLoop {
             let begun = |event: &Event| matches!(event.what, What::AttemptStarted(_) | What::Started { .. });
             let from = events.iter().rposition(begun).unwrap_or(events.len());
             events = &events[from..];
+        }
+        for one in news.beside.iter().filter(|_| is_first) {
+            let name = format!("{}@{}", one.story, one.attempt);
+            let line = format!(
+                "{name} is running (git ralph log --follow {} {})",
+                typed(&one.side),
+                typed(&name)
+            );
+            new.words.push_str(&format!("{}\n", plain(&line)));
         }
         for event in events {
             self.output_into(&mut new.words);

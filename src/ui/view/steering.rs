@@ -1,6 +1,7 @@
 //! Drives the view: reads the files of the loops, runs the action of a key, and draws.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anstream::ColorChoice;
@@ -146,10 +147,9 @@ impl View {
         }
         changed |= is_new;
         let shown = self.shown_log();
+        let (store, top) = self.place();
         let before = self.showing.lines.all();
-        changed |= self
-            .showing
-            .look(shown, &self.setup.loops[self.at].top, self.chosen.raw);
+        changed |= self.showing.look(shown, &top, self.chosen.raw);
         let more = self.showing.lines.all().saturating_sub(before);
         if self.chosen.below > 0 || self.chosen.alone.is_some() {
             // The lines on the screen stay where they are.
@@ -158,7 +158,6 @@ impl View {
             self.chosen.seen = self.showing.lines.count();
         }
         let of = self.counted();
-        let store = self.store().clone();
         let has_counted = self.files.look(&store, of);
         self.turn_page(is_new || has_counted);
         changed || has_counted
@@ -171,7 +170,7 @@ impl View {
         }
         let story = self.chosen.story(self.model())?;
         let attempt = self.chosen.attempt(self.model())?;
-        let log = self.store().attempt_log(&story.id, attempt.number);
+        let log = self.place().0.attempt_log(&story.id, attempt.number);
         Some((log, attempt.format.clone()))
     }
 
@@ -209,7 +208,7 @@ impl View {
         if before.is_some() && !(may_differ && matches!(page, Page::Story | Page::Files)) {
             return;
         }
-        let lines = page_text(page, self.store(), story, attempt, self.files.found());
+        let lines = page_text(page, &self.place().0, story, attempt, self.files.found());
         let height = |lines| self.window_of(lines).rows_of_last(usize::MAX);
         // Its first row stays where it is.
         let grown = before.map(|(_, before)| (height(before), height(&lines)));
@@ -223,6 +222,15 @@ impl View {
 
     fn store(&self) -> &Store {
         self.setup.loops[self.at].follower.store()
+    }
+
+    /// Returns the files and the work tree of the attempt that is shown: one beside others has its own.
+    fn place(&self) -> (Store, PathBuf) {
+        let attempt = self.chosen.attempt(self.model());
+        match attempt.and_then(|attempt| attempt.beside.as_deref()) {
+            Some(beside) => (self.store().of_other(&beside.side), beside.top.clone()),
+            None => (self.store().clone(), self.setup.loops[self.at].top.clone()),
+        }
     }
 
     /// Returns whether words are being typed, which must not become keys of another screen.
@@ -428,9 +436,7 @@ impl View {
 
     fn page_log(&mut self, screen: &mut Screen) -> io::Result<()> {
         let pager = self.setup.pager.clone();
-        let shown = self
-            .showing
-            .whole(&self.setup.loops[self.at].top, self.chosen.raw);
+        let shown = self.showing.whole(&self.place().1, self.chosen.raw);
         self.chosen.answer = match shown {
             Ok(file) => problem(screen.lend(|| pager::show_file(&pager, file))?),
             Err(error) => error.to_string(),
@@ -444,10 +450,11 @@ impl View {
             "no attempt has worked on this story yet".clone_into(&mut self.chosen.answer);
             return Ok(());
         };
-        let Viewed { top, boxed, .. } = &self.setup.loops[self.at];
-        let shown = match sides(self.store(), story, attempt) {
+        let boxed = self.setup.loops[self.at].boxed;
+        let (store, top) = &self.place();
+        let shown = match sides(store, story, attempt) {
             Ok(Sides::Kept(from, to)) => {
-                let args = diff_of_commits(self.store(), *boxed).map_err(io::Error::other)?;
+                let args = diff_of_commits(store, boxed).map_err(io::Error::other)?;
                 let args = [&args[..], &[&from, &to, "--"]].concat();
                 screen.lend(|| pager::show_git(top, &args, None))?
             }

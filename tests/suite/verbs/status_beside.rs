@@ -244,3 +244,20 @@ fn attempt_that_has_promised_is_shown_until_the_loop_has_judged_it() {
     fs::write(sandbox.notes.join("judge"), "").unwrap();
     end(&sandbox, running);
 }
+
+#[test]
+fn watch_follows_the_loop_and_tells_what_runs_beside() {
+    let sandbox = sandbox();
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
+    go_on(&sandbox, &[1]);
+    let is_taken_in = || status(&sandbox)["stories_done"] == 1;
+    wait_until("the first is taken in", is_taken_in);
+    let watching = sandbox.direct(&["watch", "--plain"]).on_terminal(80).start();
+    let line = "2@1 is running (git ralph log --follow todo+2 2@1)";
+    wait_until("what runs is told", || watching.seen().contains(line));
+    end(&sandbox, running);
+    let seen = watching.end().exits(0).stdout;
+    assert!(seen.contains("words of 3"), "{seen}");
+    assert!(!seen.contains("todo: "), "{seen}");
+}

@@ -100,7 +100,7 @@ impl Scene<'_> {
             Some((verdict, seconds)) => (verdict.words().to_owned(), time(seconds)),
             None if self.model.is_driven => {
                 let what = match self.model.gate_at_work() {
-                    Some(gate) if !gate.is_first => gate.kind(),
+                    Some(gate) if !gate.is_first && attempt.beside.is_none() => gate.kind(),
                     _ => "running",
                 };
                 (

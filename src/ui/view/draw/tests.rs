@@ -8,7 +8,7 @@ use crate::inspect::follow::News;
 use crate::state::{AwaitingChoice, Verdict};
 use crate::ui::view::chosen::Page;
 use crate::ui::view::model::Gate;
-use crate::ui::view::model::tests::{attempt_ended, event, events, listed};
+use crate::ui::view::model::tests::{attempt_ended, besides, event, events, listed};
 
 fn model(events: Vec<crate::events::Event>) -> Model {
     let mut model = Model::new("add-login", &listed());
@@ -442,6 +442,23 @@ fn a_question_is_shown_and_can_be_answered() {
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
     assert_eq!(rows[14], "git-ralph (process 12 on box) asks: what now?");
     assert!(model.is_at_its_end());
+}
+
+#[test]
+fn title_says_how_many_stories_are_worked_on() {
+    let mut model = Model::new("add-login", &listed());
+    model.take(&besides(&[("2", 1), ("3", 2)]));
+    let rows = drawn(&model, &Chosen::default(), OUTPUT, (80, 24));
+    assert!(
+        rows[0].starts_with("add-login") && rows[0].contains("2 running"),
+        "{}",
+        rows[0]
+    );
+    let running: Vec<&String> = rows
+        .iter()
+        .filter(|row| row.contains("running, 3 left"))
+        .collect();
+    assert_eq!(running.len(), 2, "{rows:#?}");
 }
 
 #[test]

@@ -1,6 +1,10 @@
+use std::path::PathBuf;
+
 use super::*;
 use crate::events::log::History;
 use crate::events::{Attempt as Ended, AttemptStarted};
+use crate::inspect::beside::Stage;
+use crate::names::Change;
 use proptest::prelude::*;
 
 pub fn event(second: i64, what: What) -> Event {
@@ -111,6 +115,57 @@ fn a_new_loop_begins_without_the_attempts_of_the_one_before() {
     });
     assert!(model.stories.iter().all(|story| story.attempts.is_empty()));
     assert_eq!((model.cost, model.is_driven), (None, true));
+}
+
+/// The news that these attempts run side by side.
+pub fn besides(names: &[(&str, u32)]) -> News {
+    let beside = |(at, (story, attempt)): (usize, &(&str, u32))| Beside {
+        story: (*story).to_owned(),
+        title: String::new(),
+        attempt: *attempt,
+        side: Change::new("add-login")
+            .unwrap()
+            .side(u16::try_from(at).unwrap())
+            .unwrap(),
+        worktree: String::new(),
+        top: PathBuf::new(),
+        left: 3,
+        since: Timestamp::from_second(1_790_000_300 + i64::try_from(at).unwrap()).ok(),
+        last_output: None,
+        stage: Stage::Running,
+    };
+    News {
+        beside: names.iter().enumerate().map(beside).collect(),
+        is_driven: true,
+        ..News::default()
+    }
+}
+
+#[test]
+fn attempts_side_by_side_run_until_the_events_tell_of_them() {
+    let mut model = Model::new("add-login", &listed());
+    let marks = |model: &Model| -> String { model.stories.iter().map(|story| story.mark.sign()).collect() };
+    let counts =
+        |model: &Model| -> Vec<usize> { model.stories.iter().map(|story| story.attempts.len()).collect() };
+    let open = marks(&model);
+    let all: Vec<String> = model.stories.iter().map(|story| story.id.clone()).collect();
+    let (one, two) = (all[1].as_str(), all[2].as_str());
+    model.take(&besides(&[(one, 1), (two, 1)]));
+    assert_eq!((&marks(&model)[1..3], &counts(&model)[1..3]), ("**", &[1, 1][..]));
+    // The loop takes one in: it is not there twice.
+    let mut news = besides(&[(one, 1), (two, 1)]);
+    news.events = vec![event(305, attempt_started(one, "Session", 1, 0))];
+    model.take(&news);
+    assert_eq!(&counts(&model)[1..3], [1, 1]);
+    assert!(model.stories[1].attempts[0].beside.is_none());
+    let mut news = besides(&[(one, 1), (two, 1)]);
+    news.events = vec![event(310, attempt_ended(one, 1, Verdict::Complete, None))];
+    model.take(&news);
+    assert_eq!(&marks(&model)[1..3], "v*");
+    // The other one is gone without a trace.
+    model.take(&besides(&[]));
+    assert_eq!((&marks(&model)[1..2], &marks(&model)[2..3]), ("v", &open[2..3]));
+    assert_eq!(counts(&model)[2], 0);
 }
 
 proptest! {
