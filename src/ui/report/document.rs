@@ -14,7 +14,7 @@ use super::{
 };
 use crate::names::typed;
 use crate::report::{AttemptReport, Environment, OutcomeKind, Report};
-use crate::ui::amounts::time;
+use crate::ui::amounts::{at_once, time};
 use crate::ui::shown::plain;
 
 /// The values of a loop.
@@ -145,10 +145,15 @@ fn sums(report: &Report) -> Vec<(&'static str, String)> {
         let cached = of(totals.cache_read_tokens, "from a cache").unwrap_or_default();
         format!("{}{cached}", tokens(read))
     });
+    let own = report
+        .attempts()
+        .into_iter()
+        .map(|(_, attempt)| &attempt.entry.attempt);
+    let at_once = at_once(own);
     let parts = [
         ("Stories", Some(how_far(report))),
         ("Attempts", Some(totals.attempts.to_string())),
-        ("Time of attempts", Some(time(took_in_all(report)))),
+        ("Time of attempts", Some(time(took_in_all(report)) + at_once)),
         ("Cost", cost(totals)),
         ("Changed", size(totals.files, totals.insertions, totals.deletions)),
         ("Start to end", Some(time(totals.duration))),

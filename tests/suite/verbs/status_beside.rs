@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use jiff::Timestamp;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -260,4 +261,37 @@ fn watch_follows_the_loop_and_tells_what_runs_beside() {
     let seen = watching.end().exits(0).stdout;
     assert!(seen.contains("words of 3"), "{seen}");
     assert!(!seen.contains("todo: "), "{seen}");
+}
+
+#[test]
+fn report_and_log_say_of_attempts_at_once_what_each_took() {
+    let sandbox = sandbox();
+    let agent = waiting(&sandbox);
+    let running = begun(&sandbox, &agent);
+    end(&sandbox, running);
+    let log = sandbox.ralph(&["log", "todo", "--json"]).exits(0).json();
+    let attempts = log["attempts"].as_array().unwrap();
+    let first = attempts.iter().filter(|one| one["story"] != "4");
+    let time = |one: &Value| one["started"].as_str().unwrap().parse::<Timestamp>().unwrap();
+    let lasts = |one: &Value| one["duration"].as_f64().unwrap();
+    let ends = first
+        .clone()
+        .map(|one| time(one).as_duration().as_secs_f64() + lasts(one));
+    let begins = first.clone().map(|one| time(one).as_duration().as_secs_f64());
+    assert!(
+        begins.fold(0.0, f64::max) <= ends.fold(f64::MAX, f64::min),
+        "{log}"
+    );
+    let shown = sandbox.ralph(&["log", "todo"]).exits(0).stdout;
+    assert!(shown.trim_end().ends_with("s (several at once)"), "{shown}");
+    let report = sandbox.ralph(&["report", "todo", "--json"]).exits(0).json();
+    let sum: f64 = attempts.iter().map(lasts).sum();
+    let told = report["totals"]["agent_duration"].as_f64().unwrap();
+    assert!((sum - told).abs() < 1e-6, "{report}");
+    assert_eq!(report["totals"]["attempts"], 4);
+    let words = sandbox.ralph(&["report", "todo", "--markdown"]).exits(0).stdout;
+    assert!(words.contains("s (several at once)"), "{words}");
+    for form in ["--junit", "--output=-"] {
+        sandbox.ralph(&["report", "todo", form]).exits(0);
+    }
 }
