@@ -5,7 +5,10 @@ use pulldown_cmark::Event::{Html, InlineHtml, Start};
 use pulldown_cmark::{Options as MarkdownOptions, Parser, Tag};
 
 use super::{JOB_PAGE, PULL_REQUEST, junit, markdown, page};
+use crate::events::{Attempt, Event, What};
 use crate::report::{Outcome, OutcomeKind, Report, samples};
+use crate::state::Verdict;
+use jiff::Timestamp;
 
 /// Maximum size of the page of a CI job that a host accepts, and of a page that a browser opens quickly, in bytes.
 const MOST_OF_JOB: usize = 900 * 1024;
@@ -104,4 +107,16 @@ fn junit_shows_the_outcome_and_fails_if_the_loop_ended_undone() {
         assert_eq!(xml.contains(&case), fails, "{xml}");
         assert_eq!(xml.contains("errors=\"1\""), fails, "{xml}");
     }
+}
+
+#[test]
+fn junit_counts_a_conflict_as_work_that_was_not_accepted() {
+    let why = Some("other stories changed the same lines".to_owned());
+    let ended = Attempt::ended("1", 1, Verdict::Conflict, why, Timestamp::UNIX_EPOCH);
+    let report = samples::report_of(&[Event::now("c", What::AttemptEnded(Box::new(ended)))]);
+    let xml = junit(std::slice::from_ref(&report));
+    assert!(
+        xml.contains("failures=\"1\"") && xml.contains("type=\"conflict\""),
+        "{xml}"
+    );
 }
