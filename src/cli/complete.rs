@@ -244,7 +244,7 @@ impl Place {
     }
 
     fn loops(&self) -> Vec<CompletionCandidate> {
-        state::loops_among(&self.known())
+        state::loops_among(&self.repo.common_dir, &self.known())
             .iter()
             .map(|change| {
                 let phase = self.load(change).map(|state| state.phase());
@@ -270,7 +270,7 @@ impl Place {
         {
             return self.load(named);
         }
-        let known = state::loops_among(&known);
+        let known = state::loops_among(&self.repo.common_dir, &known);
         let in_place = |change: &&Change| {
             self.load(change).is_some_and(|state| {
                 let is_here = state.work_tree() == self.repo.top;

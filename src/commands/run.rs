@@ -109,6 +109,8 @@ impl Args {
         self.changes = vec![change];
         // Its stories are attempted one after another.
         self.jobs = Some(1);
+        // The run tells what happens to a story.
+        self.json &= matches!(part, Part::Change(_));
         self.worktree.worktree.get_or_insert(None);
         self.part = Some(part);
     }
@@ -254,6 +256,7 @@ impl Command for Typed<'_> {
             own_work_tree: args.worktree.place(),
             linked: None,
             set_up: Vec::new(),
+            is_side: false,
         };
         if args.dry_run {
             Box::pin(show(screen, context, &change, args, &options)).await?;

@@ -86,6 +86,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         own_work_tree: args.worktree.place(),
         linked: None,
         set_up: Vec::new(),
+        is_side: false,
     };
     if args.dry_run {
         if !dry_run::of_new_loop(console.screen, &context, &change, &options, refs).await? {

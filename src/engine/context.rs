@@ -191,7 +191,7 @@ impl<'o> Context<'o> {
     /// the only loop.
     pub fn resolve_change(&self, name: Option<&str>) -> Result<Change, Error> {
         let all = state::changes(&self.repo.common_dir)?;
-        let known = loops_among(&all);
+        let known = loops_among(&self.repo.common_dir, &all);
         if let Some(name) = name {
             let change = Change::new(name)?;
             return if all.contains(&change) {

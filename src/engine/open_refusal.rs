@@ -124,6 +124,17 @@ pub enum OpenRefusal {
 }
 
 impl OpenRefusal {
+    /// Returns whether the loop's own work tree is not there, or not whole.
+    pub fn is_of_work_tree(&self) -> bool {
+        matches!(
+            self,
+            Self::WorkTreeGone { .. }
+                | Self::WorkTreeHalfMade { .. }
+                | Self::WorkTreeCutOff { .. }
+                | Self::WorkTreeMoved { .. }
+        )
+    }
+
     /// Refuses a word that should name an attempt of a loop.
     pub fn of_attempt(change: &Change, word: String) -> Self {
         let change = change.to_string();

@@ -13,8 +13,8 @@ use super::command::{Command, Printed};
 use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
-    self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, made_by, may_begin,
-    open_side, remove_side, sides_of, take_in, was_taken_in,
+    self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, free_places, made_by,
+    may_begin, open_side, remove_lost, remove_side, sides_of, take_in, was_taken_in,
 };
 use crate::error::Error;
 use crate::events::Silent;
@@ -64,7 +64,7 @@ pub async fn abreast(
         tenure,
         driver: Driver::new(open, options)?,
         directories: Directories::of(open)?,
-        free: (1..=jobs).collect(),
+        free: free_places(open, jobs).await?.into_iter().collect(),
         running: BTreeMap::new(),
         broken: BTreeSet::new(),
         printed: mpsc::channel(MOST_LINES),
@@ -158,15 +158,16 @@ impl<C: Command> Abreast<'_, C> {
         let has_begun = Box::pin(self.settle(open, &side)).await;
         if has_begun {
             self.free.insert(place);
-        } else if self.end.is_none() {
-            self.end = Some(End::Failed(
-                StepRefusal::NotBegunBeside {
-                    change: open.change().to_string(),
-                    story,
-                    why: ended.why.unwrap_or_else(|| "made no attempt".to_owned()),
-                }
-                .into(),
-            ));
+            return;
+        }
+        // Its place is not used any more: another one may do.
+        let why = ended.why.unwrap_or_else(|| "made no attempt".to_owned());
+        let change = open.change().to_string();
+        let refusal = StepRefusal::NotBegunBeside { change, story, why };
+        if self.free.is_empty() && self.running.is_empty() {
+            self.stop_with(End::Failed(refusal.into()));
+        } else {
+            open.tell(format!("{refusal}; {side} is not used any more"));
         }
     }
 
@@ -194,9 +195,14 @@ impl<C: Command> Abreast<'_, C> {
 
     async fn try_to_settle(&mut self, open: &mut Loop<'_>, name: &Change) -> Result<bool, Error> {
         self.directories.restore(open)?;
-        let Some(side) = open_side(open, name, &Silent).await? else {
-            return Ok(false);
+        let side = match open_side(open, name, &Silent).await {
+            Err(Error::Open(refusal)) if refusal.is_of_work_tree() => {
+                remove_lost(open, name).await?;
+                return Ok(true);
+            }
+            side => side?,
         };
+        let Some(side) = side else { return Ok(false) };
         let made = made_by(&side).await?;
         let mut has_begun = false;
         if let Some(made) = made

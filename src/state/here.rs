@@ -18,6 +18,9 @@ pub struct Here {
     pub worktree: WorkTreePath,
     /// The origin of that work tree, if the loop made one for itself.
     pub linked: Option<Linked>,
+    /// True for a side: the loop of one story of another change.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_side: bool,
     /// The commit of HEAD after the user's commits during a loop that leaves HEAD in its place.
     pub moved_head: Option<Oid>,
     /// The state before the loop.
@@ -66,6 +69,7 @@ impl Here {
         Self {
             worktree,
             linked: None,
+            is_side: false,
             moved_head: None,
             before,
             commands: LoopCommands::default(),

@@ -47,7 +47,7 @@ pub use linked::Linked;
 pub use list_notes::ListNotes;
 pub use messages::{LONGEST as LONGEST_MESSAGE, MESSAGES, Message};
 pub use noted::Noted;
-pub use sides::{loops, loops_among, sides};
+pub use sides::{is_side, loops, loops_among, sides};
 pub use slots::{Running, RunningGate};
 pub use store::{Lock, Store, changes, live_in, make_root};
 

@@ -2,24 +2,30 @@
 
 use std::path::Path;
 
-use super::{StateError, changes};
+use super::{StateError, Store, changes};
 use crate::names::Change;
 
-/// Returns the loops of the user that have a state file, sorted: a side is none, as long as there is a loop for which it works.
+/// Returns the loops of the user that have a state file, sorted.
 pub fn loops(common_dir: &Path) -> Result<Vec<Change>, StateError> {
-    Ok(loops_among(&changes(common_dir)?))
+    Ok(loops_among(common_dir, &changes(common_dir)?))
 }
 
 /// Returns the loops of the user among all that there are.
-pub fn loops_among(all: &[Change]) -> Vec<Change> {
-    let is_side = |change: &Change| change.side_of().is_some_and(|(of, _)| all.contains(&of));
-    all.iter().filter(|change| !is_side(change)).cloned().collect()
+pub fn loops_among(common_dir: &Path, all: &[Change]) -> Vec<Change> {
+    let all = all.iter().filter(|change| !is_side(common_dir, change));
+    all.cloned().collect()
 }
 
 /// Returns the sides of a change that have a state file, in the order of their places.
 pub fn sides(common_dir: &Path, change: &Change) -> Result<Vec<Change>, StateError> {
     let mut sides = changes(common_dir)?;
-    sides.retain(|side| side.side_of().is_some_and(|(of, _)| of == *change));
+    sides.retain(|side| side.side_of().is_some_and(|(of, _)| of == *change) && is_side(common_dir, side));
     sides.sort_by_key(|side| side.side_of().map(|(_, place)| place));
     Ok(sides)
+}
+
+/// Returns whether a loop is a side. Only names that a side can have cost anything.
+pub fn is_side(common_dir: &Path, change: &Change) -> bool {
+    let load = || Store::new(common_dir, change).load().ok().flatten();
+    change.side_of().is_some() && load().is_some_and(|state| state.here.is_side)
 }

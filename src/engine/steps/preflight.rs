@@ -45,6 +45,8 @@ pub struct StartOptions {
     pub linked: Option<Linked>,
     /// The new files in it that its preparation made, which are no work of the loop.
     pub set_up: Vec<StagedEntry>,
+    /// True for a side: the loop of one story of another change.
+    pub is_side: bool,
 }
 
 impl StartOptions {

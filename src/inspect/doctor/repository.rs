@@ -80,7 +80,7 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         }
     };
     let mut loops = Vec::new();
-    for change in &state::loops_among(&known) {
+    for change in &state::loops_among(&repo.common_dir, &known) {
         loops.push(examine_loop(&repo, change, settings, notes).await);
     }
     match repo.git.refs(&["refs/heads/ralph", "refs/ralph"]).await {

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::events::Notices;
-use crate::fs::{FileError, Links, file_error, regular_text_if_there};
-use crate::git::{Git, GitError, RefFile, RefValue, RefValues, Repo};
+use crate::fs::{FileError, Links, file_error, may_exist, regular_text_if_there};
+use crate::git::{GitError, RefFile, RefValue, RefValues, Repo};
 use crate::names::{Change, Oid, is_loop_branch, short_branch};
 use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, OwnMove, Update, is_below};
@@ -276,7 +276,7 @@ impl RefChanges {
             // What the guard saw chooses words alone: other processes can write its log.
             let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
             let ours = ours && !checked_out.contains(&change.name);
-            let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(git, &change).await?;
+            let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(site.repo, &change).await?;
             // A loop that begins has its branch at the commit where others began, too, for a moment.
             if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
                 continue;
@@ -313,16 +313,17 @@ impl RefChanges {
 }
 
 /// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.
-async fn is_finished(git: &Git, change: &RefChange) -> Result<bool, ProtectError> {
+async fn is_finished(repo: &Repo, change: &RefChange) -> Result<bool, ProtectError> {
     let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
         return Ok(false);
     };
     // A side ends without a trace once its work is taken in, and puts its branch back itself while it lives.
-    if Change::new(name).is_ok_and(|change| change.side_of().is_some()) {
+    let is_side = Change::new(name).is_ok_and(|change| change.side_of().is_some());
+    if is_side && !may_exist(&repo.common_dir.join(format!("ralph/{name}.toml"))) {
         return Ok(true);
     }
     let name = format!("{LOOPS}{name}/finished");
-    let kept = git.refs(&[&name]).await?;
+    let (git, kept) = (&repo.git, repo.git.refs(&[&name]).await?);
     match kept.into_iter().find(|found| found.name == name) {
         Some(kept) => Ok(git.is_ancestor(was, &kept.oid).await?),
         None => Ok(false),

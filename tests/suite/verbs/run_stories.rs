@@ -156,7 +156,7 @@ fn conflict_is_not_counted_and_is_tried_again_from_the_tip() {
     ));
     run(&sandbox, &["--max-retries=0"], &agent)
         .exits(0)
-        .says("other stories changed the same lines meanwhile (complete since: ")
+        .says("git cannot merge it with what other stories changed meanwhile (complete since: ")
         .says("todo: 3 of 3 stories are complete");
     let mut lines: Vec<String> = sandbox.read("common").lines().map(str::to_owned).collect();
     lines.sort();
@@ -170,7 +170,7 @@ fn conflict_is_not_counted_and_is_tried_again_from_the_tip() {
     let again = again.split(' ').next().unwrap();
     let prompt = sandbox.noted(&format!("prompt{again}.2"));
     assert!(
-        prompt.contains("> other stories changed the same lines meanwhile"),
+        prompt.contains("> git cannot merge it with what other stories changed meanwhile"),
         "{prompt}"
     );
     assert!(

@@ -25,6 +25,7 @@ pub async fn begin_side<'o>(
     let options = StartOptions {
         settings,
         own_work_tree: Some(Place::Configured),
+        is_side: true,
         ..options.clone()
     };
     let common_dir = context.repo.common_dir.clone();

@@ -24,7 +24,7 @@ pub struct Made {
     pub reason: (Option<String>, Option<String>),
     /// The log with its output.
     pub log: PathBuf,
-    /// Its notes for later stories.
+    /// The notes for later stories, with those that were there when it began.
     pub learned: Vec<String>,
 }
 
@@ -78,8 +78,7 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
         log: log_of(side, &attempt.story, attempt.attempt),
         learned: notes
             .lines()
-            .filter_map(|line| line.strip_prefix(&origin))
-            .map(str::to_owned)
+            .map(|line| line.strip_prefix(&origin).unwrap_or(line).to_owned())
             .collect(),
         attempt,
     }))

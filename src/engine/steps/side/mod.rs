@@ -19,7 +19,7 @@ pub(crate) use blame::blame;
 pub use made::{Made, made_by, open_side};
 pub use ready::{Beginning, Directories, may_begin, was_taken_in, why_in_turn};
 pub(in crate::engine) use remove::remove_all;
-pub use remove::{remove_side, sides_of};
+pub use remove::{free_places, remove_lost, remove_side, sides_of};
 pub use take_in::{Taken, take_in};
 
 use crate::settings::{NoSignal, Settings};

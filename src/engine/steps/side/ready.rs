@@ -49,6 +49,8 @@ pub async fn may_begin(
     running: &[String],
 ) -> Result<Beginning, Error> {
     let settings = &options.settings;
+    // Minutes have passed since the repository was last read.
+    open.view.drop_all();
     prepare(open, options).await?;
     messages::take(open, None)?;
     let listing = stories::read_list(open).await?;
@@ -76,7 +78,6 @@ fn next(
     options: &AttemptOptions,
 ) -> Result<Option<String>, Error> {
     let progress = open.state.progress();
-    let (skipped, _) = progress.left_out();
     let spent = |id: &str| {
         let failed = progress.failed(id);
         failed.is_some_and(|story| story.failures > progress.max_retries)
@@ -94,13 +95,7 @@ fn next(
             return Ok(None);
         }
     }
-    let ready = order::may_begin(
-        listing,
-        &progress.skipped,
-        &skipped,
-        options.settings.order,
-        running,
-    );
+    let ready = order::may_begin(listing, &progress.skipped, &[], options.settings.order, running);
     for story in ready {
         if !spent(&story.id) && (running.is_empty() || !conflicts(&story.id)?) {
             return Ok(Some(story.id.clone()));

@@ -2,25 +2,91 @@
 
 use super::take_in::keep;
 use super::{made_by, open_side, was_taken_in};
-use crate::engine::{Context, Loop, abort};
+use crate::engine::{Context, Loop, abort, numbers};
 use crate::error::Error;
 use crate::events::Silent;
 use crate::fs::entries_of;
+use crate::git::RefInfo;
 use crate::names::Change;
-use crate::refs::Update;
-use crate::state::{self, StateError};
+use crate::names::typed;
+use crate::refs::{KeptRef, Update};
+use crate::state::{StateError, Store, is_side, sides};
 
-/// Returns the sides of a change whose files are there, in the order of their places.
+/// Returns the sides of a change that have a state file, in the order of their places.
 pub fn sides_of(context: &Context<'_>, change: &Change) -> Result<Vec<Change>, StateError> {
-    let common_dir = &context.repo.common_dir;
-    let mut sides = Vec::new();
-    for side in state::changes(common_dir)? {
-        if side.side_of().is_some_and(|(of, _)| of == *change) {
-            sides.push(side);
+    sides(&context.repo.common_dir, change)
+}
+
+/// Returns the first places of a change in which nothing of the user's is: no loop, no branch and no directory of that name.
+///
+/// # Errors
+/// If the names of its sides are too long.
+pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> {
+    let common_dir = &open.repo().common_dir;
+    let refs = open.git().refs(&["refs/heads/ralph"]).await?;
+    let mut free = Vec::new();
+    for place in 1..=u16::MAX {
+        if free.len() == usize::from(most) {
+            break;
+        }
+        let side = open.change().side(place)?;
+        let is_known = Store::new(common_dir, &side).load()?.is_some();
+        let has_branch = refs.iter().any(|found| found.name == side.branch_ref());
+        if is_side(common_dir, &side) || !is_known && !has_branch {
+            free.push(place);
         }
     }
-    sides.sort_by_key(|side| side.side_of().map(|(_, place)| place));
-    Ok(sides)
+    Ok(free)
+}
+
+/// Removes what is left of a side whose work tree is gone, so that it cannot be opened. The commits of its branch are kept as an
+/// attempt.
+pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
+    let store = Store::new(&open.repo().common_dir, name);
+    let _lock = store.lock()?;
+    let Some(state) = store.load()? else {
+        return Ok(());
+    };
+    let story = state
+        .progress()
+        .current()
+        .or(state.attempted())
+        .map(|story| story.id.clone());
+    let story = story.or_else(|| state.progress().completed.last().map(|done| done.id.clone()));
+    let story = story.unwrap_or_else(|| "work".to_owned());
+    let prefix = name.ralph_ref("");
+    let all = [prefix.trim_end_matches('/'), &name.branch_ref()].map(str::to_owned);
+    let refs = open.git().refs(&all.each_ref().map(String::as_str)).await?;
+    let is_work = |found: &&RefInfo| {
+        found.name == name.branch_ref() && found.oid != *state.initial()
+            || found.name.starts_with(&name.ralph_ref("attempts/"))
+    };
+    let kept_as = open
+        .change()
+        .attempt_ref(&story, numbers::next_number(open, &story)?);
+    let wanted: Vec<KeptRef> = refs
+        .iter()
+        .filter(is_work)
+        .map(|found| KeptRef::new(kept_as.clone(), found.oid.clone()))
+        .collect();
+    let kept = open
+        .keep_refs(&wanted, "ralph: a side whose work tree is gone")
+        .await?;
+    let names: Vec<String> = kept.iter().map(|kept| typed(&kept.name)).collect();
+    open.tell(format!(
+        "the work tree of {name} is gone, and with it what was in no commit; kept of story {story}: {}",
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    ));
+    let gone: Vec<Update> = refs
+        .into_iter()
+        .map(|found| Update::delete(found.name, found.oid))
+        .collect();
+    open.update_refs(&gone, &format!("ralph: {name} is gone")).await?;
+    Ok(store.remove_files()?)
 }
 
 /// Closes a side as `abort` does, and deletes what says no more than the loop knows. What a user left in its work tree, what a
@@ -57,9 +123,14 @@ pub async fn remove_side(mut side: Loop<'_>) -> Result<(), Error> {
 /// Removes the sides of a loop that ends. Attempts that were not taken in are kept.
 pub(in crate::engine) async fn remove_all(open: &Loop<'_>) -> Result<(), Error> {
     for name in sides_of(&open.context, open.change())? {
-        let Some(side) = open_side(open, &name, &Silent).await? else {
-            continue;
+        let side = match open_side(open, &name, &Silent).await {
+            Err(Error::Open(refusal)) if refusal.is_of_work_tree() => {
+                remove_lost(open, &name).await?;
+                continue;
+            }
+            side => side?,
         };
+        let Some(side) = side else { continue };
         if let Some(made) = made_by(&side).await?
             && !was_taken_in(open, &made)?
         {

@@ -23,6 +23,7 @@ use crate::engine::{Loop, Step, list_growth, numbers, stories, unmarked_stories}
 use crate::error::Error;
 use crate::events::Basis;
 use crate::fs::{Links, open_regular, read_regular};
+use crate::git::StagedEntry;
 use crate::names::{Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::refs::KeptRef;
@@ -50,6 +51,8 @@ pub enum Taken {
 /// was.
 pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
     let (settings, id) = (&options.settings, made.attempt.story.clone());
+    // Minutes have passed since the repository was last read.
+    open.view.drop_all();
     open.advance(|progress| progress.turn_to(&id))?;
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
@@ -72,67 +75,141 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     };
     commit_manual_edits(open, &id).await?;
     let agent = agent_of_attempt(open, &story, options)?;
+    let mut outcome = outcome_of(open, &made, &agent);
+    let (mut beside, tree) = look_at_work(open, &made, &story, &mut outcome).await?;
+    if let Some(kept) = &beside.kept {
+        // Before the verdict says that it is kept.
+        let name = open.change().attempt_ref(&id, numbers::next_number(open, &id)?);
+        let wanted = [KeptRef::new(name, kept.clone())];
+        open.keep_refs(&wanted, "ralph: an attempt that was made beside others")
+            .await?;
+    }
     let facts = take_record(open, &id, settings).await?;
     let (since, chosen) = (made.attempt.started, (listing, story));
     let mut begun = Begun {
         facts,
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
     };
-    learnings::learn(open, &id, begun.number, &made.learned);
+    let known = learnings::newest_in(&learnings::file(open));
+    let is_new = |line: &&String| !known.lines().any(|known| known.ends_with(line.as_str()));
+    let learned: Vec<String> = made.learned.iter().filter(is_new).cloned().collect();
+    learnings::learn(open, &id, begun.number, &learned);
     let copied = open_regular(&made.log, Links::Refused);
     if let Err(error) = copied.and_then(|mut log| io::copy(&mut log, &mut begun.log)) {
         open.tell(format!("cannot write the log of the attempt: {error}"));
     }
-    let mut outcome = outcome_of(open, &made, &agent);
-    let commit = made
-        .commit
-        .as_ref()
-        .filter(|_| made.attempt.verdict == Verdict::Complete);
+    after_agent(open, &mut begun, true).await?;
+    if let Some(tree) = tree
+        && let Some(judgement) = put_in_place(open, &tree, &beside).await?
+    {
+        let words = judgement.verdict.words();
+        beside.kept = Some(keep_as_failed(open, &made, &beside.own, words).await?);
+        beside.reason = (judgement.reason.clone(), None);
+        outcome.judgement = judgement;
+    }
+    outcome.beside = Some(beside);
+    Ok(match Box::pin(conclude(open, outcome, begun)).await? {
+        Concluded::End(end) => Taken::End(end),
+        Concluded::Broken(refusal) => Taken::Broken(refusal),
+        Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
+    })
+}
+
+/// Finds out what an attempt has made for this loop. Returns the tree that is to be judged, if it promised one that can be merged
+/// with the last checkpoint; otherwise the outcome has the judgement.
+async fn look_at_work(
+    open: &Loop<'_>,
+    made: &Made,
+    story: &Story,
+    outcome: &mut Outcome,
+) -> Result<(Beside, Option<Oid>), Error> {
     let mut beside = Beside {
         attempt: made.attempt.clone(),
         reason: made.reason.clone(),
         base: made.base.clone(),
         own: made.base.clone(),
         merged: None,
-        published: published_since(open, &made),
+        published: published_since(open, made),
         kept: made.commit.clone(),
     };
-    if let Some(commit) = commit {
-        beside.own = open.git().tree_of(commit).await?;
-        match merged(open, (&made, &begun.story), &beside.own).await? {
-            Ok(tree) if let Some(path) = moved_submodule(open, &tree).await? => {
-                outcome.judgement = Judgement::new(
-                    Verdict::Failed,
-                    format!(
-                        "it changes the submodule {path}, which no story can that is attempted beside others"
-                    ),
-                );
-                beside.reason = (outcome.judgement.reason.clone(), None);
+    let is_promised = made.attempt.verdict == Verdict::Complete;
+    let Some(commit) = made.commit.as_ref().filter(|_| is_promised) else {
+        return Ok((beside, None));
+    };
+    beside.own = open.git().tree_of(commit).await?;
+    let judgement = match merged(open, (made, story), &beside.own).await? {
+        Ok(tree) => match moved_submodule(open, &tree).await? {
+            None => {
+                (beside.merged, beside.kept) = (Some(tree.clone()).filter(|tree| *tree != beside.own), None);
+                return Ok((beside, Some(tree)));
             }
-            Ok(tree) => {
-                place(open, &tree).await?;
-                let is_merged = tree != beside.own;
-                (beside.merged, beside.kept) = (is_merged.then_some(tree), None);
-            }
-            Err(paths) => {
-                let (paths, others) = (first_few(&paths).join(", "), &beside.published);
-                let why = format!("other stories changed the same lines meanwhile{others}: {paths}");
-                outcome.judgement = Judgement::new(Verdict::Conflict, why);
-            }
+            Some(path) => Judgement::new(
+                Verdict::Failed,
+                format!(
+                    "it changes the submodule {path}, which no story can that is attempted beside others"
+                ),
+            ),
+        },
+        Err(paths) => {
+            let (paths, others) = (first_few(&paths).join(", "), &beside.published);
+            let why =
+                format!("git cannot merge it with what other stories changed meanwhile{others}: {paths}");
+            Judgement::new(Verdict::Conflict, why)
         }
-        if beside.kept.is_some() {
-            let (words, reason) = (outcome.judgement.verdict.words(), &outcome.judgement.reason);
-            beside.kept = Some(keep_as_failed(open, &made, &beside.own, words).await?);
-            beside.reason = (reason.clone(), None);
-        }
+    };
+    beside.kept = Some(keep_as_failed(open, made, &beside.own, judgement.verdict.words()).await?);
+    beside.reason = (judgement.reason.clone(), None);
+    outcome.judgement = judgement;
+    Ok((beside, None))
+}
+
+/// Puts the tree that is judged into the work tree; returns the judgement if it cannot be there exactly as it is.
+async fn put_in_place(open: &Loop<'_>, tree: &Oid, beside: &Beside) -> Result<Option<Judgement>, Error> {
+    let (git, checkpoint) = (open.git(), open.checkpoint());
+    let site = open.site();
+    let trash = site.trash().join(open.trash_name());
+    let changes = git.diff_trees(&checkpoint.tree, tree).await?;
+    let in_the_way = open.repo().in_the_way(&changes)?;
+    let (of_gates, others): (Vec<_>, Vec<_>) = in_the_way
+        .into_iter()
+        .partition(|path| checkpoint.gate_files.contains_key(path));
+    if !others.is_empty() {
+        let paths = first_few(&others).join(", ");
+        let why =
+            format!("files that git ignores in the loop's work tree are in the way of its own: {paths}");
+        return Ok(Some(Judgement::new(Verdict::Failed, why)));
     }
-    outcome.beside = Some(beside);
-    after_agent(open, &mut begun, true).await?;
-    Ok(match Box::pin(conclude(open, outcome, begun)).await? {
-        Concluded::End(end) => Taken::End(end),
-        Concluded::Broken(refusal) => Taken::Broken(refusal),
-        Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
-    })
+    checkpoint.put_new_away(&of_gates, &trash)?;
+    let is_there = |file: &StagedEntry| !of_gates.contains(&file.path);
+    open.state.here.gate_files.borrow_mut().retain(is_there);
+    place(open, tree).await?;
+    let mut seen = open.read_work_tree().await?.tree;
+    if seen == *tree {
+        return Ok(None);
+    }
+    // A file that a rule of another story ignores is known to git, as it was where it was made.
+    let entries = git.changes_among(&seen, tree, &[]).await?;
+    let entries: Vec<StagedEntry> = entries.into_iter().filter_map(|change| change.is).collect();
+    let index = open.repo().index();
+    open.repo().set_entries(&index, &entries).await?;
+    open.view.drop_all();
+    seen = open.read_work_tree().await?.tree;
+    if seen == *tree {
+        return Ok(None);
+    }
+    let hidden = git.diff_trees(&seen, tree).await?;
+    let paths = first_few(hidden.iter().map(|(_, path)| path)).join(", ");
+    let unseen = hidden.into_iter().filter(|(status, _)| *status == b'A');
+    let unseen: Vec<Vec<u8>> = unseen.map(|(_, path)| path).collect();
+    open.checkpoint().put_new_away(&unseen, &trash)?;
+    let (verdict, others) = match &beside.merged {
+        Some(_) => (Verdict::Conflict, &beside.published),
+        None => (Verdict::Failed, &beside.published),
+    };
+    let why = format!(
+        "git ignores or converts these files by other rules than where they were made{others}: {paths}"
+    );
+    Ok(Some(Judgement::new(verdict, why)))
 }
 
 /// Makes the commit that keeps promised work which is not accepted, without its mark in the list.

@@ -1,0 +1,170 @@
+//! `git ralph run <change> --jobs` meets what the user does meanwhile, what git ignores, and what has the name of a side.
+
+use std::fs;
+
+use super::run_stories::{checkpoints, require_no_side, sandbox, until, verdicts, words};
+use crate::support::{Sandbox, wait_until};
+
+/// Begins a run of two stories that wait, does something meanwhile, and lets them go on; the run ends well.
+fn meanwhile(sandbox: &Sandbox, act: impl FnOnce(&Sandbox)) {
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_STORY\"; {}; echo x >work$RALPH_STORY",
+        until("go")
+    ));
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    wait_until("both work", || {
+        ["1", "2"].iter().all(|note| sandbox.notes.join(note).exists())
+    });
+    act(sandbox);
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running.end().exits(0);
+    assert_eq!(
+        checkpoints(sandbox).iter().filter(|one| one.len() == 13).count(),
+        2
+    );
+    require_no_side(sandbox);
+}
+
+#[test]
+fn edits_and_commits_of_the_user_meanwhile_stay() {
+    let edited = sandbox(2);
+    meanwhile(&edited, |sandbox| {
+        sandbox.write("common", "of the user's\n");
+        sandbox.write("new", "of the user's\n");
+    });
+    assert_eq!(edited.read("common"), "of the user's\n");
+    assert_eq!(edited.git(&["show", "ralph/todo:new"]), "of the user's");
+    let committed = sandbox(2);
+    meanwhile(&committed, |sandbox| {
+        sandbox.write("common", "of the user's\n");
+        sandbox.git(&["commit", "-qam", "user"]);
+    });
+    assert_eq!(committed.git(&["show", "ralph/todo:common"]), "of the user's");
+    let struck = sandbox(3);
+    meanwhile(&struck, |sandbox| {
+        let list = sandbox.read("TODO.md").replace("- [ ] 3. Story 3\n", "");
+        sandbox.write("TODO.md", &list);
+    });
+    assert!(!struck.read("TODO.md").contains("Story 3"));
+}
+
+#[test]
+fn file_of_the_users_that_git_ignores_is_not_replaced() {
+    let sandbox = sandbox(2);
+    sandbox.write(".gitignore", ".env\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "rules"]);
+    sandbox.write(".env", "precious\n");
+    let agent = sandbox.completing(
+        "test $RALPH_STORY != 1 || { echo template >.env; git add -f .env; git commit -qm env; }; echo x >work$RALPH_STORY",
+    );
+    sandbox
+        .ralph(&words(
+            "--jobs=2",
+            &["--max-retries=0", "--on-failure=skip"],
+            &agent,
+        ))
+        .exits(4)
+        .says("in the way of its own: .env");
+    assert_eq!(sandbox.read(".env"), "precious\n");
+    let kept = sandbox.git(&["show", "refs/ralph/todo/attempts/1/1:.env"]);
+    assert_eq!(kept, "template");
+}
+
+#[test]
+fn rule_of_one_story_takes_nothing_out_of_another() {
+    let sandbox = sandbox(2);
+    // The second has its file where no rule ignores it yet.
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_STORY\"; {}; {}
+        case $RALPH_STORY in
+        1) echo '*.made' >>.gitignore;;
+        2) until git log --format=%s ralph/todo | grep -q 'checkpoint: 1'; do sleep 0.05; done; echo x >it.made;;
+        esac; echo x >work$RALPH_STORY",
+        until("1"),
+        until("2")
+    ));
+    sandbox.git(&["config", "ralph.verify", "test ! -e work2 || test -e it.made"]);
+    sandbox
+        .ralph(&words("--jobs=2", &["--max-retries=0"], &agent))
+        .exits(0);
+    assert_eq!(verdicts(&sandbox), ["1 complete", "2 complete"]);
+    assert_eq!(sandbox.git(&["show", "ralph/todo:it.made"]), "x");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn what_agents_write_into_the_learnings_reaches_the_loop() {
+    let sandbox = sandbox(2);
+    let agent =
+        sandbox.completing("echo \"found by $RALPH_STORY\" >>\"$RALPH_LEARNINGS\"; echo x >work$RALPH_STORY");
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    let learned = sandbox.read(".git/ralph/todo/learnings.md");
+    for story in ["1", "2"] {
+        let line = format!("[{story}@1] found by {story}\n");
+        assert_eq!(learned.matches(&line).count(), 1, "{learned}");
+    }
+}
+
+#[test]
+fn loop_and_branch_with_the_name_of_a_side_stay_the_users() {
+    let sandbox = sandbox(2);
+    sandbox.git(&["branch", "ralph/todo+1", "main"]);
+    let place = sandbox.top.with_extension("mine");
+    let place = format!("--worktree={}", place.display());
+    sandbox
+        .ralph(&["start", "todo+2", "--stories=TODO.md", &place])
+        .exits(0);
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("begins in todo+3")
+        .says("begins in todo+4");
+    assert_eq!(
+        sandbox.git(&["rev-parse", "ralph/todo+1"]),
+        sandbox.git(&["rev-parse", "main"])
+    );
+    let status = sandbox.ralph(&["status", "todo+2", "--json"]).exits(0).json();
+    assert_eq!(status["phase"], "ready");
+}
+
+#[test]
+fn side_whose_work_tree_is_removed_costs_no_retry() {
+    let sandbox = sandbox(2);
+    let kept = sandbox.top.with_extension("ralph");
+    meanwhile(&sandbox, |sandbox| {
+        let side = kept.join("todo+2");
+        sandbox.git(&["worktree", "remove", "-f", "-f", side.to_str().unwrap()]);
+    });
+}
+
+#[test]
+fn story_that_waits_for_a_skipped_one_stops_no_other() {
+    let sandbox = sandbox(1);
+    sandbox.write("TODO.md", "- [ ] 1. A\n- [ ] 2. B (after 1)\n- [ ] 3. C\n");
+    sandbox.git(&["commit", "-qam", "order"]);
+    let agent =
+        sandbox.agent("test $RALPH_STORY != 1 || { failed no; exit 0; }; echo x >work$RALPH_STORY; complete");
+    sandbox
+        .ralph(&words(
+            "--jobs=2",
+            &["--max-retries=0", "--on-failure=skip"],
+            &agent,
+        ))
+        .exits(7)
+        .says("2 waits for 1");
+    assert_eq!(checkpoints(&sandbox), ["checkpoint: 3"]);
+}
+
+#[test]
+fn place_that_cannot_be_prepared_is_left_to_others() {
+    let sandbox = sandbox(3);
+    sandbox.git(&["config", "ralph.worktreeSetup", "test $RALPH_SLOT != 2"]);
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("todo+2 is not used any more");
+    assert_eq!(checkpoints(&sandbox).len(), 3);
+}
