@@ -124,15 +124,9 @@ pub enum OpenRefusal {
 }
 
 impl OpenRefusal {
-    /// Returns whether the loop's own work tree is not there, or not whole.
-    pub fn is_of_work_tree(&self) -> bool {
-        matches!(
-            self,
-            Self::WorkTreeGone { .. }
-                | Self::WorkTreeHalfMade { .. }
-                | Self::WorkTreeCutOff { .. }
-                | Self::WorkTreeMoved { .. }
-        )
+    /// Returns whether the directory of the loop's own work tree is not there.
+    pub fn is_of_lost_work_tree(&self) -> bool {
+        matches!(self, Self::WorkTreeGone { is_gone: true, .. })
     }
 
     /// Refuses a word that should name an attempt of a loop.

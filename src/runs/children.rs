@@ -103,7 +103,9 @@ impl<T> Child<T> {
     fn ask_to_stop(&self, signal: i32) {
         // Its number is its own until it is waited for.
         let number = self.process.id().and_then(|id| i32::try_from(id).ok());
-        if let (Some(number), Ok(signal)) = (number, Signal::try_from(signal)) {
+        // A lease that was lost is no signal.
+        let signal = Signal::try_from(signal).unwrap_or(Signal::SIGTERM);
+        if let Some(number) = number {
             let _ = kill(Pid::from_raw(number), signal);
         }
     }

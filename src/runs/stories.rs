@@ -29,6 +29,17 @@ enum End {
     Failed(Error),
 }
 
+/// What became of a side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    /// It is taken in, and its place is free.
+    Free,
+    /// It stays: the next run judges it.
+    Left,
+    /// It had made no attempt.
+    NotBegun,
+}
+
 /// A run of several stories at once.
 struct Abreast<'r, C> {
     command: &'r C,
@@ -71,8 +82,18 @@ pub async fn abreast(
         end: None,
     };
     run.publish(open).await?;
+    // Work in the work tree that waits for a reviewer is judged first.
+    if open.state.unreviewed().is_some()
+        && let Some(stopped) = Box::pin(run.driver.turn(open)).await?
+    {
+        return Ok(stopped);
+    }
     for side in sides_of(&open.context, open.change())? {
-        Box::pin(run.settle(open, &side)).await;
+        if Box::pin(run.settle(open, &side)).await == Settled::Left
+            && let Some((_, place)) = side.side_of()
+        {
+            run.free.remove(&place);
+        }
     }
     let mut children = JoinSet::new();
     loop {
@@ -98,6 +119,10 @@ pub async fn abreast(
                 None => break,
             },
         }
+    }
+    if let Some(tenure) = tenure {
+        // Attempts that were ended for it failed for no other reason.
+        tenure.require().await?;
     }
     match run.end {
         Some(End::Failed(error)) => Err(error),
@@ -155,35 +180,39 @@ impl<C: Command> Abreast<'_, C> {
         let Ok(side) = open.change().side(place) else {
             return;
         };
-        let has_begun = Box::pin(self.settle(open, &side)).await;
-        if has_begun {
-            self.free.insert(place);
-            return;
+        match Box::pin(self.settle(open, &side)).await {
+            Settled::Free => {
+                self.free.insert(place);
+                return;
+            }
+            Settled::Left => return,
+            Settled::NotBegun => {}
         }
         // Its place is not used any more: another one may do.
+        self.options.started = self.options.started.saturating_sub(1);
         let why = ended.why.unwrap_or_else(|| "made no attempt".to_owned());
         let change = open.change().to_string();
         let refusal = StepRefusal::NotBegunBeside { change, story, why };
-        if self.free.is_empty() && self.running.is_empty() {
-            self.stop_with(End::Failed(refusal.into()));
+        if self.free.is_empty() && self.running.is_empty() && self.end.is_none() {
+            self.end = Some(End::Failed(refusal.into()));
         } else {
             open.tell(format!("{refusal}; {side} is not used any more"));
         }
     }
 
-    /// Takes in what a side has made, and removes the side; returns whether it had made an attempt that was not taken in yet.
-    async fn settle(&mut self, open: &mut Loop<'_>, side: &Change) -> bool {
-        let has_begun = match Box::pin(self.try_to_settle(open, side)).await {
-            Ok(has_begun) => has_begun,
+    /// Takes in what a side has made, and removes the side.
+    async fn settle(&mut self, open: &mut Loop<'_>, side: &Change) -> Settled {
+        let settled = match Box::pin(self.try_to_settle(open, side)).await {
+            Ok(settled) => settled,
             Err(error) => {
                 self.stop_with(End::Failed(error));
-                true
+                Settled::Left
             }
         };
         if let Err(error) = self.publish(open).await {
             self.stop_with(End::Failed(error));
         }
-        has_begun
+        settled
     }
 
     fn stop_with(&mut self, end: End) {
@@ -193,42 +222,68 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    async fn try_to_settle(&mut self, open: &mut Loop<'_>, name: &Change) -> Result<bool, Error> {
+    async fn try_to_settle(&mut self, open: &mut Loop<'_>, name: &Change) -> Result<Settled, Error> {
         self.directories.restore(open)?;
         let side = match open_side(open, name, &Silent).await {
-            Err(Error::Open(refusal)) if refusal.is_of_work_tree() => {
+            Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
                 remove_lost(open, name).await?;
-                return Ok(true);
+                return Ok(Settled::Free);
             }
             side => side?,
         };
-        let Some(side) = side else { return Ok(false) };
+        let Some(side) = side else {
+            return Ok(Settled::NotBegun);
+        };
         let made = made_by(&side).await?;
-        let mut has_begun = false;
-        if let Some(made) = made
-            && !was_taken_in(open, &made)?
+        let mut settled = Settled::NotBegun;
+        if let Some(made) = &made
+            && !was_taken_in(open, made)?
         {
-            has_begun = true;
+            settled = Settled::Free;
             let is_promised = made.attempt.verdict == Verdict::Complete;
-            if is_promised && open.context.stop.signal().is_some() {
+            if is_promised && open.context.stop.signal().is_some() || self.judge(open, made).await? {
+                let story = &made.attempt.story;
                 open.tell(format!(
-                    "story {} is promised, and not judged: the next run judges it",
-                    made.attempt.story
+                    "story {story} is promised, and not judged: the next run judges it"
                 ));
+                return Ok(Settled::Left);
+            }
+        }
+        if let Err(error) = remove_side(open, side, made.as_ref()).await {
+            open.tell(format!("{name} stays: {error}"));
+            return Ok(Settled::Left);
+        }
+        Ok(settled)
+    }
+
+    /// Takes in an attempt, once more if something other than its agent ended that. Returns true if it is promised, and something
+    /// prevented a verdict.
+    async fn judge(&mut self, open: &mut Loop<'_>, made: &Made) -> Result<bool, Error> {
+        let is_promised = made.attempt.verdict == Verdict::Complete;
+        loop {
+            let (is_needless, is_broken) = match self.take_in(open, made.clone()).await {
+                Ok(taken) => {
+                    let is = (
+                        matches!(taken, Taken::Needless),
+                        matches!(taken, Taken::Broken(_)),
+                    );
+                    self.note_taken(open, &made.attempt.story, taken).await?;
+                    is
+                }
+                // The loop has it, whatever it says of it.
+                Err(error) if was_taken_in(open, made)? => {
+                    self.stop_with(End::Failed(error));
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            };
+            if !is_promised || is_needless || was_taken_in(open, made)? {
+                return Ok(false);
+            }
+            if !is_broken {
                 return Ok(true);
             }
-            let taken = self.take_in(open, made.clone()).await;
-            match taken {
-                Ok(taken) => self.note_taken(open, &made.attempt.story, taken).await?,
-                // The loop has it, whatever it says of it.
-                Err(error) if was_taken_in(open, &made)? => self.stop_with(End::Failed(error)),
-                Err(error) => return Err(error),
-            }
         }
-        if let Err(error) = remove_side(side).await {
-            open.tell(format!("{name} stays: {error}"));
-        }
-        Ok(has_begun)
     }
 
     /// Takes in an attempt, and shows meanwhile what the others print.

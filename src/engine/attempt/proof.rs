@@ -64,7 +64,12 @@ pub(crate) async fn run(
     open.repo().discard_index(&open.site().work_index())?;
     let proof = match proof? {
         Ok(proof) => proof,
-        Err(judgement) => return Ok(Err(judgement)),
+        Err(judgement) => {
+            return Ok(Err(Judgement {
+                with_held_tests: true,
+                ..judgement
+            }));
+        }
     };
     let mut again = proof.seconds.into_iter();
     let line = |(gate, first): (&String, GateTime)| {

@@ -319,7 +319,8 @@ async fn is_finished(repo: &Repo, change: &RefChange) -> Result<bool, ProtectErr
     };
     // A side ends without a trace once its work is taken in, and puts its branch back itself while it lives.
     let is_side = Change::new(name).is_ok_and(|change| change.side_of().is_some());
-    if is_side && !may_exist(&repo.common_dir.join(format!("ralph/{name}.toml"))) {
+    let has = |end: &str| may_exist(&repo.common_dir.join(format!("ralph/{name}.{end}")));
+    if is_side && has("lock") && !has("toml") {
         return Ok(true);
     }
     let name = format!("{LOOPS}{name}/finished");

@@ -65,7 +65,13 @@ fn stop_request_lets_attempts_end_and_begins_no_other() {
 }
 
 #[test]
-fn promised_work_of_a_killed_run_is_judged_and_no_agent_repeats_it() {
+fn promised_work_of_a_run_that_ended_is_judged_and_no_agent_repeats_it() {
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        judged_later(signal);
+    }
+}
+
+fn judged_later(signal: Signal) {
     let sandbox = sandbox(2);
     let gate = format!(
         "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
@@ -81,7 +87,7 @@ fn promised_work_of_a_killed_run_is_judged_and_no_agent_repeats_it() {
         let promised = sides.iter().all(|side| side.stdout.starts_with("checkpoint: "));
         promised && sandbox.notes.join("judging").exists()
     });
-    running.signal(Signal::SIGKILL);
+    running.signal(signal);
     drop(running.end());
     go_on(&sandbox);
     sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);

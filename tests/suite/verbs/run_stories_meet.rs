@@ -131,12 +131,63 @@ fn loop_and_branch_with_the_name_of_a_side_stay_the_users() {
 
 #[test]
 fn side_whose_work_tree_is_removed_costs_no_retry() {
+    for by_git in [true, false] {
+        let sandbox = sandbox(3);
+        let side = sandbox.top.with_extension("ralph").join("todo+2");
+        let agent = sandbox.completing(&format!(
+            "touch \"$notes/$RALPH_STORY\"; {}; echo x >work$RALPH_STORY",
+            until("go")
+        ));
+        let running = sandbox
+            .direct(&words("--jobs=2", &["--max-retries=0"], &agent))
+            .start();
+        wait_until("both work", || {
+            ["1", "2"].iter().all(|note| sandbox.notes.join(note).exists())
+        });
+        if by_git {
+            sandbox.git(&["worktree", "remove", "-f", "-f", side.to_str().unwrap()]);
+        } else {
+            fs::remove_dir_all(&side).unwrap();
+        }
+        fs::write(sandbox.notes.join("go"), "").unwrap();
+        running.end().exits(0);
+        assert_eq!(checkpoints(&sandbox).len(), 3);
+        require_no_side(&sandbox);
+    }
+}
+
+#[test]
+fn side_that_the_user_closes_is_judged_all_the_same() {
     let sandbox = sandbox(2);
-    let kept = sandbox.top.with_extension("ralph");
-    meanwhile(&sandbox, |sandbox| {
-        let side = kept.join("todo+2");
-        sandbox.git(&["worktree", "remove", "-f", "-f", side.to_str().unwrap()]);
+    let notes = sandbox.notes.to_str().unwrap();
+    let gate = format!(
+        "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
+        until("go")
+    );
+    sandbox.git(&["config", "ralph.verify", &gate.replace("$notes", notes)]);
+    let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    let sides = ["todo+1", "todo+2"];
+    wait_until("one is judged, the other promised", || {
+        let tip = |side: &&str| {
+            let branch = format!("ralph/{side}");
+            let tip = sandbox.git_cmd(&["log", "-1", "--format=%s", &branch]).run();
+            tip.stdout.starts_with("checkpoint: ")
+        };
+        sides.iter().all(tip) && sandbox.notes.join("judging").exists()
     });
+    running.signal(nix::sys::signal::Signal::SIGKILL);
+    drop(running.end());
+    for side in sides {
+        sandbox.ralph(&["abort", side]).exits(0);
+    }
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    for story in ["1", "2"] {
+        assert_eq!(sandbox.noted(&format!("began{story}")), "x\n");
+    }
+    assert_eq!(checkpoints(&sandbox).len(), 2);
+    require_no_side(&sandbox);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
+use crate::engine::steps::side;
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, messages, numbers, unmarked_stories};
 use crate::error::{Error, refuse};
@@ -78,6 +79,7 @@ pub(crate) async fn conclude(
         let signal = refused_complete::end(open, &begun, outcome).await?;
         return Ok(Concluded::End(StepEnd::Interrupted(signal)));
     }
+    side::count_last(open, &begun.story.id, &mut outcome.judgement)?;
     if outcome
         .judgement
         .signal
@@ -87,6 +89,7 @@ pub(crate) async fn conclude(
     }
     // What was made beside others may not be in this work tree.
     let is_here = outcome.beside.as_ref().is_none_or(|beside| beside.kept.is_none());
+    let is_beside = outcome.beside.is_some();
     let mut ended = begun.ended(&outcome);
     if is_here {
         ended = ended.with_size(match &left {
@@ -140,7 +143,8 @@ pub(crate) async fn conclude(
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
-    if is_promised && outcome.is_unreviewed() {
+    // What was made beside others stays there until it is judged.
+    if is_promised && outcome.is_unreviewed() && !is_beside {
         unreviewed::keep(open, &begun).await;
     }
     let stops = begun.settings.on_failure == OnFailure::Stop && open.state.phase() == Phase::Failed;

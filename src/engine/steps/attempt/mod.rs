@@ -48,6 +48,7 @@ use agent::{Which, may_change_tests, require_agent, tell_fallback};
 pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude};
+pub(crate) use neighbours::put_back as put_branch_back;
 pub(crate) use put_right::{after_agent, put_right};
 use run_rounds::Round;
 pub use stop_request::BY_REQUEST;

@@ -10,8 +10,16 @@ use crate::refs::{KeptRef, Update};
 /// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
 /// checkpoint while another loop runs. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
 pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
+    if !open.store.may_another_be_held() {
+        return Ok(());
+    }
+    put_back(open).await
+}
+
+/// Does the same where another loop has just run.
+pub(crate) async fn put_back(open: &Loop<'_>) -> Result<(), Error> {
     let tip = open.position().await?.tip;
-    if contains_checkpoint(open, tip.as_ref()).await? || !open.store.may_another_be_held() {
+    if contains_checkpoint(open, tip.as_ref()).await? {
         return Ok(());
     }
     let Some(last) = last_of_head(open)? else {

@@ -18,16 +18,14 @@ pub(crate) async fn blame(
     beside: &Beside,
     (merged, failed): (&Oid, Judgement),
 ) -> Result<Result<Gates, Judgement>, Error> {
-    if failed.verdict != Verdict::GateFailed || failed.signal.is_some() {
+    if !may_be_of_others(&failed) {
         return Ok(Err(failed));
     }
     open.tell("the gates failed on the merged work: they run once more");
     place(open, merged).await?;
     let failed = match proof::run(open, begun, true).await? {
         Ok(gates) => return Ok(Ok(gates)),
-        Err(failed) if failed.verdict != Verdict::GateFailed || failed.signal.is_some() => {
-            return Ok(Err(failed));
-        }
+        Err(failed) if !may_be_of_others(&failed) => return Ok(Err(failed)),
         Err(failed) => failed,
     };
     let (base, own) = (beside.base.short(), &beside.own);
@@ -51,4 +49,9 @@ pub(crate) async fn blame(
             )
         }
     }))
+}
+
+/// Returns whether a gate failed on the work as it is: what the attempt did to tests is its own doing.
+fn may_be_of_others(failed: &Judgement) -> bool {
+    failed.verdict == Verdict::GateFailed && failed.signal.is_none() && !failed.with_held_tests
 }

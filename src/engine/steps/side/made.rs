@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::agent::decode::sum_of_costs;
 use crate::engine::numbers::log_of;
 use crate::engine::{Context, Loop, attempt::learnings, open};
 use crate::error::Error;
 use crate::events::{Attempt, Observer};
+use crate::git::oid_of;
 use crate::names::{Change, Oid};
 use crate::state::{Completed, Store, Verdict};
 
@@ -41,21 +43,25 @@ pub async fn open_side<'o>(
     Ok(Some(open(context, side).await?))
 }
 
-/// Reads the last attempt of a side; returns `None` if none has ended, and if the side is closed: it was taken in then, or had
-/// not begun.
+/// Reads the last attempt of a side, also of one that was closed; returns `None` if none has ended.
 pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
-    if !side.state.is_live() {
-        return Ok(None);
-    }
     let Some(base) = side.state.common.original_head.clone() else {
         return Ok(None);
     };
     let last = side.history()?.history.ended().next_back().cloned();
     let Some(last) = last else { return Ok(None) };
-    let attempt = last.attempt;
+    let mut attempt = last.attempt;
+    // Those before it, that a service or a crash ended, were paid for, too.
+    let costs: Vec<_> = side
+        .history()?
+        .history
+        .ended()
+        .map(|entry| entry.attempt.cost_usd)
+        .collect();
+    attempt.cost_usd = costs.into_iter().fold(None, sum_of_costs);
     let commit = match (attempt.verdict, &last.kept) {
         (Verdict::Complete, _) => Some(side.state.checkpoint().clone()),
-        (_, Some(kept)) => side.git().commit_of_name(kept).await.ok(),
+        (_, Some(kept)) => oid_of(&side.git().refs(&[kept]).await?, kept),
         (_, None) => None,
     };
     let notes = learnings::newest_in(&learnings::file(side));

@@ -17,6 +17,7 @@ mod take_in;
 pub use begin::begin_side;
 pub(crate) use blame::blame;
 pub use made::{Made, made_by, open_side};
+pub(crate) use ready::count_last;
 pub use ready::{Beginning, Directories, may_begin, was_taken_in, why_in_turn};
 pub(in crate::engine) use remove::remove_all;
 pub use remove::{free_places, remove_lost, remove_side, sides_of};

@@ -1,7 +1,8 @@
 //! Finds the next story that may begin beside those that are worked on.
 
+use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
-use crate::engine::steps::attempt::{AttemptOptions, prepare};
+use crate::engine::steps::attempt::{AttemptOptions, prepare, put_branch_back};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
@@ -66,9 +67,28 @@ pub async fn may_begin(
     if let Some(found) = found {
         list_growth::refuse(open, &listing, found)?;
     }
+    put_branch_back(open).await?;
     commit_manual_edits(open, &story).await?;
     open.save()?;
     Ok(Beginning::Story(story))
+}
+
+/// Counts the conflicts of a story since the loop began.
+fn conflicts_of(open: &Loop<'_>, id: &str) -> Result<usize, Error> {
+    let history = open.history()?;
+    let of_it = history
+        .history
+        .ended()
+        .filter(|entry| entry.attempt.story == id && entry.attempt.verdict == Verdict::Conflict);
+    Ok(of_it.count())
+}
+
+/// Counts a conflict as a failure where the story has been alone: another attempt would meet the same.
+pub(crate) fn count_last(open: &Loop<'_>, story: &str, judgement: &mut Judgement) -> Result<(), Error> {
+    if judgement.verdict == Verdict::Conflict && conflicts_of(open, story)? >= CONFLICTS {
+        judgement.verdict = Verdict::Failed;
+    }
+    Ok(())
 }
 
 fn next(
@@ -82,14 +102,7 @@ fn next(
         let failed = progress.failed(id);
         failed.is_some_and(|story| story.failures > progress.max_retries)
     };
-    let conflicts = |id: &str| -> Result<bool, Error> {
-        let history = open.history()?;
-        let of_it = history
-            .history
-            .ended()
-            .filter(|entry| entry.attempt.story == id && entry.attempt.verdict == Verdict::Conflict);
-        Ok(of_it.count() >= CONFLICTS)
-    };
+    let conflicts = |id: &str| -> Result<bool, Error> { Ok(conflicts_of(open, id)? >= CONFLICTS) };
     for id in running {
         if conflicts(id)? {
             return Ok(None);

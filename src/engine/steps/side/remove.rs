@@ -1,7 +1,7 @@
 //! Removes a side whose work is taken in.
 
 use super::take_in::keep;
-use super::{made_by, open_side, was_taken_in};
+use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::{Context, Loop, abort, numbers};
 use crate::error::Error;
 use crate::events::Silent;
@@ -57,9 +57,10 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let prefix = name.ralph_ref("");
     let all = [prefix.trim_end_matches('/'), &name.branch_ref()].map(str::to_owned);
     let refs = open.git().refs(&all.each_ref().map(String::as_str)).await?;
+    let of_start = ["start", "anchor", "judged", "gate-files"].map(|role| name.ralph_ref(role));
     let is_work = |found: &&RefInfo| {
-        found.name == name.branch_ref() && found.oid != *state.initial()
-            || found.name.starts_with(&name.ralph_ref("attempts/"))
+        let is_branch = found.name == name.branch_ref() && found.oid == *state.initial();
+        !is_branch && !of_start.contains(&found.name)
     };
     let kept_as = open
         .change()
@@ -67,7 +68,7 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let wanted: Vec<KeptRef> = refs
         .iter()
         .filter(is_work)
-        .map(|found| KeptRef::new(kept_as.clone(), found.oid.clone()))
+        .map(|found| KeptRef::beside(&kept_as, &found.oid))
         .collect();
     let kept = open
         .keep_refs(&wanted, "ralph: a side whose work tree is gone")
@@ -86,12 +87,20 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
         .map(|found| Update::delete(found.name, found.oid))
         .collect();
     open.update_refs(&gone, &format!("ralph: {name} is gone")).await?;
-    Ok(store.remove_files()?)
+    // Git knows it still if its directory was deleted, and not by git.
+    let top = state.work_tree().to_string_lossy();
+    let forget = open.git().cmd("worktree", ["remove", "-f", "-f", &*top]);
+    forget.any_exit().await?;
+    if entries_of(&store.file("trash"))?.is_empty() {
+        store.remove_files()?;
+    }
+    Ok(())
 }
 
-/// Closes a side as `abort` does, and deletes what says no more than the loop knows. What a user left in its work tree, what a
-/// subagent did and what git ignores stay, and with them the files of the side.
-pub async fn remove_side(mut side: Loop<'_>) -> Result<(), Error> {
+/// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` is the attempt that it has taken in. Work
+/// of other attempts is kept in the loop. What a user left in its work tree, what a subagent did and what git ignores stay, and with
+/// them the files of the side.
+pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Made>) -> Result<(), Error> {
     let tree = side.state.checkpoint_tree().clone();
     if side.state.is_live() {
         abort(&mut side).await?;
@@ -99,19 +108,26 @@ pub async fn remove_side(mut side: Loop<'_>) -> Result<(), Error> {
     let change = side.change().clone();
     let (attempts, finished) = (change.ralph_ref("attempts/"), change.ralph_ref("finished"));
     let plain = ["start", "anchor"].map(|role| change.ralph_ref(role));
+    let known = known.map(|made| change.attempt_ref(&made.attempt.story, made.attempt.attempt));
     let refs = side
         .git()
         .refs(&[change.ralph_ref("").trim_end_matches('/')])
         .await?;
-    let mut gone = Vec::new();
+    let (mut gone, mut kept) = (Vec::new(), Vec::new());
     for found in &refs {
+        let attempt = found.name.strip_prefix(&attempts);
+        if let Some(attempt) = attempt.filter(|_| Some(&found.name) != known.as_ref()) {
+            let name = open.change().ralph_ref(&format!("attempts/{attempt}"));
+            kept.push(KeptRef::beside(&name, &found.oid));
+        }
         let is_known = plain.contains(&found.name)
-            || found.name.starts_with(&attempts)
+            || attempt.is_some()
             || found.name == finished && side.git().tree_of(&found.oid).await? == tree;
         if is_known {
             gone.push(Update::delete(found.name.clone(), found.oid.clone()));
         }
     }
+    open.keep_refs(&kept, "ralph: attempts beside others").await?;
     side.update_refs(&gone, &format!("ralph: {change} is taken in"))
         .await?;
     if gone.len() == refs.len() && entries_of(&side.site().trash())?.is_empty() {
@@ -124,19 +140,20 @@ pub async fn remove_side(mut side: Loop<'_>) -> Result<(), Error> {
 pub(in crate::engine) async fn remove_all(open: &Loop<'_>) -> Result<(), Error> {
     for name in sides_of(&open.context, open.change())? {
         let side = match open_side(open, &name, &Silent).await {
-            Err(Error::Open(refusal)) if refusal.is_of_work_tree() => {
+            Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
                 remove_lost(open, &name).await?;
                 continue;
             }
             side => side?,
         };
         let Some(side) = side else { continue };
-        if let Some(made) = made_by(&side).await?
-            && !was_taken_in(open, &made)?
+        let made = made_by(&side).await?;
+        if let Some(made) = &made
+            && !was_taken_in(open, made)?
         {
-            keep(open, &made, "the loop ends").await?;
+            keep(open, made, "the loop ends").await?;
         }
-        Box::pin(remove_side(side)).await?;
+        Box::pin(remove_side(open, side, made.as_ref())).await?;
     }
     Ok(())
 }

@@ -15,7 +15,8 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::steps::attempt::{
-    AttemptOptions, Concluded, StepEnd, after_agent, agent_of_attempt, begin_at, conclude, take_record,
+    AttemptOptions, Concluded, StepEnd, after_agent, agent_of_attempt, begin_at, conclude, put_branch_back,
+    take_record,
 };
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::transition::place;
@@ -73,6 +74,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         }
         _ => Step::Next,
     };
+    put_branch_back(open).await?;
     commit_manual_edits(open, &id).await?;
     let agent = agent_of_attempt(open, &story, options)?;
     let mut outcome = outcome_of(open, &made, &agent);
@@ -152,8 +154,11 @@ async fn look_at_work(
         },
         Err(paths) => {
             let (paths, others) = (first_few(&paths).join(", "), &beside.published);
-            let why =
-                format!("git cannot merge it with what other stories changed meanwhile{others}: {paths}");
+            let whose = match others.as_str() {
+                "" => "what changed in the loop's work tree",
+                _ => "what other stories changed",
+            };
+            let why = format!("git cannot merge it with {whose} meanwhile{others}: {paths}");
             Judgement::new(Verdict::Conflict, why)
         }
     };
