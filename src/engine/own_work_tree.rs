@@ -125,6 +125,40 @@ fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
     Ok(door.write(Path::new(LOCKED), reason.as_bytes(), mode, Durability::Atomic)?)
 }
 
+/// Removes the work trees that sides of this change began to make, and in which no loop has begun. Costs no process if there is
+/// none.
+pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) -> Result<(), Error> {
+    let settings = &context.configuration.settings;
+    for top in context.repo.layout().linked_work_trees()? {
+        let reason =
+            lock_of(&top).and_then(|lock| read_regular_text(&lock, Links::Refused, MOST_OF_A_REASON).ok());
+        let side = reason.as_deref().and_then(|reason| {
+            let name = reason.trim_end().strip_prefix("git ralph: ")?;
+            Change::new(name.strip_suffix(" (being made)").unwrap_or(name)).ok()
+        });
+        let Some(side) = side.filter(|side| side.side_of().is_some_and(|(change, _)| change == *of)) else {
+            continue;
+        };
+        let store = Store::new(&context.repo.common_dir, &side);
+        // Another process may be making it; and a loop that has begun in it removes it itself.
+        let Ok(_alone) = store.lock_making() else {
+            continue;
+        };
+        if store.load()?.is_some_and(|state| state.is_live()) {
+            continue;
+        }
+        let place = &Place::Configured;
+        let own = OwnTree {
+            context,
+            change: &side,
+            place,
+            settings,
+        };
+        own.clear_away(&top).await?;
+    }
+    Ok(())
+}
+
 /// A change whose loop has a work tree of its own, or is to get one.
 #[derive(Clone, Copy)]
 pub(super) struct OwnTree<'a> {

@@ -16,6 +16,7 @@
 #[path = "../suite/support/mod.rs"]
 mod support;
 
+mod abreast;
 mod boxed_control;
 mod broken_refs;
 mod containers;
@@ -35,7 +36,6 @@ mod remote_history;
 mod rungs;
 mod runners;
 mod side_by_side;
-mod stories_beside;
 mod storm;
 mod submodules;
 mod two_loops;

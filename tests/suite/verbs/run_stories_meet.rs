@@ -219,3 +219,17 @@ fn place_that_cannot_be_prepared_is_left_to_others() {
         .says("todo+2 is not used any more");
     assert_eq!(checkpoints(&sandbox).len(), 3);
 }
+
+#[test]
+fn work_tree_that_a_killed_side_began_to_make_is_removed_with_the_loop() {
+    let sandbox = sandbox(2);
+    let kill = "test $RALPH_SLOT != 2 || { kill -9 $(ps -o ppid= -p $PPID); sleep 60; }";
+    sandbox.git(&["config", "ralph.worktreeSetup", kill]);
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("todo+2 is not used any more");
+    assert_eq!(checkpoints(&sandbox).len(), 2);
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+}

@@ -2,6 +2,7 @@
 
 use super::take_in::keep;
 use super::{Made, made_by, open_side, was_taken_in};
+use crate::engine::own_work_tree::clear_half_made_sides;
 use crate::engine::{Context, Loop, abort, numbers};
 use crate::error::Error;
 use crate::events::Silent;
@@ -138,6 +139,7 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
 
 /// Removes the sides of a loop that ends. Attempts that were not taken in are kept.
 pub(in crate::engine) async fn remove_all(open: &Loop<'_>) -> Result<(), Error> {
+    clear_half_made_sides(&open.context, open.change()).await?;
     for name in sides_of(&open.context, open.change())? {
         let side = match open_side(open, &name, &Silent).await {
             Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
