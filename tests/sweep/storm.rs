@@ -164,8 +164,12 @@ impl Storm {
                     return if is_whole { Ok(()) } else { Err(fsck.stderr) };
                 }
                 0 | 75 | 137 => {}
-                // A host that says nothing for longer than a lease allows ends a run; whoever began it begins it again.
-                1 if url.starts_with("http:") && output.stderr.contains("did not answer") => {}
+                // A host that says nothing for longer than a lease allows ends a run, and one that is busy when a worker wakes
+                // up whose time for the push has passed; whoever began it begins it again.
+                1 if url.starts_with("http:")
+                    && ["did not answer", "cannot push"]
+                        .iter()
+                        .any(|words| output.stderr.contains(words)) => {}
                 other => return Err(format!("worker {worker} ended with {other}:\n{}", output.stderr)),
             }
         }
