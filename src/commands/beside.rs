@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 
 use crate::git::Head;
-use crate::names::{Change, Oid};
-use crate::processes::ONE_OF_SEVERAL;
+use crate::names::Oid;
+use crate::processes::{ONE_OF_SEVERAL, STORY};
 use crate::runs::stop_with;
 
 /// The part of a run that such a process works on.
@@ -34,14 +34,13 @@ pub(super) fn asked(mut args: impl Iterator<Item = OsString>) -> Option<One> {
     }
     let parent = word()?.parse().ok()?;
     let change = word()?;
-    let (what, branch) = (word()?, word()?);
-    let is_side = Change::new(&change).is_ok_and(|change| change.side_of().is_some());
-    let part = if is_side && branch.is_empty() && Oid::parse(&what).is_none() {
-        Part::Story(what)
+    let (what, which) = (word()?, word()?);
+    let part = if what == STORY {
+        Part::Story(which)
     } else {
         Part::Change(Head {
             oid: Oid::parse(&what),
-            branch: Some(branch).filter(|branch| !branch.is_empty()),
+            branch: Some(which).filter(|branch| !branch.is_empty()),
         })
     };
     stop_with(parent).then(|| One {

@@ -1,5 +1,5 @@
-//! The process that attempts one story of a change beside others (`git ralph run <change> --jobs`): it makes one attempt, and
-//! shows what its agent prints. The run that started it takes in what it made.
+//! The process that attempts one story of a change beside others (`git ralph run <change> --jobs`): it makes an attempt, again
+//! if the agent's service did not answer, and shows what its agent prints. The run that started it takes in what it made.
 
 use super::run::Args;
 use super::setup::{Console, step_settings};
@@ -63,10 +63,8 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
         Phase::Failed => Step::Retry,
         _ => Step::Next,
     };
-    let mut settings = step_settings(&open, &args.settings);
-    args.limits.apply(&mut settings);
     let options = AttemptOptions {
-        settings: settings_of_side(&settings),
+        settings: settings_of_side(&step_settings(&open, &args.settings)),
         agent: args.agent,
         started: 0,
         force: false,

@@ -15,7 +15,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::source_of_new_loop;
 use crate::engine::{
-    AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, sides_of, why_in_turn,
+    AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
 };
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, Printed, abreast, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
-use crate::state::live_in;
+use crate::state::{live_in, sides};
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
 use clap::value_parser;
@@ -166,7 +166,7 @@ impl Typed<'_> {
             in_turn = true;
         }
         Ok(
-            match (in_turn, sides_of(&open.context, open.change())?.is_empty()) {
+            match (in_turn, sides(&open.repo().common_dir, open.change())?.is_empty()) {
                 (true, true) => 1,
                 (true, false) => 0,
                 (false, _) => wanted,

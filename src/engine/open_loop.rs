@@ -207,6 +207,11 @@ impl<'o> Loop<'o> {
         }
     }
 
+    /// Forgets what is known of the repository: others have had time to change it.
+    pub fn look_again(&self) {
+        self.view.drop_all();
+    }
+
     /// Returns whether `git ralph stop` has asked for an end between two attempts.
     pub fn is_asked_to_stop(&self) -> bool {
         self.store.is_asked_to_stop()

@@ -65,7 +65,7 @@ pub enum StepRefusal {
     NotBegunBeside {
         change: String,
         story: String,
-        /// How it ended, in words.
+        /// Its end, in words.
         why: String,
     }
         => "git ralph run {change} --jobs 1", change;

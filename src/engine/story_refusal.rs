@@ -105,7 +105,7 @@ pub enum StoryRefusal {
     Order {
         change: String,
         list: String,
-        /// What is wrong, in words.
+        /// The fault, in words.
         why: String,
     }
         => Person, "correct {list}, or attempt them one after another: git ralph run {change} --jobs 1", list, change;

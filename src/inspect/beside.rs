@@ -10,11 +10,11 @@ use crate::events::log::LogEntry;
 use crate::names::Change;
 use crate::state::{Phase, State, Store, Verdict, sides};
 
-/// How far such an attempt is.
+/// The stage of such an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
-    /// Its process is at work.
+    /// Its process runs.
     #[default]
     Running,
     /// Its agent has promised the story; the loop has not judged it yet.
@@ -48,7 +48,7 @@ pub struct Beside {
     pub since: Option<Timestamp>,
     /// Time of its last output, or of its beginning; null once its agent has ended.
     pub last_output: Option<Timestamp>,
-    /// How far it is.
+    /// Its stage.
     #[serde(rename = "phase")]
     pub stage: Stage,
 }
@@ -115,7 +115,7 @@ impl Beside {
         })
     }
 
-    /// Returns whether its process is at work.
+    /// Returns whether its process runs.
     pub fn is_running(&self) -> bool {
         self.stage == Stage::Running
     }

@@ -11,7 +11,7 @@ mod runners;
 mod table;
 
 pub(crate) use entry::{Program, Stat};
-pub use runners::{ONE_OF_SEVERAL, VERB as RUNNER, is_abandoned, kill_runners_of, own_program};
+pub use runners::{ONE_OF_SEVERAL, STORY, VERB as RUNNER, is_abandoned, kill_runners_of, own_program};
 pub(crate) use table::{
     Table, began_by, booted, children, directory, has_variable, have_children, memory, ourselves, program,
     runs_our_program,

@@ -15,6 +15,9 @@ pub const VERB: &str = "run-attempt";
 /// The hidden command of a process that works on one of several changes; its first argument is the number of its git-ralph.
 pub const ONE_OF_SEVERAL: &str = "run-change";
 
+/// The word before the story of a process that works on one of several stories of a change.
+pub const STORY: &str = "story";
+
 /// Returns whether a process works on one of several changes for a git-ralph that has died.
 pub fn is_abandoned(pid: i32) -> bool {
     let words = program(pid).map(|program| program.words).unwrap_or_default();

@@ -14,14 +14,15 @@ use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
     self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, free_places, made_by,
-    may_begin, open_side, remove_lost, remove_side, sides_of, take_in, was_taken_in,
+    may_begin, open_side, remove_lost, remove_side, take_in, was_taken_in,
 };
 use crate::error::Error;
 use crate::events::Silent;
 use crate::held::UnderWay;
 use crate::names::Change;
+use crate::processes::STORY;
 use crate::remote::Tenure;
-use crate::state::Verdict;
+use crate::state::{Verdict, sides};
 
 /// The reason why no other story begins.
 enum End {
@@ -29,7 +30,7 @@ enum End {
     Failed(Error),
 }
 
-/// What became of a side.
+/// The state of a side whose process has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Settled {
     /// It is taken in, and its place is free.
@@ -88,7 +89,7 @@ pub async fn abreast(
     {
         return Ok(stopped);
     }
-    for side in sides_of(&open.context, open.change())? {
+    for side in sides(&open.repo().common_dir, open.change())? {
         if Box::pin(run.settle(open, &side)).await == Settled::Left
             && let Some((_, place)) = side.side_of()
         {
@@ -164,7 +165,7 @@ impl<C: Command> Abreast<'_, C> {
         };
         let side = open.change().side(place)?;
         open.tell(format!("story {story} begins in {side}"));
-        let words = [side.as_str(), &story, ""];
+        let words = [side.as_str(), STORY, &story];
         let child = Child::start((story.clone(), &story), words, typed, place, &self.printed.0)
             .map_err(Error::system("start git-ralph"))?;
         self.options.started += 1;
@@ -176,6 +177,8 @@ impl<C: Command> Abreast<'_, C> {
     /// Notes the end of a process: takes in what its side has made, while the others go on.
     async fn note_end(&mut self, open: &mut Loop<'_>, story: String, place: u16, ended: Ended) {
         self.running.remove(&place);
+        // Minutes have passed since the repository was last read.
+        open.look_again();
         self.look_for_end(open);
         let Ok(side) = open.change().side(place) else {
             return;

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use super::super::{Warning, ids};
 use super::groups::Group;
 
-/// How often ids are made at most: those made from titles depend on what is taken out.
+/// The most times that ids are made: those made from titles depend on what is taken out.
 const ROUNDS: usize = 16;
 
 /// A title that ends like one with dependencies.

@@ -67,7 +67,7 @@ pub struct Attempt {
     pub used: Usage,
     /// The files that it changed, and the lines that it added and removed, once it has ended.
     pub size: Option<(u64, u64, u64)>,
-    /// Where it runs, if it is made beside others, and the loop has not taken it in yet.
+    /// Its side and work tree, if it is made beside others, and the loop has not taken it in yet.
     pub beside: Option<Box<Beside>>,
 }
 

@@ -30,7 +30,7 @@ impl Directories {
     }
 }
 
-/// What may begin now.
+/// The answer to whether a story may begin now.
 pub enum Beginning {
     /// This story.
     Story(String),
@@ -50,8 +50,6 @@ pub async fn may_begin(
     running: &[String],
 ) -> Result<Beginning, Error> {
     let settings = &options.settings;
-    // Minutes have passed since the repository was last read.
-    open.view.drop_all();
     prepare(open, options).await?;
     messages::take(open, None)?;
     let listing = stories::read_list(open).await?;

@@ -3,22 +3,16 @@
 use super::take_in::keep;
 use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::own_work_tree::clear_half_made_sides;
-use crate::engine::{Context, Loop, abort, numbers};
+use crate::engine::{Loop, abort, numbers};
 use crate::error::Error;
 use crate::events::Silent;
 use crate::fs::entries_of;
 use crate::git::RefInfo;
-use crate::names::Change;
-use crate::names::typed;
+use crate::names::{Change, typed};
 use crate::refs::{KeptRef, Update};
-use crate::state::{StateError, Store, is_side, sides};
+use crate::state::{Store, is_side, sides};
 
-/// Returns the sides of a change that have a state file, in the order of their places.
-pub fn sides_of(context: &Context<'_>, change: &Change) -> Result<Vec<Change>, StateError> {
-    sides(&context.repo.common_dir, change)
-}
-
-/// Returns the first places of a change in which nothing of the user's is: no loop, no branch and no directory of that name.
+/// Returns the first places of a change in which nothing of the user's is: no loop and no branch of that name.
 ///
 /// # Errors
 /// If the names of its sides are too long.
@@ -48,11 +42,7 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let Some(state) = store.load()? else {
         return Ok(());
     };
-    let story = state
-        .progress()
-        .current()
-        .or(state.attempted())
-        .map(|story| story.id.clone());
+    let story = state.current().map(|story| story.id.clone());
     let story = story.or_else(|| state.progress().completed.last().map(|done| done.id.clone()));
     let story = story.unwrap_or_else(|| "work".to_owned());
     let prefix = name.ralph_ref("");
@@ -140,7 +130,7 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
 /// Removes the sides of a loop that ends. Attempts that were not taken in are kept.
 pub(in crate::engine) async fn remove_all(open: &Loop<'_>) -> Result<(), Error> {
     clear_half_made_sides(&open.context, open.change()).await?;
-    for name in sides_of(&open.context, open.change())? {
+    for name in sides(&open.repo().common_dir, open.change())? {
         let side = match open_side(open, &name, &Silent).await {
             Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
                 remove_lost(open, &name).await?;

@@ -1,5 +1,6 @@
 //! Takes in what a side has made: an attempt of the loop, whose agent has ended.
 
+use std::collections::HashSet;
 use std::io;
 
 use jiff::SignedDuration;
@@ -52,8 +53,6 @@ pub enum Taken {
 /// was.
 pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
     let (settings, id) = (&options.settings, made.attempt.story.clone());
-    // Minutes have passed since the repository was last read.
-    open.view.drop_all();
     open.advance(|progress| progress.turn_to(&id))?;
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
@@ -93,7 +92,13 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
     };
     let known = learnings::newest_in(&learnings::file(open));
-    let is_new = |line: &&String| !known.lines().any(|known| known.ends_with(line.as_str()));
+    // Those of the loop begin with their attempt.
+    let text = |line: &str| line.split_once("] ").map_or(line, |(_, text)| text).to_owned();
+    let known: HashSet<String> = known
+        .lines()
+        .flat_map(|line| [line.to_owned(), text(line)])
+        .collect();
+    let is_new = |line: &&String| !line.is_empty() && !known.contains(*line);
     let learned: Vec<String> = made.learned.iter().filter(is_new).cloned().collect();
     learnings::learn(open, &id, begun.number, &learned);
     let copied = open_regular(&made.log, Links::Refused);
