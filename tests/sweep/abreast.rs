@@ -10,20 +10,6 @@ use crate::{nothing_of, stride, whole};
 
 const STORIES: usize = 10;
 
-/// A repository with a list of stories that do not need each other.
-fn sandbox(stories: usize) -> Sandbox {
-    let sandbox = Sandbox::new();
-    let list: String = (1..=stories)
-        .map(|id| format!("- [ ] {id}. Story {id}\n"))
-        .collect();
-    sandbox.write("TODO.md", &list);
-    sandbox.write("common", "start\n");
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "list"]);
-    sandbox.configure("ralph.order", "free");
-    sandbox
-}
-
 /// Checks that each of so many stories has one checkpoint, and that no side is left.
 fn require_all(sandbox: &Sandbox, stories: usize) {
     let subjects = sandbox.subjects("ralph/todo");
@@ -48,7 +34,7 @@ fn killed_runs_do_each_story_once() {
 }
 
 fn storm(seed: u64) -> Result<(), String> {
-    let sandbox = sandbox(STORIES);
+    let sandbox = Sandbox::with_free_stories(STORIES);
     // Every third story meets another one in a file.
     let agent = sandbox.completing(
         "sleep 0.$((1 + $$ % 3)); echo \"$RALPH_STORY\" >work$RALPH_STORY
@@ -94,7 +80,7 @@ fn misdeeds_of_one_story_do_not_judge_another_nor_the_loop() {
 }
 
 fn two_stories(misdeed: &str) {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     sandbox.git(&["tag", "one"]);
     sandbox.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
     sandbox.write("README.md", "of the user's\n");

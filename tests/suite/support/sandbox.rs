@@ -304,6 +304,20 @@ impl Sandbox {
         self.direct(&[step, "--", agent]).run()
     }
 
+    /// One with a list of so many stories that do not need each other, and a file `common`.
+    pub fn with_free_stories(stories: usize) -> Self {
+        let sandbox = Self::new();
+        let list: String = (1..=stories)
+            .map(|id| format!("- [ ] {id}. Story {id}\n"))
+            .collect();
+        sandbox.write("TODO.md", &list);
+        sandbox.write("common", "start\n");
+        sandbox.git(&["add", "-A"]);
+        sandbox.git(&["commit", "-q", "-m", "list"]);
+        sandbox.configure("ralph.order", "free");
+        sandbox
+    }
+
     /// Writes a scripted agent (sh) and gives its path. `$notes` is the sandbox's notes directory.
     pub fn agent(&self, script: &str) -> String {
         let number = self.scripts.fetch_add(1, Ordering::Relaxed);

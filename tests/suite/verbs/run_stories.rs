@@ -4,20 +4,6 @@ use std::path::Path;
 
 use crate::support::{Output, Sandbox};
 
-/// A repository with a list of so many stories that do not need each other.
-pub fn sandbox(stories: usize) -> Sandbox {
-    let sandbox = Sandbox::new();
-    let list: String = (1..=stories)
-        .map(|id| format!("- [ ] {id}. Story {id}\n"))
-        .collect();
-    sandbox.write("TODO.md", &list);
-    sandbox.write("common", "start\n");
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "list"]);
-    sandbox.git(&["config", "ralph.order", "free"]);
-    sandbox
-}
-
 /// The words of a run with so many jobs.
 pub fn words<'a>(jobs: &'a str, args: &[&'a str], agent: &'a str) -> Vec<&'a str> {
     let run = ["run", "todo", "--stories=TODO.md", jobs, "--keep"];
@@ -65,7 +51,7 @@ fn run(sandbox: &Sandbox, args: &[&str], agent: &str) -> Output {
 
 #[test]
 fn stories_that_do_not_need_each_other_are_attempted_at_once() {
-    let sandbox = sandbox(4);
+    let sandbox = Sandbox::with_free_stories(4);
     // Each of the first two needs the other; the others see both.
     let meet = format!(
         "touch \"$notes/$RALPH_STORY\"; case $RALPH_STORY in 1) {};; 2) {};; esac",
@@ -96,7 +82,7 @@ fn stories_that_do_not_need_each_other_are_attempted_at_once() {
 
 #[test]
 fn list_that_says_nothing_of_its_order_is_worked_on_in_order() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     sandbox.git(&["config", "--unset", "ralph.order"]);
     let agent =
         sandbox.completing("test $RALPH_STORY = 1 || test -e work1 || exit 1; echo x >work$RALPH_STORY");
@@ -109,7 +95,7 @@ fn list_that_says_nothing_of_its_order_is_worked_on_in_order() {
 
 #[test]
 fn story_begins_after_those_that_it_names() {
-    let sandbox = sandbox(1);
+    let sandbox = Sandbox::with_free_stories(1);
     sandbox.write(
         "TODO.md",
         "- [ ] 1. A (after 3)\n- [ ] 2. B (after 1)\n- [ ] 3. C\n",
@@ -129,7 +115,7 @@ fn story_begins_after_those_that_it_names() {
 
 #[test]
 fn stories_that_wait_for_each_other_are_refused() {
-    let sandbox = sandbox(1);
+    let sandbox = Sandbox::with_free_stories(1);
     sandbox.write(
         "TODO.md",
         "- [ ] 1. A (after 2)\n- [ ] 2. B (after 1)\n- [ ] 3. C\n",
@@ -144,7 +130,7 @@ fn stories_that_wait_for_each_other_are_refused() {
 
 #[test]
 fn conflict_is_not_counted_and_is_tried_again_from_the_tip() {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     // The first attempts end in the order of the stories, before any of them is taken in twice.
     let agent = sandbox.agent(&format!(
         "cat >\"$notes/prompt$RALPH_STORY.$RALPH_ATTEMPT\"; touch \"$notes/$RALPH_STORY\"
@@ -199,7 +185,7 @@ fn parts(sandbox: &Sandbox) -> String {
 
 #[test]
 fn work_that_passes_alone_and_fails_together_is_no_checkpoint_and_not_counted() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     let agent = parts(&sandbox);
     run(&sandbox, &["--max-retries=0"], &agent)
         .exits(0)
@@ -222,7 +208,7 @@ fn work_that_passes_alone_and_fails_together_is_no_checkpoint_and_not_counted() 
 
 #[test]
 fn work_that_fails_alone_is_counted() {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     sandbox.git(&["config", "ralph.verify", "! test -e broken"]);
     let agent = sandbox.completing("test $RALPH_STORY != 2 || touch broken; echo x >work$RALPH_STORY");
     run(&sandbox, &["--max-retries=0", "--on-failure=skip"], &agent)
@@ -238,7 +224,7 @@ fn work_that_fails_alone_is_counted() {
 
 #[test]
 fn failures_of_several_stories_are_counted_apart() {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     // Each fails once, in turns.
     let agent = sandbox.agent(
         "cat >\"$notes/prompt$RALPH_STORY.$RALPH_ATTEMPT\"
@@ -268,7 +254,7 @@ fn failures_of_several_stories_are_counted_apart() {
 
 #[test]
 fn story_without_retries_left_stops_the_run_and_others_get_their_checkpoint() {
-    let sandbox = sandbox(4);
+    let sandbox = Sandbox::with_free_stories(4);
     // The others end when the failure is taken in.
     let agent = sandbox.agent(&format!(
         "touch \"$notes/$RALPH_STORY\"
@@ -289,7 +275,7 @@ fn story_without_retries_left_stops_the_run_and_others_get_their_checkpoint() {
 
 #[test]
 fn both_edit_the_list_and_nothing_of_it_is_lost() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     let agent = sandbox.agent(&format!(
         "touch \"$notes/$RALPH_STORY\"; {}; {}
         if test $RALPH_STORY -lt 3; then echo \"- [ ] $((RALPH_STORY + 2)). From $RALPH_STORY\" >>TODO.md; fi
@@ -310,11 +296,11 @@ fn both_edit_the_list_and_nothing_of_it_is_lost() {
 #[test]
 fn loops_that_cannot_be_split_go_in_turn() {
     let agent = |sandbox: &Sandbox| sandbox.completing("echo x >work$RALPH_STORY");
-    let stash = sandbox(2);
+    let stash = Sandbox::with_free_stories(2);
     run(&stash, &["--strategy=stash"], &agent(&stash))
         .exits(0)
         .says("one after another: the loop leaves HEAD in its place (ralph.strategy)");
-    let untracked = sandbox(2);
+    let untracked = Sandbox::with_free_stories(2);
     untracked.git(&["rm", "-q", "--cached", "TODO.md"]);
     untracked.git(&["commit", "-qm", "untracked"]);
     untracked.write(".git/info/exclude", "TODO.md\n");
@@ -322,7 +308,7 @@ fn loops_that_cannot_be_split_go_in_turn() {
         .exits(0)
         .says("one after another: git does not track TODO.md");
     // A run of several changes has one story of each at work.
-    let several = sandbox(2);
+    let several = Sandbox::with_free_stories(2);
     several.git(&["config", "ralph.jobs", "2"]);
     for change in ["one", "two"] {
         let list = format!("openspec/changes/{change}/tasks.md");
@@ -339,7 +325,7 @@ fn loops_that_cannot_be_split_go_in_turn() {
 
 #[test]
 fn hooks_run_once_for_each_attempt_and_learnings_reach_later_stories() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     let hooks = sandbox.notes.join("hooks");
     for (hook, word) in [("ralph-pre-attempt", "pre"), ("ralph-post-checkpoint", "post")] {
         sandbox.hook(

@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use super::run_stories::{checkpoints, require_no_side, sandbox, until, verdicts, words};
+use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
 use crate::support::{Running, Sandbox, wait_until};
 
 /// An agent that works on until it may go on.
@@ -29,7 +29,7 @@ fn begun(sandbox: &Sandbox, agent: &str) -> Running {
 #[test]
 fn signal_ends_all_attempts_and_keeps_their_work() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        let sandbox = sandbox(3);
+        let sandbox = Sandbox::with_free_stories(3);
         let agent = waiting(&sandbox);
         let running = begun(&sandbox, &agent);
         running.signal(signal);
@@ -54,7 +54,7 @@ fn signal_ends_all_attempts_and_keeps_their_work() {
 
 #[test]
 fn stop_request_lets_attempts_end_and_begins_no_other() {
-    let sandbox = sandbox(4);
+    let sandbox = Sandbox::with_free_stories(4);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     sandbox.ralph(&["stop", "todo"]).exits(0);
@@ -71,14 +71,14 @@ fn promised_work_of_a_run_that_ended_is_judged_and_no_agent_repeats_it() {
     }
 }
 
-fn judged_later(signal: Signal) {
-    let sandbox = sandbox(2);
+/// Begins a run of two stories whose gate waits: one is judged, the other promised. Returns the agent, too.
+pub fn judging(sandbox: &Sandbox) -> (String, Running) {
+    let notes = sandbox.notes.to_str().unwrap();
     let gate = format!(
         "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
         until("go")
     );
-    let notes = sandbox.notes.to_str().unwrap();
-    sandbox.git(&["config", "ralph.verify", &gate.replace("$notes", notes)]);
+    sandbox.configure("ralph.verify", &gate.replace("$notes", notes));
     let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
     let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
     wait_until("one is judged, the other promised", || {
@@ -87,20 +87,31 @@ fn judged_later(signal: Signal) {
         let promised = sides.iter().all(|side| side.stdout.starts_with("checkpoint: "));
         promised && sandbox.notes.join("judging").exists()
     });
-    running.signal(signal);
-    drop(running.end());
-    go_on(&sandbox);
-    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    (agent, running)
+}
+
+/// Checks that both are judged by the next run, and that no agent repeats them.
+pub fn require_judged(sandbox: &Sandbox, agent: &str) {
+    go_on(sandbox);
+    sandbox.ralph(&words("--jobs=2", &[], agent)).exits(0);
     for story in ["1", "2"] {
         assert_eq!(sandbox.noted(&format!("began{story}")), "x\n");
     }
-    assert_eq!(checkpoints(&sandbox).len(), 2);
-    require_no_side(&sandbox);
+    assert_eq!(checkpoints(sandbox).len(), 2);
+    require_no_side(sandbox);
+}
+
+fn judged_later(signal: Signal) {
+    let sandbox = Sandbox::with_free_stories(2);
+    let (agent, running) = judging(&sandbox);
+    running.signal(signal);
+    drop(running.end());
+    require_judged(&sandbox, &agent);
 }
 
 #[test]
 fn run_that_was_killed_goes_on_where_it_was() {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     running.signal(Signal::SIGKILL);
@@ -116,7 +127,7 @@ fn run_that_was_killed_goes_on_where_it_was() {
 
 /// A loop whose run was killed while two attempts were at work.
 fn killed() -> Sandbox {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     running.signal(Signal::SIGKILL);
@@ -165,7 +176,7 @@ fn run_with_one_job_takes_in_what_a_killed_one_left() {
 
 #[test]
 fn side_that_is_killed_costs_no_retry() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     // The first attempt at the first story kills its git-ralph.
     let agent = sandbox.agent(
         "if test $RALPH_STORY = 1 && ! test -e \"$notes/killed\"; then
@@ -180,7 +191,7 @@ fn side_that_is_killed_costs_no_retry() {
 
 #[test]
 fn each_checkpoint_is_on_the_remote_and_sides_are_not() {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     let remote = sandbox.top.with_extension("remote");
     let remote = remote.to_str().unwrap();
     sandbox.git(&["init", "-q", "--bare", remote]);

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use super::run_stories::{checkpoints, require_no_side, sandbox, until, verdicts, words};
+use nix::sys::signal::Signal;
+
+use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
+use super::run_stories_ends::{judging, require_judged};
 use crate::support::{Sandbox, wait_until};
 
 /// Begins a run of two stories that wait, does something meanwhile, and lets them go on; the run ends well.
@@ -27,20 +30,20 @@ fn meanwhile(sandbox: &Sandbox, act: impl FnOnce(&Sandbox)) {
 
 #[test]
 fn edits_and_commits_of_the_user_meanwhile_stay() {
-    let edited = sandbox(2);
+    let edited = Sandbox::with_free_stories(2);
     meanwhile(&edited, |sandbox| {
         sandbox.write("common", "of the user's\n");
         sandbox.write("new", "of the user's\n");
     });
     assert_eq!(edited.read("common"), "of the user's\n");
     assert_eq!(edited.git(&["show", "ralph/todo:new"]), "of the user's");
-    let committed = sandbox(2);
+    let committed = Sandbox::with_free_stories(2);
     meanwhile(&committed, |sandbox| {
         sandbox.write("common", "of the user's\n");
         sandbox.git(&["commit", "-qam", "user"]);
     });
     assert_eq!(committed.git(&["show", "ralph/todo:common"]), "of the user's");
-    let struck = sandbox(3);
+    let struck = Sandbox::with_free_stories(3);
     meanwhile(&struck, |sandbox| {
         let list = sandbox.read("TODO.md").replace("- [ ] 3. Story 3\n", "");
         sandbox.write("TODO.md", &list);
@@ -50,7 +53,7 @@ fn edits_and_commits_of_the_user_meanwhile_stay() {
 
 #[test]
 fn file_of_the_users_that_git_ignores_is_not_replaced() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     sandbox.write(".gitignore", ".env\n");
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-qm", "rules"]);
@@ -73,7 +76,7 @@ fn file_of_the_users_that_git_ignores_is_not_replaced() {
 
 #[test]
 fn rule_of_one_story_takes_nothing_out_of_another() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     // The second has its file where no rule ignores it yet.
     let agent = sandbox.completing(&format!(
         "touch \"$notes/$RALPH_STORY\"; {}; {}
@@ -95,9 +98,11 @@ fn rule_of_one_story_takes_nothing_out_of_another() {
 
 #[test]
 fn what_agents_write_into_the_learnings_reaches_the_loop() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     let agent =
         sandbox.completing("echo \"found by $RALPH_STORY\" >>\"$RALPH_LEARNINGS\"; echo x >work$RALPH_STORY");
+    // The end of a known line is another line.
+    sandbox.write(".git/ralph/todo/learnings.md", "also found by 1\n");
     sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
     let learned = sandbox.read(".git/ralph/todo/learnings.md");
     for story in ["1", "2"] {
@@ -108,7 +113,7 @@ fn what_agents_write_into_the_learnings_reaches_the_loop() {
 
 #[test]
 fn loop_and_branch_with_the_name_of_a_side_stay_the_users() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     sandbox.git(&["branch", "ralph/todo+1", "main"]);
     let place = sandbox.top.with_extension("mine");
     let place = format!("--worktree={}", place.display());
@@ -132,7 +137,7 @@ fn loop_and_branch_with_the_name_of_a_side_stay_the_users() {
 #[test]
 fn side_whose_work_tree_is_removed_costs_no_retry() {
     for by_git in [true, false] {
-        let sandbox = sandbox(3);
+        let sandbox = Sandbox::with_free_stories(3);
         let side = sandbox.top.with_extension("ralph").join("todo+2");
         let agent = sandbox.completing(&format!(
             "touch \"$notes/$RALPH_STORY\"; {}; echo x >work$RALPH_STORY",
@@ -158,41 +163,19 @@ fn side_whose_work_tree_is_removed_costs_no_retry() {
 
 #[test]
 fn side_that_the_user_closes_is_judged_all_the_same() {
-    let sandbox = sandbox(2);
-    let notes = sandbox.notes.to_str().unwrap();
-    let gate = format!(
-        "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
-        until("go")
-    );
-    sandbox.git(&["config", "ralph.verify", &gate.replace("$notes", notes)]);
-    let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
-    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
-    let sides = ["todo+1", "todo+2"];
-    wait_until("one is judged, the other promised", || {
-        let tip = |side: &&str| {
-            let branch = format!("ralph/{side}");
-            let tip = sandbox.git_cmd(&["log", "-1", "--format=%s", &branch]).run();
-            tip.stdout.starts_with("checkpoint: ")
-        };
-        sides.iter().all(tip) && sandbox.notes.join("judging").exists()
-    });
-    running.signal(nix::sys::signal::Signal::SIGKILL);
+    let sandbox = Sandbox::with_free_stories(2);
+    let (agent, running) = judging(&sandbox);
+    running.signal(Signal::SIGKILL);
     drop(running.end());
-    for side in sides {
+    for side in ["todo+1", "todo+2"] {
         sandbox.ralph(&["abort", side]).exits(0);
     }
-    fs::write(sandbox.notes.join("go"), "").unwrap();
-    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
-    for story in ["1", "2"] {
-        assert_eq!(sandbox.noted(&format!("began{story}")), "x\n");
-    }
-    assert_eq!(checkpoints(&sandbox).len(), 2);
-    require_no_side(&sandbox);
+    require_judged(&sandbox, &agent);
 }
 
 #[test]
 fn story_that_waits_for_a_skipped_one_stops_no_other() {
-    let sandbox = sandbox(1);
+    let sandbox = Sandbox::with_free_stories(1);
     sandbox.write("TODO.md", "- [ ] 1. A\n- [ ] 2. B (after 1)\n- [ ] 3. C\n");
     sandbox.git(&["commit", "-qam", "order"]);
     let agent =
@@ -210,7 +193,7 @@ fn story_that_waits_for_a_skipped_one_stops_no_other() {
 
 #[test]
 fn place_that_cannot_be_prepared_is_left_to_others() {
-    let sandbox = sandbox(3);
+    let sandbox = Sandbox::with_free_stories(3);
     sandbox.git(&["config", "ralph.worktreeSetup", "test $RALPH_SLOT != 2"]);
     let agent = sandbox.completing("echo x >work$RALPH_STORY");
     sandbox
@@ -222,7 +205,7 @@ fn place_that_cannot_be_prepared_is_left_to_others() {
 
 #[test]
 fn work_tree_that_a_killed_side_began_to_make_is_removed_with_the_loop() {
-    let sandbox = sandbox(2);
+    let sandbox = Sandbox::with_free_stories(2);
     let kill = "test $RALPH_SLOT != 2 || { kill -9 $(ps -o ppid= -p $PPID); sleep 60; }";
     sandbox.git(&["config", "ralph.worktreeSetup", kill]);
     let agent = sandbox.completing("echo x >work$RALPH_STORY");

@@ -7,17 +7,8 @@ use jiff::Timestamp;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
+use super::run_stories::words;
 use crate::support::{Running, Sandbox, wait_until};
-
-/// A repository with a list of four stories that do not need each other.
-fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.write("TODO.md", "- [ ] 1. A\n- [ ] 2. B\n- [ ] 3. C\n- [ ] 4. D\n");
-    sandbox.git(&["add", "-A"]);
-    sandbox.git(&["commit", "-q", "-m", "list"]);
-    sandbox.configure("ralph.order", "free");
-    sandbox
-}
 
 /// An agent that says where it works, and goes on when it may.
 fn waiting(sandbox: &Sandbox) -> String {
@@ -30,16 +21,7 @@ fn waiting(sandbox: &Sandbox) -> String {
 
 /// Begins a run that works on the first three stories.
 fn begun(sandbox: &Sandbox, agent: &str) -> Running {
-    let words = [
-        "run",
-        "todo",
-        "--stories=TODO.md",
-        "--jobs=3",
-        "--keep",
-        "--",
-        agent,
-    ];
-    let running = sandbox.direct(&words).start();
+    let running = sandbox.direct(&words("--jobs=3", &[], agent)).start();
     wait_until("three work", || {
         (1..=3).all(|story| is_noted(sandbox, &format!("at-{story}")))
     });
@@ -68,7 +50,7 @@ fn status(sandbox: &Sandbox) -> Value {
 
 #[test]
 fn sides_are_no_loops_of_a_command_without_a_name() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_free_stories(4);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     let list = sandbox.ralph(&["status", "--json"]).exits(0).json();
@@ -119,7 +101,7 @@ fn loop_of_the_user_with_a_number_after_a_plus_is_shown() {
 
 #[test]
 fn status_shows_each_attempt_that_runs_and_what_is_not_taken_in() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_free_stories(4);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     let shown = sandbox.ralph(&["status", "todo"]).exits(0).stdout;
@@ -129,8 +111,7 @@ fn status_shows_each_attempt_that_runs_and_what_is_not_taken_in() {
         .position(|line| *line == "3 stories are worked on side by side");
     let at = at.unwrap_or_else(|| panic!("{shown}"));
     for (story, line) in [(1, lines[at + 1]), (2, lines[at + 2]), (3, lines[at + 3])] {
-        let title = ["A", "B", "C"][story - 1];
-        let begins = format!("  {story}. {title}: attempt 1 is running for ");
+        let begins = format!("  {story}. Story {story}: attempt 1 is running for ");
         let ends = format!(" ago (git ralph log --follow todo+{story} {story}@1)");
         assert!(line.starts_with(&begins) && line.ends_with(&ends), "{line}");
     }
@@ -145,7 +126,7 @@ fn status_shows_each_attempt_that_runs_and_what_is_not_taken_in() {
     let second = &beside[1];
     for (key, value) in [
         ("story", "2"),
-        ("title", "2. B"),
+        ("title", "2. Story 2"),
         ("side", "todo+2"),
         ("phase", "running"),
     ] {
@@ -175,31 +156,22 @@ fn status_shows_each_attempt_that_runs_and_what_is_not_taken_in() {
     assert!(after["beside"][0]["since"].is_null());
     let shown = sandbox.ralph(&["status", "todo"]).exits(0).stdout;
     let end = "3 attempts are not taken in yet
-  1. A: attempt 1 was interrupted
-  2. B: attempt 1 was interrupted
-  3. C: attempt 1 was interrupted
+  1. Story 1: attempt 1 was interrupted
+  2. Story 2: attempt 1 was interrupted
+  3. Story 3: attempt 1 was interrupted
   (use \"git ralph run todo\" to take in what was made side by side)
 ";
     assert!(shown.ends_with(end), "{shown}");
     let short = sandbox.ralph(&["status", "--short"]).exits(0).stdout;
     assert!(!short.contains("running"), "{short}");
     go_on(&sandbox, &[1, 2, 3]);
-    let again = [
-        "run",
-        "todo",
-        "--stories=TODO.md",
-        "--jobs=3",
-        "--keep",
-        "--",
-        &agent,
-    ];
-    sandbox.ralph(&again).exits(0);
+    sandbox.ralph(&words("--jobs=3", &[], &agent)).exits(0);
     assert_eq!(status(&sandbox)["beside"], Value::Array(Vec::new()));
 }
 
 #[test]
 fn attempt_that_has_promised_is_shown_until_the_loop_has_judged_it() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_free_stories(4);
     let agent = waiting(&sandbox);
     // While the gate judges the first, another attempt ends.
     let gate = format!(
@@ -207,15 +179,9 @@ fn attempt_that_has_promised_is_shown_until_the_loop_has_judged_it() {
         sandbox.notes.display()
     );
     sandbox.configure("ralph.verify", &gate);
-    let words = [
-        "run",
-        "todo",
-        "--stories=TODO.md",
-        "--jobs=3",
-        "--keep",
-        "--allow-red",
-    ];
-    let running = sandbox.direct(&[&words[..], &["--", &agent]].concat()).start();
+    let running = sandbox
+        .direct(&words("--jobs=3", &["--allow-red"], &agent))
+        .start();
     wait_until("three work", || {
         (1..=3).all(|story| is_noted(&sandbox, &format!("at-{story}")))
     });
@@ -236,7 +202,7 @@ fn attempt_that_has_promised_is_shown_until_the_loop_has_judged_it() {
         (vec![&Value::from("2"), &Value::from("3")], &Value::from("1"))
     );
     let shown = sandbox.ralph(&["status", "todo"]).exits(0).stdout;
-    let line = "\n  2. B: attempt 1 has promised it, and is not judged yet\n";
+    let line = "\n  2. Story 2: attempt 1 has promised it, and is not judged yet\n";
     assert!(shown.contains(line), "{shown}");
     assert_eq!(
         sandbox.ralph(&["status", "--short"]).exits(0).stdout,
@@ -248,7 +214,7 @@ fn attempt_that_has_promised_is_shown_until_the_loop_has_judged_it() {
 
 #[test]
 fn watch_follows_the_loop_and_tells_what_runs_beside() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_free_stories(4);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     go_on(&sandbox, &[1]);
@@ -265,7 +231,7 @@ fn watch_follows_the_loop_and_tells_what_runs_beside() {
 
 #[test]
 fn report_and_log_say_of_attempts_at_once_what_each_took() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_free_stories(4);
     let agent = waiting(&sandbox);
     let running = begun(&sandbox, &agent);
     end(&sandbox, running);

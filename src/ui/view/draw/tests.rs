@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use ratatui::buffer::Cell;
 
 use super::*;
-use crate::events::What;
+use crate::events::{Event, What};
 use crate::inspect::changed_files::{Changed, Unknown};
 use crate::inspect::follow::News;
 use crate::state::{AwaitingChoice, Verdict};
@@ -10,7 +10,7 @@ use crate::ui::view::chosen::Page;
 use crate::ui::view::model::Gate;
 use crate::ui::view::model::tests::{attempt_ended, besides, event, events, listed};
 
-fn model(events: Vec<crate::events::Event>) -> Model {
+fn model(events: Vec<Event>) -> Model {
     let mut model = Model::new("add-login", &listed());
     model.take(&News {
         events,
@@ -431,16 +431,13 @@ fn a_question_is_shown_and_can_be_answered() {
         options: Vec::new(),
     });
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
-    assert!(
-        rows[0].starts_with("add-login  asks what to do (f: answer)  "),
-        "{rows:#?}"
-    );
-    let rows = drawn(&model, &Chosen::default(), OUTPUT, (40, 10));
-    assert_eq!(rows[0], "add-login  asks what to do (f: answer)");
-    let rows = drawn(&model, &Chosen::default(), OUTPUT, (30, 10));
-    assert_eq!(rows[0], "asks what to do (f: answer)");
-    let rows = drawn(&model, &Chosen::default(), OUTPUT, (100, 16));
+    let words = "add-login  asks what to do (f: answer)";
+    assert!(rows[0].starts_with(&format!("{words}  ")), "{rows:#?}");
     assert_eq!(rows[14], "git-ralph (process 12 on box) asks: what now?");
+    let rows = drawn(&model, &Chosen::default(), OUTPUT, (40, 10));
+    assert_eq!(rows[0], words);
+    let narrow = drawn(&model, &Chosen::default(), OUTPUT, (30, 10));
+    assert_eq!(narrow[0], "asks what to do (f: answer)");
     assert!(model.is_at_its_end());
 }
 
@@ -449,16 +446,9 @@ fn title_says_how_many_stories_are_worked_on() {
     let mut model = Model::new("add-login", &listed());
     model.take(&besides(&[("2", 1), ("3", 2)]));
     let rows = drawn(&model, &Chosen::default(), OUTPUT, (80, 24));
-    assert!(
-        rows[0].starts_with("add-login") && rows[0].contains("2 running"),
-        "{}",
-        rows[0]
-    );
-    let running: Vec<&String> = rows
-        .iter()
-        .filter(|row| row.contains("running, 3 left"))
-        .collect();
-    assert_eq!(running.len(), 2, "{rows:#?}");
+    assert!(rows[0].contains("2 running"), "{rows:#?}");
+    let running = |row: &&String| row.contains("running, 3 left");
+    assert_eq!(rows.iter().filter(running).count(), 2, "{rows:#?}");
 }
 
 #[test]
