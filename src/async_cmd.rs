@@ -99,6 +99,12 @@ impl Command {
         self
     }
 
+    /// Lets the child hold none of our locks: it may outlive us.
+    pub fn without_locks(mut self) -> Self {
+        self.with_locks = false;
+        self
+    }
+
     /// Lets a request to stop end the child at once: it changes nothing.
     pub fn only_reading(mut self) -> Self {
         self.only_reads = true;

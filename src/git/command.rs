@@ -332,6 +332,12 @@ impl GitCommand {
         self
     }
 
+    /// Holds no lock of the loop while it runs.
+    pub fn without_locks(mut self) -> Self {
+        self.command = self.command.without_locks();
+        self
+    }
+
     /// Ends it if it passes these bounds.
     pub fn within(mut self, bounds: Bounds) -> Self {
         self.command = self.command.within(bounds);

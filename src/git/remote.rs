@@ -61,6 +61,8 @@ pub struct Move<'m> {
 pub struct RemoteGit {
     git: Git,
     name: String,
+    /// The setting by which a git that outlives this process ends when a host has said nothing for twice the limit.
+    silence: String,
 }
 
 impl Git {
@@ -69,6 +71,7 @@ impl Git {
         RemoteGit {
             git: self.clone().with_limit(limit),
             name: name.to_owned(),
+            silence: format!("http.lowSpeedTime={}", limit.as_secs().max(1).saturating_mul(2)),
         }
     }
 }
@@ -190,8 +193,11 @@ impl RemoteGit {
     }
 
     fn cmd_with(&self, settings: &[&str], verb: &'static str, args: &[&str], most: Bounds) -> GitCommand {
+        let settings = [settings, &["http.lowSpeedLimit=1", &self.silence]].concat();
+        // A host that says nothing must not keep a loop locked whose git-ralph was killed. The git that waits for it moves no
+        // ref here, and one of the remote only from where it expects it.
+        let command = self.git.cmd_with(&settings, verb, args).without_locks();
         // ssh must not ask either.
-        let command = self.git.cmd_with(settings, verb, args);
         command.env("SSH_ASKPASS_REQUIRE", "never").within(most)
     }
 }

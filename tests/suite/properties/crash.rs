@@ -4,6 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
+use crate::support::remote::Remote;
 use crate::support::{CHANGE, Cmd, Sandbox, git, search_path, wait_for, write_program};
 
 /// Kills git-ralph while the agent works; the agent lives on.
@@ -189,6 +190,33 @@ fn outlived(verb: &str, args: &[&str]) {
         assert_eq!(sandbox.git(&["show", "HEAD:new.txt"]), "new");
     }
     sandbox.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn git_that_waits_for_a_silent_remote_and_outlives_git_ralph_holds_nothing_up() {
+    for verb in ["ls-remote", "fetch", "push"] {
+        let remote = Remote::new();
+        let sandbox = &remote.sandbox;
+        let clone = remote.clone("clone", &[]);
+        let agent = sandbox.completing("echo x >>f");
+        let run = ["run", CHANGE, "--keep", "--", &agent];
+        if verb == "fetch" {
+            // There must be something to fetch.
+            let there = remote.clone("there", &[]);
+            there.ralph(&["start", CHANGE]).exits(0);
+            there.ralph(&["push", CHANGE]).exits(0);
+        }
+        let go = sandbox.notes.join("go");
+        nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let cmd = with_slow_git(sandbox, verb, sandbox.direct(&run).dir(&clone.dir));
+        let running = cmd.start();
+        wait_for(&sandbox.notes.join("at-git"));
+        running.signal(Signal::SIGKILL);
+        running.wait_for_its_end();
+        let ended = clone.ralph(&run);
+        fs::write(&go, "go\n").unwrap();
+        assert_eq!(ended.code, 0, "{verb}: {}", ended.stderr);
+    }
 }
 
 #[test]

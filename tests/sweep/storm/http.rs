@@ -83,7 +83,8 @@ impl Fault {
             (Manner::Slow, 3, _) => busy(number / 28),
             (Manner::Slow, 0 | 5, _) => Self::Slow,
             (Manner::Busy, 3, _) => busy(number / 7),
-            (Manner::Silence, ..) if number % 11 == 3 => Self::Silent,
+            // At no regular interval: the requests of a worker that begins again and again have one.
+            (Manner::Silence, ..) if number % 11 == Dice(number / 11).roll(11) => Self::Silent,
             _ => Self::None,
         }
     }
