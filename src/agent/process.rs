@@ -45,6 +45,8 @@ pub enum Ending {
     RunnerKilled(i32),
     /// An error of git-ralph's own ended its runner.
     RunnerPanicked,
+    /// It exited with this code, and the work tree that it ran in was removed meanwhile, by itself or by others.
+    WorkTreeRemoved(i32),
 }
 
 impl Ending {
@@ -59,6 +61,9 @@ impl Ending {
         }
     }
 }
+
+/// The reason of a process whose work tree was removed.
+pub const TREE_REMOVED: &str = "the work tree was removed or replaced meanwhile, by whom is not known";
 
 /// A process that has ended.
 #[derive(Debug)]

@@ -10,11 +10,12 @@ use jiff::Timestamp;
 use super::Loop;
 use super::output_tail::OutputTail;
 use crate::agent::job::Job;
-use crate::agent::process::{self, Ending, Listener};
+use crate::agent::process::{self, Ended, Ending, Listener, TREE_REMOVED};
 use crate::error::Error;
 use crate::events::{News, Observer, Stream};
 use crate::git::REPOSITORY_VARIABLES;
 use crate::guard::GitSettings;
+use crate::protect::RepoLink;
 use crate::signal::Stop;
 use crate::slot;
 
@@ -37,8 +38,8 @@ pub(crate) struct Failure {
     pub why: String,
     /// True if a shell reports that the command is missing, or cannot be run.
     pub cannot_be_run: bool,
-    /// True if an error of git-ralph's own ended it.
-    pub is_own_error: bool,
+    /// True if the work is not at fault: an error of git-ralph ended it, or its work tree was removed.
+    pub is_faultless: bool,
     /// The end of its output.
     pub tail: OutputTail,
 }
@@ -79,14 +80,14 @@ pub(crate) async fn run_command(
     };
     let ended = process::run(job, log, &mut stop, &mut listener).await?;
     let tail = listener.tail;
-    link.restore(open.site())?;
+    let ended = restore_link(open, &link, ended)?;
     open.view.drop_all();
     let cannot_be_run = match ended.ending {
         Ending::Exited(code) => NOT_RUN.contains(&code),
         Ending::NotStarted(_) => true,
         _ => false,
     };
-    let is_own_error = matches!(ended.ending, Ending::RunnerPanicked);
+    let is_faultless = matches!(ended.ending, Ending::RunnerPanicked | Ending::WorkTreeRemoved(_));
     if let Ending::Interrupted(signal) = ended.ending {
         return Ok(Passed::Interrupted(signal));
     }
@@ -96,7 +97,7 @@ pub(crate) async fn run_command(
     Ok(Passed::No(Failure {
         why,
         cannot_be_run,
-        is_own_error,
+        is_faultless,
         tail,
     }))
 }
@@ -111,7 +112,20 @@ pub(super) fn failure_of(ending: Ending) -> Option<String> {
         Ending::NotStarted(error) => Some(error.to_string()),
         Ending::RunnerKilled(signal) => Some(format!("its runner was ended by signal {signal}")),
         Ending::RunnerPanicked => Some("its runner ended by an error of git-ralph".to_owned()),
+        Ending::WorkTreeRemoved(_) => Some(TREE_REMOVED.to_owned()),
     }
+}
+
+/// Has the work tree lead to its repository again after a process. Where it was removed meanwhile, no success of that process
+/// is one for the tree that is made again.
+pub(super) fn restore_link(open: &Loop<'_>, link: &RepoLink, ended: Ended) -> Result<Ended, Error> {
+    let was_removed = !link.has_tree(open.site());
+    link.restore(open.site())?;
+    let ending = match ended.ending {
+        Ending::Exited(code) if was_removed => Ending::WorkTreeRemoved(code),
+        ending => ending,
+    };
+    Ok(Ended { ending, ..ended })
 }
 
 /// Returns the job of a process of the loop that is not about a story.

@@ -19,7 +19,7 @@ use crate::agent::job::Job;
 use crate::agent::process::{Ended, Ending};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
-use crate::engine::run_command::{plain_job, variable};
+use crate::engine::run_command::{plain_job, restore_link, variable};
 use crate::engine::{Loop, guard_rail, numbers};
 use crate::error::Error;
 use crate::fs::Durability;
@@ -65,7 +65,7 @@ pub(crate) async fn run_agent(
     Ok(Outcome {
         ended: at,
         exit_code: match ended.ending {
-            Ending::Exited(code) => Some(code),
+            Ending::Exited(code) | Ending::WorkTreeRemoved(code) => Some(code),
             _ => None,
         },
         report: Some(report),
@@ -160,8 +160,7 @@ pub(super) async fn run_job(
         }
         ended = &mut running => ended,
     }?;
-    link.restore(open.site())?;
-    Ok((ended, tail))
+    Ok((restore_link(open, &link, ended)?, tail))
 }
 
 /// Notes the agent's process in the state. Even if this fails, the mark in the environment finds the process; after a power

@@ -123,7 +123,7 @@ async fn run_all(
             Passed::No(failure) => {
                 let what = format!("the gate `{gate}` failed ({})", failure.why);
                 let reason = failed(&what, &failure.tail);
-                return Ok(Err(if failure.is_own_error {
+                return Ok(Err(if failure.is_faultless {
                     Judgement::broken(&reason)
                 } else {
                     Judgement::new(Verdict::GateFailed, &reason)

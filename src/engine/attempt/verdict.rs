@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::backoff::Unavailable;
 use crate::agent::decode::{Fault, FaultKind, Report};
-use crate::agent::process::Ending;
+use crate::agent::process::{Ending, TREE_REMOVED};
 use crate::agent::promise::{Heard, Promise};
 use crate::events::Basis;
 use crate::names::typed;
@@ -162,6 +162,13 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
         }
         Ending::RunnerPanicked => {
             return Judgement::broken("an error of git-ralph's own ended the runner of the attempt");
+        }
+        Ending::WorkTreeRemoved(code) => {
+            let judged = judge(&Ending::Exited(*code), report, name);
+            return match judged.verdict {
+                Verdict::Complete | Verdict::NoSignal => Judgement::broken(TREE_REMOVED),
+                _ => judged,
+            };
         }
         Ending::Exited(_) => {}
     }

@@ -18,6 +18,8 @@ use crate::protect::{ProtectError, Site, trash};
 pub(crate) struct RepoLink {
     /// The git directories.
     dirs: [GitDir; 2],
+    /// Device and inode of the top directory of the work tree.
+    top: Option<(u64, u64)>,
     link: Link,
     /// The directory of its objects, without which git finds no repository; `None` if it is not the usual one.
     objects: Option<PathBuf>,
@@ -104,6 +106,7 @@ impl Site<'_> {
         Ok(RepoLink {
             objects: is_there(&objects)?.then_some(objects),
             dirs: [GitDir::at(&repo.common_dir)?, GitDir::at(&repo.git_dir)?],
+            top: identity(&repo.top)?,
             link: Link::at(&repo.top.join(".git"))?,
             since: SystemTime::now(),
         })
@@ -133,6 +136,12 @@ impl RepoLink {
         self.restore_link(site)?;
         gits_pipes::clear(site)?;
         pipes::clear(site, self.since)
+    }
+
+    /// Returns whether the work tree is still there: its directory, or another one that leads to a repository.
+    pub fn has_tree(&self, site: Site<'_>) -> bool {
+        let top = &site.repo.top;
+        may_exist(&top.join(".git")) || identity(top).is_ok_and(|found| found.is_some() && found == self.top)
     }
 
     fn restore_link(&self, site: Site<'_>) -> Result<(), ProtectError> {

@@ -41,6 +41,79 @@ fn a_work_tree_with_work_is_never_removed_by_start() {
 }
 
 #[test]
+fn a_promise_in_a_work_tree_that_was_removed_is_no_verdict() {
+    let sandbox = Sandbox::new();
+    begin(&sandbox);
+    let own = own(&sandbox, CHANGE);
+    let remove = "d=$PWD; cd /; rm -rf \"$d\"; cd \"$notes\"";
+    for (name, harm) in [
+        ("gone", remove.to_owned()),
+        ("empty", format!("{remove}; mkdir \"$d\"")),
+    ] {
+        let once =
+            format!("if mkdir \"$notes/{name}\" 2>/dev/null; then {harm}; else echo {name} >>done; fi");
+        sandbox
+            .step("next", &sandbox.completing(&once))
+            .exits(0)
+            .says("the work tree was removed or replaced meanwhile, by whom is not known); the attempt does not count, and is made again");
+        assert_eq!(
+            sandbox.git(&[
+                "diff",
+                "--name-only",
+                "--diff-filter=D",
+                "main",
+                "ralph/add-login"
+            ]),
+            ""
+        );
+    }
+    assert_eq!(fs::read_to_string(own.join("done")).unwrap(), "gone\nempty\n");
+    // Whoever does it each time gets no further.
+    let always = sandbox.completing(remove);
+    sandbox
+        .step("next", &always)
+        .exits(1)
+        .says("the work tree was removed or replaced meanwhile");
+    let verdicts = sandbox.attempts();
+    let verdicts: Vec<_> = verdicts
+        .iter()
+        .map(|attempt| attempt["verdict"].as_str().unwrap())
+        .collect();
+    let one = ["interrupted", "complete"];
+    assert_eq!(
+        verdicts,
+        [&one[..], &one, &["interrupted", "interrupted"]].concat()
+    );
+}
+
+#[test]
+fn a_gate_in_a_work_tree_that_was_removed_is_no_verdict() {
+    let sandbox = Sandbox::new();
+    let gate = sandbox.outside("gate");
+    let script = "#!/bin/sh\ntest -e \"$1/begun\" || exit 0\nif mkdir \"$1/once\" 2>/dev/null; then d=$PWD; cd /; rm -rf \"$d\"; fi\n";
+    crate::support::write_program(&gate, script);
+    let verify = format!("{} {}", gate.display(), sandbox.notes.display());
+    sandbox.git(&["config", "ralph.verify", &verify]);
+    begin(&sandbox);
+    let agent = sandbox.completing("touch \"$notes/begun\"; echo x >>x");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("the work tree was removed or replaced meanwhile");
+    assert_eq!(
+        sandbox.git(&[
+            "diff",
+            "--name-only",
+            "--diff-filter=D",
+            "main",
+            "ralph/add-login"
+        ]),
+        ""
+    );
+    assert_eq!(sandbox.git(&["show", "ralph/add-login:x"]), "x");
+}
+
+#[test]
 fn a_work_tree_that_is_half_made_is_no_work() {
     let sandbox = worked();
     let own = own(&sandbox, CHANGE);

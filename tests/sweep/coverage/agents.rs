@@ -182,6 +182,7 @@ pub const ROWS: &[Row] = &[
         &[
             Misdeed("no_directory"),
             Test("undone::failed_attempt_restores_a_deleted_work_tree"),
+            Test("own_work_tree_kept::a_promise_in_a_work_tree_that_was_removed_is_no_verdict"),
         ],
     ),
     (
