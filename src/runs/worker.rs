@@ -133,6 +133,12 @@ impl<C: Command> Worker<'_, C> {
 
     /// Takes the end of one change; returns the exit code of the run if it ends with it.
     async fn note(&mut self, change: &Change, ended: Result<Ended, Error>) -> Result<Option<Exit>, Error> {
+        // Another one has begun on the remote since the last look there.
+        if matches!(&ended, Err(Error::Remote(RemoteRefusal::Another(_))))
+            && Box::pin(self.gives_way()).await?
+        {
+            return Ok(None);
+        }
         let (end, why) = end_of(&ended, self.command.can_ask());
         let exit = ended.as_ref().map_or_else(Error::exit, |ended| ended.exit);
         let exit = match self.schedule.note(change, end, exit) {
@@ -158,6 +164,16 @@ impl<C: Command> Worker<'_, C> {
             self.command.say(&format!("not begun: {}", left.join(", ")));
         }
         ended.map(|_| Some(exit))
+    }
+
+    /// Has the loop that is active here give way if it may; returns whether it has.
+    async fn gives_way(&self) -> Result<bool, Error> {
+        let narrator = self.command.narrator();
+        let context = self.command.open(&narrator).await?;
+        let settings = context.configuration.settings.clone();
+        let server = Server::new(&context.repo, &settings, self.command.remote())?;
+        let context = self.give_way(context, &server).await?;
+        Ok(live_in(&context.repo.common_dir, &context.repo.top)?.is_none())
     }
 
     /// Passes over a change from now on; says why, once and on one line.

@@ -181,6 +181,31 @@ fn loop_whose_giving_way_was_cut_off_has_given_way() {
 }
 
 #[test]
+fn loop_gives_way_to_one_that_begins_on_the_remote_while_its_run_looks_there() {
+    let remote = Remote::new();
+    let sandbox = &remote.sandbox;
+    let (clone, other) = (clone_with(&remote, &["a"]), remote.clone("two", &[]));
+    clone.ralph(&["start", "a"]).exits(0);
+    other.ralph(&["start", "a"]).exits(0);
+    // The remote has none at the first look, and the other one at the second.
+    let real = sandbox.git_program();
+    let (real, two, notes) = (real.display(), other.dir.display(), sandbox.notes.display());
+    let push = format!("'{real}' -C '{two}' ralph push a >&2");
+    let shim = format!(
+        "case \" $* \" in *' ls-remote '*)\nif mkdir '{notes}/first' 2>/dev/null; then :; \
+         elif mkdir '{notes}/second' 2>/dev/null; then {push}; fi ;; esac\nexec '{real}' \"$@\"\n"
+    );
+    sandbox.install("git", &shim);
+    let agent = sandbox.completing("echo x >>\"f-$RALPH_STORY\"");
+    let run = ["run", "--any", "--keep", "--", &agent];
+    let ended = sandbox.direct(&run).dir(&clone.dir).run();
+    ended
+        .exits(0)
+        .says("another loop a is on the remote, and this one has no complete story: it is aborted");
+    assert_eq!(remote.git(&["show", "ralph/a:f-1"]), "x\n");
+}
+
+#[test]
 fn a_list_without_a_story_is_passed_over_and_needs_a_person() {
     let remote = Remote::new();
     let clone = clone_with(&remote, &["a", "empty"]);
