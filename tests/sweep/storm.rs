@@ -321,7 +321,7 @@ fn rage_at_a_host(manner: Manner, is_large: bool) {
         let storm = Storm {
             workers: if is_large { 4 } else { 2 },
             changes: if is_large { 3 } else { 1 },
-            stories: if is_large { 4 } else { 2 },
+            stories: if is_large { 4 } else { 3 },
             seed,
         };
         let sandbox = Sandbox::new();

@@ -84,7 +84,7 @@ impl Fault {
             (Manner::Slow, 0 | 5, _) => Self::Slow,
             (Manner::Busy, 3, _) => busy(number / 7),
             // At no regular interval: the requests of a worker that begins again and again have one.
-            (Manner::Silence, ..) if number % 11 == Dice(number / 11).roll(11) => Self::Silent,
+            (Manner::Silence, ..) if number % 8 == Dice(number / 8).roll(8) => Self::Silent,
             _ => Self::None,
         }
     }
