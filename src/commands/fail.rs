@@ -1,6 +1,6 @@
 //! `git ralph fail`.
 
-use super::setup::{Console, change_and_word, end_step};
+use super::setup::{Console, change_and_word, end_step, open_to_change};
 use crate::cli::complete::{loops, offer};
 use crate::engine::{self, StepEnd};
 use crate::error::Error;
@@ -28,7 +28,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         words => words.to_vec(),
     };
     let (change, reason) = change_and_word(&context, &words)?;
-    let mut open = engine::open(context, &change).await?;
+    let mut open = Box::pin(open_to_change(context, &change)).await?;
     let retries_left = match open.state.phase() {
         Phase::Failed => Some(true),
         Phase::Exhausted => Some(false),

@@ -1,6 +1,6 @@
 //! `git ralph redo`.
 
-use super::setup::{Console, resolve};
+use super::setup::{Console, open_to_change, resolve};
 use super::story_word::story_named;
 use crate::cli::complete::{loops_and_complete_stories, offer};
 use crate::engine;
@@ -42,7 +42,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     };
     let said = words.get(1..).unwrap_or_default().join(" ");
     let said = Some(said).filter(|said| !said.trim().is_empty());
-    let mut open = engine::open(context, &change).await?;
+    let mut open = Box::pin(open_to_change(context, &change)).await?;
     let story = story_named(&open.context, &open.state, &words[0]).await?;
     // The same one that was cut off is complete once the loop is open.
     let is_same = open

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::pick::without_loop;
 use crate::cli;
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{self, Context, Loop, StepEnd};
 use crate::error::Error;
 use crate::events::{Observer, What};
@@ -16,7 +17,7 @@ use crate::fs::target_of;
 use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::settings::{Choice, Options, Settings, Strategy};
-use crate::state::Phase;
+use crate::state::{Phase, Store, is_side};
 use crate::stories::from_directory;
 use crate::ui::{self, Narrator, Screen};
 
@@ -77,14 +78,14 @@ impl Console {
             Ok(change) => change,
             Err(error) => return Err(without_loop(&context, error).await),
         };
-        engine::open(context, &change).await
+        Box::pin(open_to_change(context, &change)).await
     }
 
     /// Opens the loop of a command with one more word, and returns that word if it was typed.
     pub(super) async fn open_with_word(&self, words: &[String]) -> Result<(Loop<'_>, Option<String>), Error> {
         let context = self.context().await?;
         let (change, word) = change_and_word(&context, words)?;
-        Ok((engine::open(context, &change).await?, word))
+        Ok((Box::pin(open_to_change(context, &change)).await?, word))
     }
 
     /// Prints the result of a command as a document, or else in words.
@@ -103,6 +104,25 @@ impl Console {
         } else {
             self.answer(&text());
         }
+    }
+}
+
+/// Opens a loop for a command that changes something.
+pub(super) async fn open_to_change<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
+    refuse_side(&context, change)?;
+    engine::open(context, change).await
+}
+
+/// Refuses a command that changes something for an attempt beside others, whose loop is not over: that takes it in as it is.
+pub(super) fn refuse_side(context: &Context<'_>, side: &Change) -> Result<(), Error> {
+    let common_dir = &context.repo.common_dir;
+    let of = side.side_of().filter(|_| is_side(common_dir, side));
+    match of {
+        Some((change, _)) if Store::new(common_dir, &change).load_live()?.is_some() => {
+            let (side, change) = (side.to_string(), change.to_string());
+            Err(StepRefusal::OfSide { side, change }.into())
+        }
+        _ => Ok(()),
     }
 }
 

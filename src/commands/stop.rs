@@ -1,6 +1,6 @@
 //! `git ralph stop`.
 
-use super::setup::{Console, resolve};
+use super::setup::{Console, refuse_side, resolve};
 use crate::cli::complete::{loops, offer};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -28,6 +28,7 @@ pub struct Args {
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let context = console.context().await?;
     let change = resolve(&context, args.change.as_deref())?;
+    refuse_side(&context, &change)?;
     let store = Store::new(&context.repo.common_dir, &change);
     let question = asked(&store).filter(|_| !is_driven(&store));
     let (pid, how) = match (&question, driver(&store)) {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 
-use super::setup::{Console, resolve};
+use super::setup::{Console, refuse_side, resolve};
 use crate::cli::complete::{loops, offer};
 use crate::engine::refuse_word_of_attempt;
 use crate::engine::step_refusal::StepRefusal;
@@ -32,6 +32,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         .filter(|first| context.resolve_change(Some(first)).is_ok());
     let change = resolve(&context, named.map(|name| &**name))?;
     refuse_word_of_attempt(&context)?;
+    refuse_side(&context, &change)?;
     let store = Store::new(&context.repo.common_dir, &change);
     let state = store.load()?;
     let state = state.ok_or_else(|| context.unknown_loop(change.as_str(), &[]))?;

@@ -60,6 +60,10 @@ pub enum StepRefusal {
         file: PathBuf,
     }
         => "mv {file} {file}.damaged && git ralph start {change} --resume", file, change;
+    /// A command for one of several attempts at once: the loop that takes it in decides about it.
+    #[error("'{side}' is an attempt of '{change}', beside others: it has no commands of its own that change something")]
+    OfSide { side: String, change: String }
+        => "git ralph status {change}", change;
     /// A process that was to work on a story beside others made no attempt.
     #[error("story {story} cannot be attempted beside others: its process {why}")]
     NotBegunBeside {

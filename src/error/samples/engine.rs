@@ -199,6 +199,10 @@ pub(super) fn step() -> Vec<StepRefusal> {
             checkpoint: "0123456789".to_owned(),
             file: path("/r/.git/ralph/add-login.toml"),
         },
+        StepRefusal::OfSide {
+            side: "add-login+2".to_owned(),
+            change: change(),
+        },
         StepRefusal::NotBegunBeside {
             change: change(),
             story: story(),

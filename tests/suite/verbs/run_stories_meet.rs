@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use nix::sys::signal::Signal;
-
 use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
-use super::run_stories_ends::{judging, require_judged};
 use crate::support::{Sandbox, wait_until};
 
 /// Begins a run of two stories that wait, does something meanwhile, and lets them go on; the run ends well.
@@ -159,18 +156,6 @@ fn side_whose_work_tree_is_removed_costs_no_retry() {
         assert_eq!(checkpoints(&sandbox).len(), 3);
         require_no_side(&sandbox);
     }
-}
-
-#[test]
-fn side_that_the_user_closes_is_judged_all_the_same() {
-    let sandbox = Sandbox::with_free_stories(2);
-    let (agent, running) = judging(&sandbox);
-    running.signal(Signal::SIGKILL);
-    drop(running.end());
-    for side in ["todo+1", "todo+2"] {
-        sandbox.ralph(&["abort", side]).exits(0);
-    }
-    require_judged(&sandbox, &agent);
 }
 
 #[test]
