@@ -1,10 +1,11 @@
 //! Linked work trees (git-worktree(1)): an attempt can remove one, and what was not committed there. Nothing brings that
 //! back, so it is reported.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use super::user_refs::is_of_side;
 use crate::fs::{FileError, may_exist};
 use crate::protect::Site;
 use crate::protect::records::{Paths, Records};
@@ -29,7 +30,9 @@ pub(in crate::protect) fn tell_gone(site: Site<'_>) -> Result<(), FileError> {
     }
     for path in records.paths(NAME)? {
         let dir = PathBuf::from(OsString::from_vec(path));
-        if !may_exist(&dir) {
+        let name = dir.file_name().and_then(OsStr::to_str);
+        let is_of_side = name.is_some_and(|name| is_of_side(site.repo, name));
+        if !is_of_side && !may_exist(&dir) {
             site.notices.tell(format!(
                 "the linked work tree {} was removed during the attempt, with what was not committed in it",
                 dir.display()

@@ -127,6 +127,8 @@ impl UserRefs {
             };
             change.is_packed = change.is_broken && repo.has_packed(&change.name, change.is.as_ref());
         }
+        // A side ends without a trace once its work is taken in, and puts its branch back itself while it lives.
+        changes.retain(|change| change.is.is_some() || change.is_broken || !change.is_of_side(repo));
         Ok(RefChanges(changes))
     }
 
@@ -312,17 +314,18 @@ impl RefChanges {
     }
 }
 
+/// Returns whether a branch or a work tree with the last part of this name is one that git-ralph made for an attempt beside
+/// others, and removes.
+pub(super) fn is_of_side(repo: &Repo, name: &str) -> bool {
+    let is_side = Change::new(name).is_ok_and(|change| change.side_of().is_some());
+    is_side && may_exist(&repo.common_dir.join(format!("ralph/{name}.lock")))
+}
+
 /// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.
 async fn is_finished(repo: &Repo, change: &RefChange) -> Result<bool, ProtectError> {
     let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
         return Ok(false);
     };
-    // A side ends without a trace once its work is taken in, and puts its branch back itself while it lives.
-    let is_side = Change::new(name).is_ok_and(|change| change.side_of().is_some());
-    let has = |end: &str| may_exist(&repo.common_dir.join(format!("ralph/{name}.{end}")));
-    if is_side && has("lock") && !has("toml") {
-        return Ok(true);
-    }
     let name = format!("{LOOPS}{name}/finished");
     let (git, kept) = (&repo.git, repo.git.refs(&[&name]).await?);
     match kept.into_iter().find(|found| found.name == name) {
@@ -356,6 +359,12 @@ impl RefChange {
     fn is_of_other_loop(&self, own: &[OwnMove]) -> bool {
         let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == self.name && new == is);
         is_loop_branch(&self.name) && self.is.as_ref().is_some_and(|is| !is_own(is))
+    }
+
+    /// Returns whether it is the branch of an attempt beside others.
+    fn is_of_side(&self, repo: &Repo) -> bool {
+        let name = self.name.strip_prefix(BRANCHES);
+        name.is_some_and(|name| is_of_side(repo, name))
     }
 
     /// Returns whether only this loop may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
