@@ -40,6 +40,7 @@ mod run_remote_away;
 mod run_several;
 mod run_stories;
 mod run_stories_ends;
+mod run_stories_kept;
 mod run_stories_meet;
 mod settings_found;
 mod skip;

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+
 use crate::agent::decode::sum_of_costs;
 use crate::engine::numbers::log_of;
 use crate::engine::{Context, Loop, attempt::learnings, open};
 use crate::error::Error;
-use crate::events::{Attempt, Observer};
+use crate::events::log::read_events;
+use crate::events::{Attempt, Observer, What};
 use crate::git::oid_of;
 use crate::names::{Change, Oid};
 use crate::state::{Completed, Store, Verdict};
@@ -22,8 +25,14 @@ pub struct Made {
     pub completed: Vec<Completed>,
     /// The commit with its work; `None` if it left none.
     pub commit: Option<Oid>,
+    /// The last commit that its agent made, below a promised one.
+    pub commits: Option<Oid>,
+    /// Its notices, and the parts of its list that were put back, each with the commit that keeps the list as it was.
+    pub notices: Vec<(What, Option<Oid>)>,
     /// The reason of its failure for the next prompt, and for people.
     pub reason: (Option<String>, Option<String>),
+    /// The agent's name for people.
+    pub agent: Option<String>,
     /// The log with its output.
     pub log: PathBuf,
     /// The notes for later stories, with those that were there when it began.
@@ -64,6 +73,14 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
         (_, Some(kept)) => oid_of(&side.git().refs(&[kept]).await?, kept),
         (_, None) => None,
     };
+    let mut commits = None;
+    if attempt.verdict == Verdict::Complete {
+        let parents = side.git().parents_of(side.state.checkpoint()).await?;
+        commits = parents
+            .into_iter()
+            .next()
+            .filter(|parent| parent != side.state.initial());
+    }
     let notes = learnings::newest_in(&learnings::file(side));
     let origin = format!("[{}] ", attempt.name());
     let failed = side.state.current_at(&attempt.story);
@@ -78,9 +95,12 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
             .cloned()
             .collect(),
         commit,
+        commits,
+        notices: notices_of(side, attempt.started).await?,
         reason: failed.map_or_else(Default::default, |failed| {
             (failed.reason.clone(), failed.shown.clone())
         }),
+        agent: last.begun.and_then(|(_, begun)| begun.agent),
         log: log_of(side, &attempt.story, attempt.attempt),
         learned: notes
             .lines()
@@ -88,4 +108,19 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
             .collect(),
         attempt,
     }))
+}
+
+/// Reads the notices of a side since its attempt began.
+async fn notices_of(side: &Loop<'_>, since: Timestamp) -> Result<Vec<(What, Option<Oid>)>, Error> {
+    let mut notices = Vec::new();
+    for event in read_events(&side.file("events.jsonl"))? {
+        let kept = match &event.what {
+            _ if event.t < since => continue,
+            What::Notice { .. } => None,
+            What::ListPutBack(back) => oid_of(&side.git().refs(&[&back.kept]).await?, &back.kept),
+            _ => continue,
+        };
+        notices.push((event.what, kept));
+    }
+    Ok(notices)
 }

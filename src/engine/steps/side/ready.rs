@@ -55,7 +55,7 @@ pub async fn may_begin(
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
-    let Some(story) = next(open, &listing, running, options)? else {
+    let Some(story) = next(open, &listing, running, options).await? else {
         return Ok(Beginning::Nothing);
     };
     if let Some(limit) = limit_reached(open, settings, options.started)? {
@@ -89,7 +89,7 @@ pub(crate) fn count_last(open: &Loop<'_>, story: &str, judgement: &mut Judgement
     Ok(())
 }
 
-fn next(
+async fn next(
     open: &Loop<'_>,
     listing: &Listing,
     running: &[String],
@@ -107,12 +107,22 @@ fn next(
         }
     }
     let ready = order::may_begin(listing, &progress.skipped, &[], options.settings.order, running);
+    let listed = at_checkpoint(open).await?;
     for story in ready {
-        if !spent(&story.id) && (running.is_empty() || !conflicts(&story.id)?) {
+        // A side begins with the list of the checkpoint; one that the user has added is in the next.
+        let is_listed = listed.stories.iter().any(|one| one.id == story.id);
+        if is_listed && !spent(&story.id) && (running.is_empty() || !conflicts(&story.id)?) {
             return Ok(Some(story.id.clone()));
         }
     }
     Ok(None)
+}
+
+/// Returns the stories in the list of the last checkpoint.
+async fn at_checkpoint(open: &Loop<'_>) -> Result<Listing, Error> {
+    let source = open.state.source();
+    let list = open.git().file_of(open.state.checkpoint(), &source.path).await?;
+    Ok(source.list_in(&list.unwrap_or_default())?)
 }
 
 /// Returns why the stories of a loop are attempted one after another, although they may be attempted side by side; `None` if they

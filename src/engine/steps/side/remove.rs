@@ -1,14 +1,17 @@
 //! Removes a side whose work is taken in.
 
+use std::path::{Path, PathBuf};
+
 use super::take_in::keep;
 use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::own_work_tree::clear_half_made_sides;
 use crate::engine::{Loop, abort, numbers};
 use crate::error::Error;
 use crate::events::Silent;
-use crate::fs::entries_of;
+use crate::fs::{Below, entries_of, file_error, is_there};
 use crate::git::RefInfo;
 use crate::names::{Change, typed};
+use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
 use crate::state::{Store, is_side, sides};
 
@@ -65,8 +68,15 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
         .keep_refs(&wanted, "ralph: a side whose work tree is gone")
         .await?;
     let names: Vec<String> = kept.iter().map(|kept| typed(&kept.name)).collect();
+    let what = match move_aside(state.work_tree())? {
+        Some(place) => format!(
+            "the work tree of {name} no longer belongs to this repository; its files are in {}",
+            place.display()
+        ),
+        None => format!("the work tree of {name} is gone, and with it what was in no commit"),
+    };
     open.tell(format!(
-        "the work tree of {name} is gone, and with it what was in no commit; kept of story {story}: {}",
+        "{what}; kept of story {story}: {}",
         if names.is_empty() {
             "nothing".to_owned()
         } else {
@@ -88,6 +98,20 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     Ok(())
 }
 
+/// Moves what stands in the place of a side's work tree to a free name beside it, and returns that; `None` if nothing is there.
+fn move_aside(top: &Path) -> Result<Option<PathBuf>, Error> {
+    if !is_there(top)? {
+        return Ok(None);
+    }
+    let mut aside = top.as_os_str().to_owned();
+    aside.push(".old");
+    let aside = free_name(Path::new(&aside))?;
+    let door = Below::new(top.parent().unwrap_or(top));
+    door.rename(top, &door, &aside)
+        .map_err(|source| file_error("move", top, source))?;
+    Ok(Some(aside))
+}
+
 /// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` is the attempt that it has taken in. Work
 /// of other attempts is kept in the loop. What a user left in its work tree, what a subagent did and what git ignores stay, and with
 /// them the files of the side.
@@ -99,7 +123,15 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
     let change = side.change().clone();
     let (attempts, finished) = (change.ralph_ref("attempts/"), change.ralph_ref("finished"));
     let plain = ["start", "anchor"].map(|role| change.ralph_ref(role));
-    let known = known.map(|made| change.attempt_ref(&made.attempt.story, made.attempt.attempt));
+    let known = known.map(|made| {
+        let name = change.attempt_ref(&made.attempt.story, made.attempt.attempt);
+        let lists: Vec<_> = made
+            .notices
+            .iter()
+            .filter_map(|(_, list)| list.as_ref())
+            .collect();
+        (name, lists)
+    });
     let refs = side
         .git()
         .refs(&[change.ralph_ref("").trim_end_matches('/')])
@@ -107,7 +139,10 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
     let (mut gone, mut kept) = (Vec::new(), Vec::new());
     for found in &refs {
         let attempt = found.name.strip_prefix(&attempts);
-        if let Some(attempt) = attempt.filter(|_| Some(&found.name) != known.as_ref()) {
+        let is_taken = known
+            .as_ref()
+            .is_some_and(|(name, lists)| found.name == *name || lists.contains(&&found.oid));
+        if let Some(attempt) = attempt.filter(|_| !is_taken) {
             let name = open.change().ralph_ref(&format!("attempts/{attempt}"));
             kept.push(KeptRef::beside(&name, &found.oid));
         }

@@ -23,7 +23,7 @@ use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::transition::place;
 use crate::engine::{Loop, Step, list_growth, numbers, stories, unmarked_stories};
 use crate::error::Error;
-use crate::events::Basis;
+use crate::events::{Basis, ListPutBack, What};
 use crate::fs::{Links, open_regular, read_regular};
 use crate::git::StagedEntry;
 use crate::names::{Oid, typed};
@@ -64,6 +64,15 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         keep(open, &made, "the story is not to be done any more").await?;
         return Ok(Taken::Needless);
     };
+    if !is_of_this_story(open, &made, &story).await? {
+        keep(
+            open,
+            &made,
+            "it was made for other words of the story, or for an earlier loop",
+        )
+        .await?;
+        return Ok(Taken::Needless);
+    }
     open.advance(|progress| progress.turn_to(&id))?;
     let step = match open.state.phase() {
         Phase::Failed => Step::Retry,
@@ -78,19 +87,23 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let agent = agent_of_attempt(open, &story, options)?;
     let mut outcome = outcome_of(open, &made, &agent);
     let (mut beside, tree) = look_at_work(open, &made, &story, &mut outcome).await?;
-    if let Some(kept) = &beside.kept {
-        // Before the verdict says that it is kept.
-        let name = open.change().attempt_ref(&id, numbers::next_number(open, &id)?);
-        let wanted = [KeptRef::new(name, kept.clone())];
-        open.keep_refs(&wanted, "ralph: an attempt that was made beside others")
-            .await?;
-    }
+    // Before the verdict says that it is kept.
+    let name = open.change().attempt_ref(&id, numbers::next_number(open, &id)?);
+    let kept = beside
+        .kept
+        .iter()
+        .map(|kept| KeptRef::new(name.clone(), kept.clone()));
+    let commits = made.commits.iter().map(|tip| KeptRef::beside(&name, tip));
+    let wanted: Vec<KeptRef> = kept.chain(commits).collect();
+    open.keep_refs(&wanted, "ralph: an attempt that was made beside others")
+        .await?;
     let facts = take_record(open, &id, settings).await?;
     let (since, chosen) = (made.attempt.started, (listing, story));
     let mut begun = Begun {
         facts,
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
     };
+    repeat_notices(open, &made, begun.number).await?;
     let known = learnings::newest_in(&learnings::file(open));
     // Those of the loop begin with their attempt.
     let text = |line: &str| line.split_once("] ").map_or(line, |(_, text)| text).to_owned();
@@ -120,6 +133,55 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         Concluded::Broken(refusal) => Taken::Broken(refusal),
         Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
     })
+}
+
+/// Returns whether a side worked for this loop, on the story as it is now.
+async fn is_of_this_story(open: &Loop<'_>, made: &Made, story: &Story) -> Result<bool, Error> {
+    let (git, source) = (open.git(), open.state.source());
+    if !git.is_ancestor(open.state.initial(), &made.base).await? {
+        return Ok(false);
+    }
+    let Some(list) = git.file_of(&made.base, &source.path).await? else {
+        return Ok(false);
+    };
+    // A task that is ticked meanwhile is the same task.
+    let words = |story: &Story| {
+        (
+            story.title.clone(),
+            story.body.replace("[x]", "[ ]").replace("[X]", "[ ]"),
+        )
+    };
+    let before = source.list_in(&list)?.stories;
+    let is_same = |was: &Story| was.id == story.id && words(was) == words(story);
+    Ok(before.iter().any(is_same))
+}
+
+/// Repeats the notices of a side, with the names that its attempt has here.
+async fn repeat_notices(open: &Loop<'_>, made: &Made, number: u32) -> Result<(), Error> {
+    let story = &made.attempt.story;
+    for (what, kept) in &made.notices {
+        match (what, kept) {
+            (What::ListPutBack(back), Some(list)) => {
+                let wanted = KeptRef::new(
+                    format!("{}-list", open.change().attempt_ref(story, number)),
+                    list.clone(),
+                );
+                let kept = open
+                    .keep_refs(&[wanted], "ralph: what an attempt made of the story list")
+                    .await?;
+                let name = kept.first().map_or_else(String::new, |kept| kept.name.clone());
+                open.emit(What::ListPutBack(ListPutBack {
+                    attempt: number,
+                    shown: format!("git diff {} {}", made.base.short(), typed(&name)),
+                    kept: name,
+                    ..back.clone()
+                }));
+            }
+            (What::Notice { message }, _) => open.tell(format!("{story}: {message}")),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Finds out what an attempt has made for this loop. Returns the tree that is to be judged, if it promised one that can be merged
@@ -284,6 +346,7 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
             output_tokens: attempt.output_tokens,
             ..decoder.finish()
         }),
+        agent: made.agent.clone(),
         tail: tail.text(),
         output: attempt.output,
         rounds,

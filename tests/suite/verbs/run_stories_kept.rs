@@ -1,0 +1,156 @@
+//! What the run with `--jobs` knows of an attempt that was made in a work tree of its own: its commits, its notices,
+//! and the words of its story.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
+use super::run_stories_ends::{judging, require_judged};
+use crate::support::{Sandbox, wait_until};
+
+#[test]
+fn commits_of_an_agent_stay_whether_its_work_is_accepted_or_not() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.configure("ralph.verify", "test ! -e bad");
+    sandbox.configure("ralph.maxRetries", "0");
+    sandbox.configure("ralph.onFailure", "skip");
+    let agent = sandbox.completing(
+        "echo draft >work$RALPH_STORY; git add .; git commit -qm \"draft $RALPH_STORY\"; \
+         echo final >work$RALPH_STORY; test $RALPH_STORY = 1 || touch bad",
+    );
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(4);
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 complete", "2 gate_failed"]);
+    let kept = sandbox.git(&["log", "--all", "--format=%s"]);
+    for story in ["1", "2"] {
+        assert!(kept.contains(&format!("draft {story}")), "{kept}");
+    }
+    let message = sandbox.git(&["log", "-1", "--format=%B", "ralph/todo"]);
+    assert!(message.contains("Ralph-Agent: agent-0"), "{message}");
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn notices_about_an_attempt_are_those_of_the_run() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.git(&["branch", "users"]);
+    let agent = sandbox.completing(
+        "echo x >work$RALPH_STORY; test $RALPH_STORY = 1 || { \
+         git -c core.hooksPath=/dev/null update-ref -d refs/heads/users; sed -i.bak 's/Story 1/Easy/' TODO.md; rm TODO.md.bak; }",
+    );
+    let run = sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    let run = run.says("2: the branch users was deleted during the attempt");
+    run.says("TODO.md: put back: ");
+    let log = sandbox.ralph(&["log", "todo", "--json"]).exits(0).json();
+    let attempts = log["attempts"].as_array().unwrap();
+    let second = attempts.iter().find(|one| one["story"] == "2").unwrap();
+    assert!(second["list_put_back"].is_string(), "{second}");
+    let list = sandbox.git(&["show", "refs/ralph/todo/attempts/2/1-list:TODO.md"]);
+    assert!(list.contains("Easy"), "{list}");
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn promise_is_for_the_words_that_its_agent_was_given() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let (agent, running) = judging(&sandbox);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    sandbox.ralph(&["status", "todo"]).exits(0);
+    let list = sandbox.read("TODO.md").replace("Story 2", "Another story");
+    sandbox.write("TODO.md", &list);
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("it was made for other words of the story, or for an earlier loop; its work is kept: git log ");
+    assert_eq!(sandbox.noted("began1"), "x\n");
+    assert_eq!(sandbox.noted("began2"), "x\nx\n");
+    assert_eq!(
+        checkpoints(&sandbox)
+            .iter()
+            .filter(|one| one.starts_with("checkpoint: 2"))
+            .count(),
+        1
+    );
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn commands_for_an_attempt_beside_others_are_refused_and_it_is_taken_in_as_it_is() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let (agent, running) = judging(&sandbox);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    for command in [
+        &["complete", "todo+2"][..],
+        &["fail", "todo+2"],
+        &["redo", "todo+2", "2"],
+        &["abort", "todo+2"],
+        &["skip", "todo+2"],
+        &["tell", "todo+2", "words"],
+        &["stop", "todo+2"],
+    ] {
+        sandbox
+            .ralph(command)
+            .exits(1)
+            .says("'todo+2' is an attempt of 'todo', beside others")
+            .says("hint: git ralph status todo\n");
+    }
+    require_judged(&sandbox, &agent);
+}
+
+#[test]
+fn attempt_whose_work_tree_git_no_longer_knows_is_made_again() {
+    let sandbox = Sandbox::with_free_stories(3);
+    let agent = sandbox.completing(
+        "echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY; \
+         if test $RALPH_STORY = 2 && mkdir \"$notes/once\" 2>/dev/null; then rm -r \"$(git rev-parse --git-dir)\"; fi",
+    );
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("no longer belongs to this repository; its files are in ");
+    assert_eq!(checkpoints(&sandbox).len(), 3);
+    assert_eq!(sandbox.noted("began2"), "x\nx\n");
+    let aside = sandbox.top.with_extension("ralph").join("todo+2.old");
+    assert_eq!(fs::read_to_string(aside.join("work2")).unwrap(), "x\n");
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn story_that_the_user_adds_meanwhile_waits_for_the_checkpoint_that_has_it() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/at$RALPH_STORY\"; echo x >work$RALPH_STORY; case $RALPH_STORY in 1) {};; 2) {};; esac",
+        until("one"),
+        until("two")
+    ));
+    let running = sandbox.direct(&words("--jobs=3", &[], &agent)).start();
+    wait_until("both work", || {
+        ["at1", "at2"]
+            .iter()
+            .all(|note| sandbox.notes.join(note).exists())
+    });
+    let list = sandbox.read("TODO.md") + "- [ ] 3. Story 3\n";
+    sandbox.write("TODO.md", &list);
+    fs::write(sandbox.notes.join("one"), "").unwrap();
+    wait_until("the first is complete", || {
+        checkpoints(&sandbox).contains(&"checkpoint: 1".to_owned())
+    });
+    fs::write(sandbox.notes.join("two"), "").unwrap();
+    let ended = running.end().exits(0);
+    for words in ["is not used any more", "was removed during", "was deleted during"] {
+        assert!(!ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    assert_eq!(
+        checkpoints(&sandbox)
+            .iter()
+            .filter(|one| one.starts_with("checkpoint: "))
+            .count(),
+        3 + 1
+    );
+    require_no_side(&sandbox);
+}
