@@ -2,6 +2,7 @@
 //! name here stays in refs.
 
 use super::preflight::refuse_other_loops;
+use super::side;
 use super::snapshot::{commit_below, kept_from_before, snapshot_message};
 use crate::agent::program_of;
 use crate::engine::numbers::take_numbers;
@@ -116,6 +117,9 @@ pub async fn adopt<'o>(
             "what this loop had here and {change} on the remote has not is kept: git log {}",
             kept.join(" ")
         ));
+    }
+    if !open.state.is_live() {
+        Box::pin(side::remove_all(&open)).await?;
     }
     for gate in dropped {
         open.tell(format!(

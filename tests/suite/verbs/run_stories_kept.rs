@@ -154,3 +154,27 @@ fn story_that_the_user_adds_meanwhile_waits_for_the_checkpoint_that_has_it() {
     );
     require_no_side(&sandbox);
 }
+
+#[test]
+fn sides_of_a_loop_that_was_finished_elsewhere_are_removed_with_it() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let bare = sandbox.outside("remote.git");
+    sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    sandbox.git(&["remote", "add", "origin", bare.to_str().unwrap()]);
+    sandbox.configure("ralph.remote", "origin");
+    let (agent, running) = judging(&sandbox);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    let two = sandbox.outside("two");
+    sandbox.git(&["clone", "-q", bare.to_str().unwrap(), two.to_str().unwrap()]);
+    let there = |args: &[&str]| sandbox.direct(args).dir(&two).run().exits(0);
+    there(&["pull", "todo", "--remote=origin", "--take", "--force"]);
+    there(&["run", "todo", "--remote=origin", "--keep", "--", &agent]);
+    sandbox.ralph(&["pull", "todo"]).exits(0);
+    require_no_side(&sandbox);
+    for story in ["1", "2"] {
+        let kept = sandbox.git(&["for-each-ref", &format!("refs/ralph/todo/attempts/{story}")]);
+        assert!(!kept.is_empty(), "nothing is kept of story {story}");
+    }
+}
