@@ -20,7 +20,7 @@ pub(super) fn body(
         trailers.push(("Ralph-Agent", agent.clone()));
         trailers.push(("Ralph-Duration", format!("{:.0}s", ended.duration)));
     }
-    if let Some(boxed) = outcome.confined.words() {
+    if let Some(boxed) = ended.boxed {
         trailers.push(("Ralph-Box", boxed));
     }
     if let Some(cost) = ended.cost_usd {
