@@ -126,7 +126,7 @@ pub enum OpenRefusal {
 impl OpenRefusal {
     /// Returns whether the directory of the loop's own work tree is not there.
     pub fn is_of_lost_work_tree(&self) -> bool {
-        matches!(self, Self::WorkTreeGone { .. })
+        matches!(self, Self::WorkTreeGone { .. } | Self::OtherWorkTree { .. })
     }
 
     /// Refuses a word that should name an attempt of a loop.

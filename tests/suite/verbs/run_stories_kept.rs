@@ -65,7 +65,7 @@ fn promise_is_for_the_words_that_its_agent_was_given() {
     sandbox
         .ralph(&words("--jobs=2", &[], &agent))
         .exits(0)
-        .says("it was made for other words of the story, or for an earlier loop; its work is kept: git log ");
+        .says("the words of the story were changed meanwhile: it was made for those before");
     assert_eq!(sandbox.noted("began1"), "x\n");
     assert_eq!(sandbox.noted("began2"), "x\nx\n");
     assert_eq!(
@@ -75,6 +75,60 @@ fn promise_is_for_the_words_that_its_agent_was_given() {
             .count(),
         1
     );
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn list_that_git_converts_has_the_same_words() {
+    let sandbox = Sandbox::with_free_stories(1);
+    sandbox.configure("core.autocrlf", "true");
+    sandbox.write(
+        "TODO.md",
+        "- [ ] 1. One\r\n  - [ ] part\r\n- [ ] 2. Two\r\n  - [ ] part\r\n",
+    );
+    sandbox.git(&["commit", "-qam", "parts"]);
+    let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    for story in ["1", "2"] {
+        assert_eq!(sandbox.noted(&format!("began{story}")), "x\n");
+    }
+}
+
+#[test]
+fn list_that_was_put_back_is_kept_where_nothing_is_judged() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let notes = sandbox.notes.to_str().unwrap();
+    let gate = format!(
+        "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
+        until("go")
+    );
+    sandbox.configure("ralph.verify", &gate.replace("$notes", notes));
+    let agent =
+        sandbox.completing("sed -i.bak 's/Story/Insight/' TODO.md; rm TODO.md.bak; echo x >work$RALPH_STORY");
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    wait_until("both have promised", || {
+        let sides = ["ralph/todo+1", "ralph/todo+2"]
+            .map(|side| sandbox.git_cmd(&["log", "-1", "--format=%s", side]).run());
+        sides.iter().all(|side| side.stdout.starts_with("checkpoint: "))
+            && sandbox.notes.join("judging").exists()
+    });
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    sandbox.ralph(&["abort", "todo"]).exits(0);
+    for story in ["1", "2"] {
+        let refs = sandbox.git(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            &format!("refs/ralph/todo/attempts/{story}"),
+        ]);
+        let has_it = |name: &str| {
+            sandbox
+                .git(&["show", &format!("{name}:TODO.md")])
+                .contains("Insight")
+        };
+        assert!(refs.lines().any(has_it), "{refs}");
+    }
     require_no_side(&sandbox);
 }
 

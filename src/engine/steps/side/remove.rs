@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::events::Silent;
 use crate::fs::{Below, entries_of, file_error, is_there};
 use crate::git::RefInfo;
-use crate::names::{Change, typed};
+use crate::names::{Change, Oid, typed};
 use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
 use crate::state::{Store, is_side, sides};
@@ -123,15 +123,13 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
     let change = side.change().clone();
     let (attempts, finished) = (change.ralph_ref("attempts/"), change.ralph_ref("finished"));
     let plain = ["start", "anchor"].map(|role| change.ralph_ref(role));
-    let known = known.map(|made| {
-        let name = change.attempt_ref(&made.attempt.story, made.attempt.attempt);
-        let lists: Vec<_> = made
-            .notices
-            .iter()
-            .filter_map(|(_, list)| list.as_ref())
-            .collect();
-        (name, lists)
-    });
+    let mut known_oids: Vec<&Oid> = Vec::new();
+    if let Some(made) = known {
+        known_oids.extend(&made.commit);
+        if was_taken_in(open, made)? {
+            known_oids.extend(made.notices.iter().filter_map(|(_, list)| list.as_ref()));
+        }
+    }
     let refs = side
         .git()
         .refs(&[change.ralph_ref("").trim_end_matches('/')])
@@ -139,10 +137,7 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
     let (mut gone, mut kept) = (Vec::new(), Vec::new());
     for found in &refs {
         let attempt = found.name.strip_prefix(&attempts);
-        let is_taken = known
-            .as_ref()
-            .is_some_and(|(name, lists)| found.name == *name || lists.contains(&&found.oid));
-        if let Some(attempt) = attempt.filter(|_| !is_taken) {
+        if let Some(attempt) = attempt.filter(|_| !known_oids.contains(&&found.oid)) {
             let name = open.change().ralph_ref(&format!("attempts/{attempt}"));
             kept.push(KeptRef::beside(&name, &found.oid));
         }

@@ -64,13 +64,8 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         keep(open, &made, "the story is not to be done any more").await?;
         return Ok(Taken::Needless);
     };
-    if !is_of_this_story(open, &made, &story).await? {
-        keep(
-            open,
-            &made,
-            "it was made for other words of the story, or for an earlier loop",
-        )
-        .await?;
+    if !open.git().is_ancestor(open.state.initial(), &made.base).await? {
+        keep(open, &made, "it was made for an earlier loop").await?;
         return Ok(Taken::Needless);
     }
     open.advance(|progress| progress.turn_to(&id))?;
@@ -135,25 +130,22 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     })
 }
 
-/// Returns whether a side worked for this loop, on the story as it is now.
-async fn is_of_this_story(open: &Loop<'_>, made: &Made, story: &Story) -> Result<bool, Error> {
-    let (git, source) = (open.git(), open.state.source());
-    if !git.is_ancestor(open.state.initial(), &made.base).await? {
-        return Ok(false);
+/// Returns whether the story has the words in the list of the last checkpoint that the agent of a side was given, whatever
+/// its marks and blanks are.
+async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, Error> {
+    let source = open.state.source();
+    let mut words = Vec::new();
+    for commit in [&made.base, open.state.checkpoint()] {
+        let list = open.git().file_of(commit, &source.path).await?;
+        let listing = source.list_in(&list.unwrap_or_default())?;
+        let story = listing.stories.into_iter().find(|story| story.id == id);
+        words.push(story.map(|story| {
+            let body = story.body.replace("[x]", "[ ]").replace("[X]", "[ ]");
+            let body: String = body.split_whitespace().collect();
+            (story.title, body)
+        }));
     }
-    let Some(list) = git.file_of(&made.base, &source.path).await? else {
-        return Ok(false);
-    };
-    // A task that is ticked meanwhile is the same task.
-    let words = |story: &Story| {
-        (
-            story.title.clone(),
-            story.body.replace("[x]", "[ ]").replace("[X]", "[ ]"),
-        )
-    };
-    let before = source.list_in(&list)?.stories;
-    let is_same = |was: &Story| was.id == story.id && words(was) == words(story);
-    Ok(before.iter().any(is_same))
+    Ok(words[0] == words[1])
 }
 
 /// Repeats the notices of a side, with the names that its attempt has here.
@@ -206,6 +198,13 @@ async fn look_at_work(
         return Ok((beside, None));
     };
     beside.own = open.git().tree_of(commit).await?;
+    if !has_same_words(open, made, &story.id).await? {
+        let why = "the words of the story were changed meanwhile: it was made for those before";
+        outcome.judgement = Judgement::new(Verdict::Conflict, why);
+        beside.kept = Some(keep_as_failed(open, made, &beside.own, outcome.judgement.verdict.words()).await?);
+        beside.reason = (outcome.judgement.reason.clone(), None);
+        return Ok((beside, None));
+    }
     let judgement = match merged(open, (made, story), &beside.own).await? {
         Ok(tree) => match moved_submodule(open, &tree).await? {
             None => {
