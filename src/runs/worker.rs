@@ -11,7 +11,7 @@ use super::schedule::{End, Schedule, Standing, Then, Turn};
 use crate::engine::{self, Context, place_before, return_to_base, return_to_loop};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::git::Head;
+use crate::git::{Head, oid_of};
 use crate::names::{Change, counted, typed};
 use crate::remote::handover::{has_another, is_shared, set_aside};
 use crate::remote::queue::{Entry, Queue, read};
@@ -124,8 +124,13 @@ impl<C: Command> Worker<'_, C> {
         if open.state.is_live() {
             Box::pin(engine::abort(&mut open)).await?;
         }
+        let finished = state.change.ralph_ref("finished");
+        let made = oid_of(&open.git().refs(&[&finished]).await?, &finished);
+        let made = made.map_or_else(String::new, |made| {
+            format!("; what it had: git log {}", made.short())
+        });
         self.command.say(&format!(
-            "another loop {} is on the remote, and this one has no complete story: it is aborted",
+            "another loop {} is on the remote, and this one has no complete story: it is aborted{made}",
             state.change
         ));
         open.into_context().await
