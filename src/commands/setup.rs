@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use super::pick::without_loop;
 use crate::cli;
-use crate::engine::step_refusal::StepRefusal;
-use crate::engine::{self, Context, Loop, StepEnd};
+use crate::engine::{self, Context, Loop, StepEnd, refuse_side};
 use crate::error::Error;
 use crate::events::{Observer, What};
 use crate::exit::Exit;
@@ -17,7 +16,7 @@ use crate::fs::target_of;
 use crate::inspect::status::Status;
 use crate::names::Change;
 use crate::settings::{Choice, Options, Settings, Strategy};
-use crate::state::{Phase, Store, is_side};
+use crate::state::Phase;
 use crate::stories::from_directory;
 use crate::ui::{self, Narrator, Screen};
 
@@ -111,19 +110,6 @@ impl Console {
 pub(super) async fn open_to_change<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     refuse_side(&context, change)?;
     engine::open(context, change).await
-}
-
-/// Refuses a command that changes something for an attempt beside others, whose loop is not over: that takes it in as it is.
-pub(super) fn refuse_side(context: &Context<'_>, side: &Change) -> Result<(), Error> {
-    let common_dir = &context.repo.common_dir;
-    let of = side.side_of().filter(|_| is_side(common_dir, side));
-    match of {
-        Some((change, _)) if Store::new(common_dir, &change).load_live()?.is_some() => {
-            let (side, change) = (side.to_string(), change.to_string());
-            Err(StepRefusal::OfSide { side, change }.into())
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Finds the change of a command; errors from here on are about it.

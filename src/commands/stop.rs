@@ -1,7 +1,8 @@
 //! `git ralph stop`.
 
-use super::setup::{Console, refuse_side, resolve};
+use super::setup::{Console, resolve};
 use crate::cli::complete::{loops, offer};
+use crate::engine::refuse_side;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::follow::{asked, driver, is_driven};

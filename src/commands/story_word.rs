@@ -1,9 +1,9 @@
 //! Finds the story, and the attempt, that a typed word names.
 
-use super::setup::{Console, change_and_word};
+use super::setup::{Console, change_and_word, open_to_change};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::listing_of;
-use crate::engine::{self, Context, Loop};
+use crate::engine::{Context, Loop};
 use crate::error::{Error, refuse};
 use crate::events::log::attempts;
 use crate::state::{State, Store};
@@ -88,7 +88,7 @@ impl Console {
         let context = self.context().await?;
         let (change, word) = change_and_word(&context, words)?;
         let word = word.ok_or_else(|| OpenRefusal::NoAttempt(words.concat()))?;
-        let open = engine::open(context, &change).await?;
+        let open = Box::pin(open_to_change(context, &change)).await?;
         let named = story_and_attempt(&open.context, &open.state, &word).await?;
         Ok((open, word, named))
     }

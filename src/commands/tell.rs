@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 
-use super::setup::{Console, refuse_side, resolve};
+use super::setup::{Console, resolve};
 use crate::cli::complete::{loops, offer};
-use crate::engine::refuse_word_of_attempt;
 use crate::engine::step_refusal::StepRefusal;
+use crate::engine::{refuse_side, refuse_word_of_attempt};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::state::{LONGEST_MESSAGE, Phase, State, Store};

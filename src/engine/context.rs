@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::step_refusal::StepRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Observer, tell};
 use crate::fs::target_of;
@@ -16,7 +17,7 @@ use crate::names::Change;
 use crate::processes::Table;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
-use crate::state::{self, Store, loops_among};
+use crate::state::{self, Store, is_side, loops_among};
 use crate::stories;
 
 /// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
@@ -256,6 +257,19 @@ pub fn refuse_inside_attempt() -> Result<(), Error> {
         Err(OpenRefusal::InsideAttempt.into())
     } else {
         Ok(())
+    }
+}
+
+/// Refuses a command that changes something for an attempt beside others, whose loop is not over: that takes it in as it is.
+pub fn refuse_side(context: &Context<'_>, side: &Change) -> Result<(), Error> {
+    let common_dir = &context.repo.common_dir;
+    let of = side.side_of().filter(|_| is_side(common_dir, side));
+    match of {
+        Some((change, _)) if Store::new(common_dir, &change).load_live()?.is_some() => {
+            let (side, change) = (side.to_string(), change.to_string());
+            Err(StepRefusal::OfSide { side, change }.into())
+        }
+        _ => Ok(()),
     }
 }
 

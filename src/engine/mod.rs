@@ -63,7 +63,7 @@ mod work_tree_setup;
 pub use attempt::review::{Unanswered, review};
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
-pub use context::{Context, refuse_inside_attempt, refuse_word_of_attempt};
+pub use context::{Context, refuse_inside_attempt, refuse_side, refuse_word_of_attempt};
 pub use messages::{note_prompted, take_between as take_messages};
 pub use numbers::range_of;
 pub use open_loop::{Loop, require_step};

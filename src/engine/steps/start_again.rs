@@ -8,7 +8,7 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::story_source::wanted;
 use crate::engine::work_tree_removal::remove_new;
-use crate::engine::{Context, Loop, Place, judged, open, refuse_inside_attempt};
+use crate::engine::{Context, Loop, Place, judged, open, refuse_inside_attempt, refuse_side};
 use crate::error::Error;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
@@ -37,6 +37,9 @@ pub async fn start<'o>(
     before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Started<'o>, Error> {
     refuse_inside_attempt()?;
+    if !options.is_side {
+        refuse_side(&context, change)?;
+    }
     let store = Store::new(&context.repo.common_dir, change);
     let state = store.load()?;
     let mut place = options.own_work_tree.clone();

@@ -73,13 +73,21 @@ fn promised_work_of_a_run_that_ended_is_judged_and_no_agent_repeats_it() {
 
 /// Begins a run of two stories whose gate waits: one is judged, the other promised. Returns the agent, too.
 pub fn judging(sandbox: &Sandbox) -> (String, Running) {
+    judging_work(
+        sandbox,
+        "echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY",
+    )
+}
+
+/// Does so with an agent that runs this.
+pub fn judging_work(sandbox: &Sandbox, work: &str) -> (String, Running) {
     let notes = sandbox.notes.to_str().unwrap();
     let gate = format!(
         "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
         until("go")
     );
     sandbox.configure("ralph.verify", &gate.replace("$notes", notes));
-    let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
+    let agent = sandbox.completing(work);
     let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
     wait_until("one is judged, the other promised", || {
         let sides = ["ralph/todo+1", "ralph/todo+2"]

@@ -6,7 +6,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 
 use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
-use super::run_stories_ends::{judging, require_judged};
+use super::run_stories_ends::{judging, judging_work, require_judged};
 use crate::support::{Sandbox, wait_until};
 
 #[test]
@@ -97,21 +97,8 @@ fn list_that_git_converts_has_the_same_words() {
 #[test]
 fn list_that_was_put_back_is_kept_where_nothing_is_judged() {
     let sandbox = Sandbox::with_free_stories(2);
-    let notes = sandbox.notes.to_str().unwrap();
-    let gate = format!(
-        "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
-        until("go")
-    );
-    sandbox.configure("ralph.verify", &gate.replace("$notes", notes));
-    let agent =
-        sandbox.completing("sed -i.bak 's/Story/Insight/' TODO.md; rm TODO.md.bak; echo x >work$RALPH_STORY");
-    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
-    wait_until("both have promised", || {
-        let sides = ["ralph/todo+1", "ralph/todo+2"]
-            .map(|side| sandbox.git_cmd(&["log", "-1", "--format=%s", side]).run());
-        sides.iter().all(|side| side.stdout.starts_with("checkpoint: "))
-            && sandbox.notes.join("judging").exists()
-    });
+    let work = "sed -i.bak 's/Story/Insight/' TODO.md; rm TODO.md.bak; echo x >work$RALPH_STORY";
+    let (_, running) = judging_work(&sandbox, work);
     running.signal(Signal::SIGKILL);
     drop(running.end());
     fs::write(sandbox.notes.join("go"), "").unwrap();
@@ -146,6 +133,9 @@ fn commands_for_an_attempt_beside_others_are_refused_and_it_is_taken_in_as_it_is
         &["skip", "todo+2"],
         &["tell", "todo+2", "words"],
         &["stop", "todo+2"],
+        &["restore", "todo+2", "2@1"],
+        &["start", "todo+2"],
+        &["run", "todo+2"],
     ] {
         sandbox
             .ralph(command)
@@ -199,13 +189,8 @@ fn story_that_the_user_adds_meanwhile_waits_for_the_checkpoint_that_has_it() {
     for words in ["is not used any more", "was removed during", "was deleted during"] {
         assert!(!ended.stderr.contains(words), "{}", ended.stderr);
     }
-    assert_eq!(
-        checkpoints(&sandbox)
-            .iter()
-            .filter(|one| one.starts_with("checkpoint: "))
-            .count(),
-        3 + 1
-    );
+    // With that of the edit.
+    assert_eq!(checkpoints(&sandbox).len(), 4);
     require_no_side(&sandbox);
 }
 
