@@ -45,7 +45,7 @@ pub enum Ending {
     RunnerKilled(i32),
     /// An error of git-ralph's own ended its runner.
     RunnerPanicked,
-    /// It exited with this code, and the work tree that it ran in was removed meanwhile, by itself or by others.
+    /// It exited with this code, and its work tree was removed while it ran.
     WorkTreeRemoved(i32),
 }
 

@@ -40,6 +40,18 @@ fn a_work_tree_with_work_is_never_removed_by_start() {
     assert_eq!(sandbox.read(&format!("{trash}/target/out")), "built\n");
 }
 
+/// Checks that the loop's branch has every file of the one that it began on.
+fn nothing_is_deleted(sandbox: &Sandbox) {
+    let deleted = [
+        "diff",
+        "--name-only",
+        "--diff-filter=D",
+        "main",
+        "ralph/add-login",
+    ];
+    assert_eq!(sandbox.git(&deleted), "");
+}
+
 #[test]
 fn a_promise_in_a_work_tree_that_was_removed_is_no_verdict() {
     let sandbox = Sandbox::new();
@@ -56,19 +68,10 @@ fn a_promise_in_a_work_tree_that_was_removed_is_no_verdict() {
             .step("next", &sandbox.completing(&once))
             .exits(0)
             .says("the work tree was removed or replaced meanwhile, by whom is not known); the attempt does not count, and is made again");
-        assert_eq!(
-            sandbox.git(&[
-                "diff",
-                "--name-only",
-                "--diff-filter=D",
-                "main",
-                "ralph/add-login"
-            ]),
-            ""
-        );
+        nothing_is_deleted(&sandbox);
     }
     assert_eq!(fs::read_to_string(own.join("done")).unwrap(), "gone\nempty\n");
-    // Whoever does it each time gets no further.
+    // An agent that does so each time ends the step.
     let always = sandbox.completing(remove);
     sandbox
         .step("next", &always)
@@ -100,16 +103,7 @@ fn a_gate_in_a_work_tree_that_was_removed_is_no_verdict() {
         .step("next", &agent)
         .exits(0)
         .says("the work tree was removed or replaced meanwhile");
-    assert_eq!(
-        sandbox.git(&[
-            "diff",
-            "--name-only",
-            "--diff-filter=D",
-            "main",
-            "ralph/add-login"
-        ]),
-        ""
-    );
+    nothing_is_deleted(&sandbox);
     assert_eq!(sandbox.git(&["show", "ralph/add-login:x"]), "x");
 }
 

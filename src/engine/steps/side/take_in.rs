@@ -64,7 +64,9 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         keep(open, &made, "the story is not to be done any more").await?;
         return Ok(Taken::Needless);
     };
-    if !open.git().is_ancestor(open.state.initial(), &made.base).await? {
+    if made.base != *open.state.checkpoint()
+        && !open.git().is_ancestor(open.state.initial(), &made.base).await?
+    {
         keep(open, &made, "it was made for an earlier loop").await?;
         return Ok(Taken::Needless);
     }
@@ -133,6 +135,9 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
 /// Returns whether the story has the words in the list of the last checkpoint that the agent of a side was given, whatever
 /// its marks and blanks are.
 async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, Error> {
+    if made.base == *open.state.checkpoint() {
+        return Ok(true);
+    }
     let source = open.state.source();
     let mut words = Vec::new();
     for commit in [&made.base, open.state.checkpoint()] {
