@@ -82,13 +82,13 @@ pub(super) fn settle<E: ToString>(
         Err(why) => return old(before.to_vec(), &why.to_string()),
     };
     let kept = contains(&was, &is, story, additions).and_then(|()| {
-        let (bytes, restored) = with_marks_of(before, &was, after, &is, story);
+        let (bytes, restored) = with_marks_of(before, &was, after, &is, |id| id == story);
         let kept = read(&bytes).map_err(|why| why.to_string())?;
         contains(&was, &kept, story, additions)?;
         if !kept.can_be_ticked {
             return Err("a box in it cannot be ticked".to_owned());
         }
-        if with_marks_of(before, &was, &bytes, &kept, story).0 != bytes {
+        if with_marks_of(before, &was, &bytes, &kept, |id| id == story).0 != bytes {
             return Err("its marks are ambiguous".to_owned());
         }
         Ok(Kept {
@@ -146,13 +146,35 @@ fn is_within(some: &[String], all: &[String]) -> bool {
     some.iter().all(|wanted| all.any(|found| found == wanted))
 }
 
-/// Returns the list `after`, which contains the list `before`, with the marks of all stories but one as they were, and with
-/// new stories open; and what that changes, in words.
-fn with_marks_of(before: &[u8], was: &View, after: &[u8], is: &View, story: &str) -> (Vec<u8>, Vec<String>) {
+/// Returns a list with the marks that another version of it has, except those of the stories that are `free`; `None` if they are
+/// the same, or one of the versions cannot be read.
+pub(super) fn restore_marks<E>(
+    before: &[u8],
+    after: &[u8],
+    free: impl Fn(&str) -> bool,
+    read: impl Fn(&[u8]) -> Result<View, E>,
+) -> Option<Kept> {
+    let (was, is) = (read(before).ok()?, read(after).ok()?);
+    let (bytes, restored) = with_marks_of(before, &was, after, &is, free);
+    (!restored.is_empty()).then(|| Kept {
+        bytes,
+        put_back: Some(restored.join("; ")),
+    })
+}
+
+/// Returns the list `after`, which contains the list `before`, with the marks as they were except in the stories that are `free`,
+/// and with new stories open; and what that changes, in words.
+fn with_marks_of(
+    before: &[u8],
+    was: &View,
+    after: &[u8],
+    is: &View,
+    free: impl Fn(&str) -> bool,
+) -> (Vec<u8>, Vec<String>) {
     let known: HashMap<&str, &Part> = was.stories.iter().map(|part| (part.id.as_str(), part)).collect();
     let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
     let (mut ticked, mut added) = (Vec::new(), Vec::new());
-    for part in is.stories.iter().filter(|part| part.id != story) {
+    for part in is.stories.iter().filter(|part| !free(&part.id)) {
         let before_it = edits.len();
         match known.get(part.id.as_str()) {
             Some(old) => {

@@ -164,14 +164,24 @@ impl Source {
         story: &str,
         additions: Additions,
     ) -> Kept {
-        contains::settle(before, after, story, additions, |bytes| match self.adapter {
+        contains::settle(before, after, story, additions, |bytes| self.view(bytes))
+    }
+
+    /// Returns the list `after` with the marks of the list `before`, except those of the stories that are `free`, and what was
+    /// different, in words; `None` if nothing was, or one of the two is no list.
+    pub fn restore_marks(&self, before: &[u8], after: &[u8], free: impl Fn(&str) -> bool) -> Option<Kept> {
+        contains::restore_marks(before, after, free, |bytes| self.view(bytes))
+    }
+
+    fn view(&self, bytes: &[u8]) -> Result<View, SourceError> {
+        match self.adapter {
             _ if self.is_whole() => Ok(whole::view(bytes)),
             Adapter::Prd => prd::view(bytes, &self.path),
             _ => self.parse(bytes).map(|content| match content {
                 Content::Plan(plan) => plan.view(bytes),
                 Content::Records(_) => View::default(),
             }),
-        })
+        }
     }
 
     /// Returns a list with this story marked as done, and the number of new marks; `None` if the list does not have it.

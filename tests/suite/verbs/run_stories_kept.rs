@@ -217,3 +217,23 @@ fn sides_of_a_loop_that_was_finished_elsewhere_are_removed_with_it() {
         assert!(!kept.is_empty(), "nothing is kept of story {story}");
     }
 }
+
+#[test]
+fn only_the_run_marks_a_story_while_attempts_run() {
+    let sandbox = Sandbox::with_free_stories(3);
+    let (list, ticked) = (sandbox.top.join("TODO.md"), until("ticked"));
+    let agent = sandbox.completing(&format!(
+        "echo x >work$RALPH_STORY; case $RALPH_STORY in 1) {ticked};; \
+         2) sed 's/\\[ \\]/[x]/' '{list}' >\"$notes/list\"; cp \"$notes/list\" '{list}'; touch \"$notes/ticked\";; esac",
+        list = list.display()
+    ));
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("TODO.md: put back while attempts run: marks of 1, 2, 3; 'git ralph skip todo <story>'");
+    for story in ["1", "2", "3"] {
+        let found = checkpoints(&sandbox);
+        assert!(found.contains(&format!("checkpoint: {story}")), "{found:?}");
+    }
+    require_no_side(&sandbox);
+}

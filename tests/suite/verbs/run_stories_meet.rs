@@ -201,3 +201,34 @@ fn work_tree_that_a_killed_side_began_to_make_is_removed_with_the_loop() {
     assert_eq!(checkpoints(&sandbox).len(), 2);
     assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
 }
+
+#[test]
+fn agent_that_marks_or_reformats_its_list_is_in_conflict_with_no_other() {
+    let sandbox = Sandbox::with_free_stories(3);
+    sandbox.configure("ralph.mark", "agent");
+    let agent = sandbox.completing("echo x >work$RALPH_STORY; sed -i.bak \"s/\\[ \\] $RALPH_STORY/[x] $RALPH_STORY/\" TODO.md; rm TODO.md.bak");
+    sandbox.ralph(&words("--jobs=3", &[], &agent)).exits(0);
+    assert_eq!(verdicts(&sandbox).len(), 3);
+    let json = Sandbox::new();
+    let stories = [1, 2, 3].map(|id| format!(r#"{{"id":"{id}","title":"Story {id}","passes":false}}"#));
+    json.write(
+        "prd.json",
+        &format!(r#"{{"userStories":[{}]}}"#, stories.join(",")),
+    );
+    json.git(&["add", "-A"]);
+    json.git(&["commit", "-q", "-m", "list"]);
+    json.configure("ralph.order", "free");
+    let agent =
+        json.completing("echo x >work$RALPH_STORY; sed -i.bak 's/,/,\\n  /g' prd.json; rm prd.json.bak");
+    let run = [
+        "run",
+        "todo",
+        "--stories=prd.json",
+        "--jobs=3",
+        "--keep",
+        "--",
+        &agent,
+    ];
+    json.ralph(&run).exits(0);
+    assert_eq!(verdicts(&json).len(), 3);
+}

@@ -72,15 +72,25 @@ async fn with_additions(
         return Ok(Some(tip.to_vec()));
     };
     let kept = source.settle(&base, Ok(&theirs), &story.id, additions).bytes;
-    let (Some((base, _)), Some((marked, _))) =
+    // The marks count if it is the agent that makes them.
+    let tip_with_marks = || {
+        let marked = source.restore_marks(&kept, tip, |id| id != story.id);
+        marked.map_or_else(|| tip.to_vec(), |marked| marked.bytes)
+    };
+    let (Some((base_marked, _)), Some((marked, _))) =
         (source.with_mark(&base, story)?, source.with_mark(tip, story)?)
     else {
         return Ok(None);
     };
-    if base == kept {
-        return Ok(Some(tip.to_vec()));
+    if base_marked == kept {
+        return Ok(Some(tip_with_marks()));
     }
-    let merged = open.repo().merge_texts([&marked, &base, &kept]).await?;
+    let merged = open.repo().merge_texts([&marked, &base_marked, &kept]).await?;
     let settled = source.settle(&marked, Ok(&merged), &story.id, additions);
-    Ok(settled.put_back.is_none().then_some(merged))
+    if settled.put_back.is_none() {
+        return Ok(Some(merged));
+    }
+    let without_additions = source.settle(&base, Ok(&kept), &story.id, Additions::ArePutBack);
+    // Where nothing was added, only the layout is different.
+    Ok(without_additions.put_back.is_none().then(tip_with_marks))
 }

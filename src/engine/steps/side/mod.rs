@@ -4,11 +4,13 @@
 //! - `ready` finds the next story that may begin. `begin` starts a side, with what the loop knows of its story.
 //! - `made` reads what a side has made, and `remove` removes it once that is taken in.
 //! - `take_in` makes it an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
+//! - `marks` keeps the marks of the loop's list meanwhile.
 //! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
 
 mod begin;
 mod blame;
 mod made;
+mod marks;
 mod merge;
 mod ready;
 mod remove;

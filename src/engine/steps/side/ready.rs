@@ -1,5 +1,6 @@
 //! Finds the next story that may begin beside those that are worked on.
 
+use super::marks::put_marks_back;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
 use crate::engine::steps::attempt::{AttemptOptions, prepare, put_branch_back};
@@ -52,6 +53,9 @@ pub async fn may_begin(
     let settings = &options.settings;
     prepare(open, options).await?;
     messages::take(open, None)?;
+    if !running.is_empty() {
+        put_marks_back(open).await?;
+    }
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);

@@ -6,6 +6,7 @@ use std::io;
 use jiff::SignedDuration;
 
 use super::Made;
+use super::marks::put_marks_back;
 use super::merge::merged;
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Report};
@@ -54,6 +55,7 @@ pub enum Taken {
 pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
     let (settings, id) = (&options.settings, made.attempt.story.clone());
     open.advance(|progress| progress.turn_to(&id))?;
+    put_marks_back(open).await?;
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
