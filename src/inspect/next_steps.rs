@@ -50,6 +50,10 @@ fn shows(line: &str, purpose: &'static str) -> NextStep {
 impl Status {
     /// Returns the commands that can be typed next, most likely first.
     pub fn next_steps(&self, driver: Driver) -> Vec<NextStep> {
+        if let Some(of) = &self.side_of {
+            let line = format!("status {}", typed(of));
+            return vec![shows(&line, "to see the loop that takes in what is made here")];
+        }
         let mut steps = self.steps_there(driver);
         if let Some(place) = &self.work_tree {
             let place = typed_path(place);

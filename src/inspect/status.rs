@@ -87,6 +87,9 @@ pub struct Status {
     /// The command that takes them in, without `git ralph`; `None` while a process that does so holds the loop.
     #[serde(skip)]
     pub takes_in: Option<String>,
+    /// The change whose loop takes in what this one makes; `None` if this is no side.
+    #[serde(skip)]
+    pub side_of: Option<Change>,
     /// The gate that runs now, before any attempt; null if none does.
     pub gate: Option<GateAtWork>,
     /// The current wait for the agent's service; null if there is none.
@@ -444,6 +447,11 @@ impl Status {
             running: None,
             beside: Vec::new(),
             takes_in: None,
+            side_of: state
+                .change
+                .side_of()
+                .map(|(of, _)| of)
+                .filter(|_| state.here.is_side),
             gate: None,
             waiting: None,
             awaiting_choice: state.asked().map(Asked::of),

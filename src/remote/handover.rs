@@ -52,7 +52,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
                 return Err(server.behind(&change).into());
             }
             if !began_later(server, &open.state, found).await? {
-                return Err(server.over(found).into());
+                return Err(server.over(found, false).into());
             }
         }
     }

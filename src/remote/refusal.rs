@@ -209,8 +209,12 @@ pub enum RemoteRefusal {
         change: String,
         remote: String,
         phase: &'static str,
+        is_active_here: bool,
     }
-        => |change, remote, phase| hint(match *phase {
+        => |change, remote, phase, is_active_here| hint(match *phase {
+            _ if *is_active_here => format!(
+                "to bring its end here: git ralph pull {} --remote {}", typed(change), typed(remote)
+            ),
             "finished" => format!(
                 "to do it again: git -c ralph.keepAttempts=1s ralph prune {change} --remote {remote}, then: git ralph start {change}",
                 change = typed(change),

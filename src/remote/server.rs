@@ -392,12 +392,13 @@ impl Server {
         }
     }
 
-    /// Returns the error about a loop with which nothing is left to do.
-    pub(super) fn over(&self, found: &There) -> RemoteRefusal {
+    /// Returns the error about a loop with which nothing is left to do, although it may be active here.
+    pub(super) fn over(&self, found: &There, is_active_here: bool) -> RemoteRefusal {
         RemoteRefusal::Over {
             change: found.record.change.to_string(),
             remote: self.name().to_owned(),
             phase: found.record.shown_phase().into(),
+            is_active_here,
         }
     }
 

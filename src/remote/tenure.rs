@@ -75,11 +75,15 @@ impl Tenure {
                 None => has_list_grown(context, &server, found).await?,
             };
             if !is_on_top && found.record.phase == Phase::Finished && found.record.blocked.is_none() {
-                if here.is_some_and(|here| !here.progress().completed.is_empty()) && base.is_new() {
+                if here
+                    .as_ref()
+                    .is_some_and(|here| !here.progress().completed.is_empty())
+                    && base.is_new()
+                {
                     return Err(RemoteRefusal::Another(change.to_string()).into());
                 }
                 mend_branch(context, &server, found, branch).await?;
-                return Err(server.over(found).into());
+                return Err(server.over(found, here.is_some()).into());
             }
             let is_alone = !Store::new(&repo.common_dir, change).is_held_by_living();
             match server.holding(found, &base, is_alone, watch) {

@@ -26,6 +26,7 @@ pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Er
         schedule,
         watch: Watch::default(),
         base: None,
+        is_waiting: false,
         pause: Duration::ZERO,
     };
     let ended = Box::pin(worker.work()).await;
@@ -44,6 +45,8 @@ struct Worker<'c, C> {
     watch: Watch,
     /// The place of HEAD before the first change.
     base: Option<Head>,
+    /// True once it has said that it waits, until it works again.
+    is_waiting: bool,
     /// The time after which the remote is asked again.
     pause: Duration,
 }
@@ -53,6 +56,7 @@ impl<C: Command> Worker<'_, C> {
         loop {
             match Box::pin(self.turn()).await? {
                 Turn::Work(change) => {
+                    self.is_waiting = false;
                     if let Some(heading) = self.schedule.heading(&change) {
                         self.command.say(&heading);
                     }
@@ -61,7 +65,14 @@ impl<C: Command> Worker<'_, C> {
                         return Ok(exit);
                     }
                 }
-                Turn::Wait => sleep(self.pause).await,
+                Turn::Wait => {
+                    if !self.is_waiting {
+                        self.command
+                            .say("waiting: other runs hold what is left, and one may be dead");
+                    }
+                    self.is_waiting = true;
+                    sleep(self.pause).await;
+                }
                 Turn::Done(exit) => return Ok(exit),
                 Turn::NothingLeft => return Err(RemoteRefusal::NothingLeft.into()),
                 Turn::AllHeld => return Err(RemoteRefusal::AllHeld.into()),

@@ -469,6 +469,13 @@ fn remote() -> Vec<RemoteRefusal> {
             change: change(),
             remote: remote(),
             phase: "finished",
+            is_active_here: false,
+        },
+        RemoteRefusal::Over {
+            change: change(),
+            remote: remote(),
+            phase: "finished",
+            is_active_here: true,
         },
         RemoteRefusal::NotFinished {
             change: change(),

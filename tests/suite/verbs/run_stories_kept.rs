@@ -143,6 +143,10 @@ fn commands_for_an_attempt_beside_others_are_refused_and_it_is_taken_in_as_it_is
             .says("'todo+2' is an attempt of 'todo', beside others")
             .says("hint: git ralph status todo\n");
     }
+    let status = sandbox.ralph(&["status", "todo+2"]).exits(0);
+    let goes_on = "(use \"git ralph status todo\" to see the loop that takes in what is made here)";
+    assert!(status.stdout.contains(goes_on), "{}", status.stdout);
+    assert!(!status.stdout.contains("git ralph run"), "{}", status.stdout);
     require_judged(&sandbox, &agent);
 }
 
@@ -210,8 +214,18 @@ fn sides_of_a_loop_that_was_finished_elsewhere_are_removed_with_it() {
     let there = |args: &[&str]| sandbox.direct(args).dir(&two).run().exits(0);
     there(&["pull", "todo", "--remote=origin", "--take", "--force"]);
     there(&["run", "todo", "--remote=origin", "--keep", "--", &agent]);
-    sandbox.ralph(&["pull", "todo"]).exits(0);
-    require_no_side(&sandbox);
+    let run = sandbox.ralph(&["run", "todo", "--remote=origin", "--keep", "--", &agent]);
+    run.exits(5)
+        .says("to bring its end here: git ralph pull todo --remote origin");
+    let side = sandbox.top.with_extension("ralph").join("todo+2");
+    fs::write(side.join("users"), "mine\n").unwrap();
+    let pull = sandbox.ralph(&["pull", "todo"]).exits(0);
+    let kept = "refs/ralph/todo+2/finished";
+    pull.says(&format!(
+        "what todo+2 had beside its attempt is kept: git log {kept}"
+    ));
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:users")]), "mine");
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
     for story in ["1", "2"] {
         let kept = sandbox.git(&["for-each-ref", &format!("refs/ralph/todo/attempts/{story}")]);
         assert!(!kept.is_empty(), "nothing is kept of story {story}");

@@ -134,7 +134,7 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
         .git()
         .refs(&[change.ralph_ref("").trim_end_matches('/')])
         .await?;
-    let (mut gone, mut kept) = (Vec::new(), Vec::new());
+    let (mut gone, mut kept, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for found in &refs {
         let attempt = found.name.strip_prefix(&attempts);
         if let Some(attempt) = attempt.filter(|_| !known_oids.contains(&&found.oid)) {
@@ -146,36 +146,51 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
             || found.name == finished && side.git().tree_of(&found.oid).await? == tree;
         if is_known {
             gone.push(Update::delete(found.name.clone(), found.oid.clone()));
+        } else {
+            others.push(typed(&found.name));
         }
+    }
+    if !others.is_empty() {
+        let others = others.join(" ");
+        open.tell(format!(
+            "what {change} had beside its attempt is kept: git log {others}"
+        ));
     }
     open.keep_refs(&kept, "ralph: attempts beside others").await?;
     side.update_refs(&gone, &format!("ralph: {change} is taken in"))
         .await?;
-    if gone.len() == refs.len() && entries_of(&side.site().trash())?.is_empty() {
+    if others.is_empty() && entries_of(&side.site().trash())?.is_empty() {
         side.store.remove_files()?;
     }
     Ok(())
 }
 
 /// Removes the sides of a loop that ends. Attempts that were not taken in are kept.
+///
+/// # Errors
+/// The first error of a side, after all the others are removed.
 pub(in crate::engine) async fn remove_all(open: &Loop<'_>) -> Result<(), Error> {
     clear_half_made_sides(&open.context, open.change()).await?;
+    let mut removed = Ok(());
     for name in sides(&open.repo().common_dir, open.change())? {
-        let side = match open_side(open, &name, &Silent).await {
-            Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
-                remove_lost(open, &name).await?;
-                continue;
-            }
-            side => side?,
-        };
-        let Some(side) = side else { continue };
-        let made = made_by(&side).await?;
-        if let Some(made) = &made
-            && !was_taken_in(open, made)?
-        {
-            keep(open, made, "the loop ends").await?;
-        }
-        Box::pin(remove_side(open, side, made.as_ref())).await?;
+        removed = removed.and(Box::pin(remove_at_end(open, &name)).await);
     }
-    Ok(())
+    removed
+}
+
+async fn remove_at_end(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
+    let side = match open_side(open, name, &Silent).await {
+        Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
+            return remove_lost(open, name).await;
+        }
+        side => side?,
+    };
+    let Some(side) = side else { return Ok(()) };
+    let made = made_by(&side).await?;
+    if let Some(made) = &made
+        && !was_taken_in(open, made)?
+    {
+        keep(open, made, "the loop ends").await?;
+    }
+    remove_side(open, side, made.as_ref()).await
 }
