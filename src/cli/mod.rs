@@ -13,8 +13,8 @@ use self::complete::{adapters, agents, box_modes, loops, offer, offer_anywhere, 
 pub use self::verb::Verb;
 use crate::engine::Place;
 use crate::settings::{
-    BoxMode, Limit, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Options, PlainOptions, parse_box, parse_dollars,
-    parse_duration,
+    BoxMode, Limit, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Options, PlainOptions, parse_box, parse_count,
+    parse_dollars, parse_duration,
 };
 
 /// The arguments of `git ralph next` and `git ralph retry`.
@@ -86,7 +86,7 @@ pub struct Limits {
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub max_duration: Option<Limit>,
     /// Start at most so many attempts (ralph.maxAttempts)
-    #[arg(long, value_name = "N", value_parser = whole_number)]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub max_attempts: Option<u32>,
     /// Start no more attempts when the agents have reported so many US dollars (ralph.maxCost)
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]

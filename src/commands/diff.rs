@@ -146,7 +146,7 @@ async fn tell_empty(screen: Screen, git: &Git, change: &Change, sides: [&str; 2]
     let here = |found: Result<Oid, GitError>| found.map_err(|error| gone(change, error));
     if here(git.tree_of_name(from).await)? == here(git.tree_of_name(to).await)? {
         let log = format!("git ralph log {}", typed(change.as_str()));
-        screen.say(&format!("git sees no change; what the attempts did: {log}\n"));
+        screen.say(&format!("git sees no change; the attempts: {log}\n"));
     }
     Ok(())
 }

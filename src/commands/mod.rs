@@ -161,7 +161,7 @@ pub enum Command {
     Revert(Verb<cli::ManualArgs>),
     /// Skip a story
     Skip(Verb<skip::Args>),
-    /// Take over what an attempt made of the story list
+    /// Apply an attempt's changes to the story list
     ///
     /// git-ralph puts back what an attempt changes in other stories. If you had edited the list meanwhile, this merges that into
     /// the list.

@@ -70,15 +70,22 @@ pub(super) async fn change_to_run(
     }
 }
 
+/// Returns the only change with open stories; `None` if there are none, or several.
+pub(super) async fn only_change(context: &Context<'_>, settings: &Settings) -> Option<Change> {
+    let (open, _) = with_open_stories(context, settings).await;
+    <[Change; 1]>::try_from(open).ok().map(|[only]| only)
+}
+
 /// Returns the error of a command that needs a loop where there is none: it names the only change with open stories, or is
 /// that of the list of the only change. No command that lists stories is run.
 pub(super) async fn without_loop(context: &Context<'_>, error: Error) -> Error {
     let settings = &context.configuration.settings;
-    let adapter = settings.adapter.as_deref().map(Adapter::named);
+    let adapter = match settings.adapter.as_deref().map(Adapter::named).transpose() {
+        Err(unknown) if matches!(error, Error::Open(OpenRefusal::NoLoop { .. })) => return unknown.into(),
+        adapter => adapter.ok().flatten(),
+    };
     match error {
-        Error::Open(OpenRefusal::NoLoop { finished, changes })
-            if !matches!(adapter, Some(Ok(Adapter::Command))) =>
-        {
+        Error::Open(OpenRefusal::NoLoop { finished, changes }) if adapter != Some(Adapter::Command) => {
             let (open, failed) = with_open_stories(context, settings).await;
             match (open.as_slice(), failed) {
                 ([], Some(failed)) if changes.len() == 1 => failed,

@@ -1,6 +1,6 @@
 //! `git ralph prompt`.
 
-use super::pick::change_to_run;
+use super::pick::{change_to_run, only_change};
 use super::setup::Console;
 use crate::cli::complete::{changes_and_loops, offer, stories as story_ids};
 use crate::engine::open_refusal::OpenRefusal;
@@ -17,7 +17,7 @@ use crate::ui::{self, Screen};
 use serde_json::json;
 
 /// The arguments of `git ralph prompt`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The change, or a story of the loop; defaults to that of the current branch, to the only active loop, or to the only
     /// change with open stories
@@ -44,11 +44,30 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) => change,
         (Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. })), Some(name)) => {
-            let answered = match Change::new(name) {
+            let mut answered = match Change::new(name) {
                 Ok(change) => before(console.screen, &context, change, &args).await,
                 Err(error) => Err(error.into()),
             };
-            match (answered, context.resolve_change(None)) {
+            let active = context.resolve_change(None);
+            if answered.is_err()
+                && id.is_none()
+                && matches!(active, Err(Error::Open(OpenRefusal::NoLoop { .. })))
+                && let Some(only) = only_change(&context, &context.configuration.settings).await
+            {
+                let story = Some(name.clone());
+                let of_story = before(
+                    console.screen,
+                    &context,
+                    only,
+                    &Args {
+                        story,
+                        ..args.clone()
+                    },
+                )
+                .await;
+                answered = of_story.or(answered);
+            }
+            match (answered, active) {
                 (Ok(exit), _) => return Ok(exit),
                 (_, Ok(change)) if id.is_none() => {
                     id = Some(name.clone());

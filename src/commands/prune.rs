@@ -46,7 +46,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         let removed = if args.dry_run { 0 } else { removed };
         console.document(&json!({ "removed": removed, "unneeded": unneeded }));
     } else if removed == 0 {
-        console.say("nothing is old enough to be removed\n");
+        console.say("nothing is older than ralph.keepAttempts\n");
     }
     for one in &unneeded {
         let what = match &one.worktree {
@@ -97,7 +97,7 @@ async fn on_remote(
     if args.json {
         screen.document(&pruned);
     } else if pruned.refs.is_empty() {
-        screen.say("nothing is old enough to be removed\n");
+        screen.say("nothing is older than ralph.keepAttempts\n");
     } else if args.dry_run {
         screen.say(&format!(
             "{} was not asked whether it lets them go\n",

@@ -48,6 +48,13 @@ pub enum StoryRefusal {
             Some(meant) => hint(format!("did you mean '{meant}'?")),
             None => hint("git ralph stories"),
         };
+    #[error("attempt {story}@{attempt} is complete: its work is in a checkpoint")]
+    InCheckpoint {
+        change: String,
+        story: String,
+        attempt: u32,
+    }
+        => |change, story| hint(format!("to do the story again: git ralph redo {} {}", typed(change), typed(story)));
     /// `skip --undo` was called, but no story is skipped.
     #[error("no story is skipped")]
     NothingSkipped

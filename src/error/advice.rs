@@ -38,12 +38,14 @@ pub trait Advise {
     }
 }
 
-/// Returns the items between two words; nothing where there are none.
+/// Returns the first items between two words; nothing where there are none.
 pub(crate) fn list(before: &str, items: &[String], after: &str) -> String {
-    if items.is_empty() {
-        String::new()
-    } else {
-        format!("{before}{}{after}", items.join(", "))
+    const MOST: usize = 12;
+    let (shown, more) = items.split_at(items.len().min(MOST));
+    match (shown, more.len()) {
+        ([], _) => String::new(),
+        (shown, 0) => format!("{before}{}{after}", shown.join(", ")),
+        (shown, more) => format!("{before}{} and {more} more{after}", shown.join(", ")),
     }
 }
 

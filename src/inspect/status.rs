@@ -244,7 +244,7 @@ impl Status {
     /// Returns the words about what was put back of the list, if there is any.
     pub fn put_back_in_words(&self) -> Option<String> {
         let names = self.list_put_back.join(", ");
-        (!names.is_empty()).then(|| format!("something of the story list was put back after: {names}"))
+        (!names.is_empty()).then(|| format!("changes to the story list were undone after: {names}"))
     }
 
     /// Adds what runs now, and how the loop was closed.

@@ -83,7 +83,7 @@ impl Tenure {
                     return Err(RemoteRefusal::Another(change.to_string()).into());
                 }
                 mend_branch(context, &server, found, branch).await?;
-                return Err(server.over(found, here.is_some()).into());
+                return Err(server.over(found, here.is_some() && !base.is_new()).into());
             }
             let is_alone = !Store::new(&repo.common_dir, change).is_held_by_living();
             match server.holding(found, &base, is_alone, watch) {

@@ -25,7 +25,7 @@ pub(super) fn renamed(key: &str) -> Option<String> {
     let (key, now, command) = FORMER
         .iter()
         .find(|(former, ..)| former.eq_ignore_ascii_case(key))?;
-    Some(format!("{key} is now {now}: git config {command}"))
+    Some(format!("{key} {now}: git config {command}"))
 }
 
 /// Returns a message for each agent that is given pieces, but has no command: no preset has its name.

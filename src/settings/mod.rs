@@ -39,7 +39,7 @@ pub use table::{GROUPS, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings, TABLE, s
 pub use test_rules::{GateScripts, TestRules};
 use values::Value;
 pub use values::{
-    BOX_MODES, Limit, is_default, parse_box, parse_colour, parse_dollars, parse_duration, to_std,
+    BOX_MODES, Limit, is_default, parse_box, parse_colour, parse_count, parse_dollars, parse_duration, to_std,
 };
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.

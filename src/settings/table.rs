@@ -12,8 +12,8 @@ use super::choices::{
 };
 use super::test_rules::TestRules;
 use super::values::{
-    Limit, Value, days, is_address, is_expression, is_nothing, jobs, lease, limit, ref_prefix, shows_output,
-    wait,
+    Limit, Value, days, is_address, is_expression, is_nothing, jobs, lease, limit, most, ref_prefix,
+    shows_output, wait,
 };
 use crate::agent::Pieces;
 
@@ -164,7 +164,7 @@ settings! {
             "built in", "path of a template for the prompt of a review, from the top directory";
     }
     "Limits" {
-        "ralph.maxAttempts" => max_attempts: Option<u32> = None;
+        "ralph.maxAttempts" => max_attempts: Option<u32> = None, by most;
             "none", "how many attempts one git ralph run may start";
         "ralph.maxDuration" => max_duration: Option<SignedDuration> = None, is Time;
             "none", "age of the loop after which git-ralph starts no more attempts (exit code 6)";
@@ -236,21 +236,21 @@ settings! {
 
     former:
     "ralph.boxRead" => boxing.allowed.read;
-        "ralph.boxAllow=read:<path>", "--add ralph.boxAllow read:<path>";
+        "is now ralph.boxAllow=read:<path>", "--add ralph.boxAllow read:<path>";
     "ralph.boxWrite" => boxing.allowed.written;
-        "ralph.boxAllow=write:<path>", "--add ralph.boxAllow write:<path>";
+        "is now ralph.boxAllow=write:<path>", "--add ralph.boxAllow write:<path>";
     "ralph.boxEnv" => boxing.allowed.variables;
-        "ralph.boxAllow=env:<NAME>", "--add ralph.boxAllow env:<NAME>";
+        "is now ralph.boxAllow=env:<NAME>", "--add ralph.boxAllow env:<NAME>";
     "ralph.newTests" => tests.new;
-        "a part of ralph.testChanges", "ralph.testChanges <held, refuse or allow>";
+        "is now a part of ralph.testChanges", "ralph.testChanges <held, refuse or allow>";
     "ralph.retryOutput" => retry_context, by shows_output;
-        "ralph.retryContext", "ralph.retryContext <reason or always>";
+        "is now ralph.retryContext", "ralph.retryContext <reason or always>";
     "ralph.reviewTimeout" => former.review_timeout;
-        "a part of ralph.verifyTimeout", "ralph.verifyTimeout <time>";
+        "is now a part of ralph.verifyTimeout", "ralph.verifyTimeout <time>";
     "ralph.verifyRetries" => former.verify_retries;
-        "gone", "--unset-all ralph.verifyRetries";
+        "will be removed", "--unset-all ralph.verifyRetries";
     "ralph.view" => former.view;
-        "the option --view", "--unset-all ralph.view";
+        "is now the option --view", "--unset-all ralph.view";
 
     wholes:
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -205,7 +205,7 @@ fn former_keys_have_their_effect_and_are_named_once() {
         let listing = local(&[&*entry, &*entry]);
         let ignored = Configuration::parse(&listing).unwrap().ignored;
         assert_eq!(ignored, renamed(key).as_slice(), "{key}");
-        assert!(ignored[0].starts_with(&format!("{key} is now ")), "{ignored:?}");
+        assert!(ignored[0].starts_with(&format!("{key} ")), "{ignored:?}");
         assert!(TABLE.iter().all(|(known, ..)| known != key), "{key}");
     }
 }

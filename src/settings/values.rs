@@ -118,13 +118,24 @@ pub fn to_std(limit: SignedDuration) -> Duration {
 /// Parses an amount of money.
 pub fn parse_dollars(value: &str) -> Result<f64, Wanted> {
     match value.parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
-        _ => Err("an amount in US dollars, like 2.50"),
+        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
+        _ => Err("an amount in US dollars above 0, like 2.50"),
     }
 }
 
 fn number(value: &str) -> Result<u32, Wanted> {
     value.parse().map_err(|_| "a whole number, 0 or more")
+}
+
+/// Parses a number of attempts that is a limit.
+pub fn parse_count(value: &str) -> Result<u32, Wanted> {
+    let count = value.parse().ok().filter(|count| *count > 0);
+    count.ok_or("a whole number, 1 or more")
+}
+
+/// Parses a limit that is a number of attempts.
+pub(super) fn most(value: &str) -> Result<Option<u32>, Wanted> {
+    parse_count(value).map(Some)
 }
 
 /// Parses a number of stories that are worked on at once.

@@ -60,8 +60,14 @@ impl State {
         let list = list.map(|list| format!(" --stories {}", typed(list)));
         let restart = if is_text { " --restart" } else { "" };
         let change = typed(&self.change);
+        // HEAD may still be on its branch, on which no loop begins.
+        let is_on_branch =
+            self.here.closed == Some(Ending::Keep) && self.here.linked.is_none() && self.has_branch();
+        let original = self.common.original_branch.as_ref().filter(|_| is_on_branch);
+        let away = original.map(|branch| format!("git checkout {} && ", typed(branch)));
         Some(format!(
-            "git ralph start{restart} {change}{}",
+            "{}git ralph start{restart} {change}{}",
+            away.unwrap_or_default(),
             list.unwrap_or_default()
         ))
     }

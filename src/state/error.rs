@@ -66,7 +66,7 @@ pub enum StateError {
     #[error("the message is empty")]
     NoWords(String)
         => "git ralph tell {change} '<words>', or: git ralph tell {change} <file", (change);
-    #[error("a message may have {LONGEST_MESSAGE} bytes")]
+    #[error("a message has at most {LONGEST_MESSAGE} bytes")]
     TooManyWords
         => "write it into a file, and tell the file's name";
     /// A file could not be read or written.

@@ -48,7 +48,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let (list, what, see) = (shown(back.list.as_bytes()), &back.what, &back.shown);
             let attempt = typed(format!("{}@{}", back.story, back.attempt));
             let take = format!(
-                "if you made that: git ralph list --take {} {attempt}",
+                "if you made this change: git ralph list --take {} {attempt}",
                 typed(change)
             );
             red(&format!("  {list}: put back: {what}; to see it: {see}\n  {take}"))

@@ -46,7 +46,7 @@ pub fn of(queue: &Queue) -> String {
 /// Says where the numbers and phases of loops on a remote come from.
 pub fn claim(remote: &str) -> String {
     format!(
-        "count and phase as the message on {remote} says, not compared with the state; pull compares them"
+        "count and phase come from the commit message on {remote}; git ralph pull compares them with the state"
     )
 }
 

@@ -114,7 +114,7 @@ pub async fn adopt<'o>(
     transition::apply(&mut open, Intent::Adopt(plan), Known::fresh()).await?;
     if !kept.is_empty() {
         open.tell(format!(
-            "what this loop had here and {change} on the remote has not is kept: git log {}",
+            "what {change} has here, and the remote has not, is kept: git log {}",
             kept.join(" ")
         ));
     }

@@ -47,25 +47,27 @@ pub(crate) async fn save(
     commit(open, new, position, reading.tree).await
 }
 
-/// Counts completed stories whose agents changed nothing but the story list. The user's word needs no change, and is only
-/// reported after a failure: going back to the checkpoint may have taken the work that was meant.
+/// Counts completed stories whose agents changed nothing but the story list. The user's word needs no change, but is reported:
+/// going back to the checkpoint may have taken the work that was meant.
 fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> u32 {
     let state = &open.state;
     let running = state.running();
     let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
     let story = new.story.as_deref().unwrap_or_default();
-    let failed = state.current_at(story).filter(|current| current.failures > 0);
-    let is_told = by_agent || failed.is_some();
-    if is_fine || new.is_known_unchanged || !(is_told && changes_only_the_list(open, reading)) {
+    if is_fine || new.is_known_unchanged || new.story.is_none() || !changes_only_the_list(open, reading) {
         return 0;
     }
-    let mut words = format!(
-        "warning: story {story} was reported complete, but git sees no change outside the story list"
-    );
-    if !by_agent {
-        let why = failed.and_then(|failed| failed.why()?.lines().next());
+    let who = if by_agent {
+        "was reported complete"
+    } else {
+        "is complete because you say so"
+    };
+    let mut words = format!("warning: story {story} {who}, but git sees no change outside the story list");
+    let failed = state.current_at(story).filter(|current| current.failures > 0);
+    if let Some(failed) = failed.filter(|_| !by_agent) {
         words += ", and its latest attempt failed";
+        let why = failed.why().and_then(|why| why.lines().next());
         words.extend(why.map(|why| format!(": {why}")));
     }
     open.tell(words);

@@ -27,10 +27,26 @@ pub async fn restore(
     is_unreviewed: bool,
 ) -> Result<u32, Error> {
     let found = kept_attempt(open.git(), open.change(), story, attempt).await?;
-    let (attempt, kept) = found.ok_or_else(|| OpenRefusal::UnknownAttempt {
-        change: open.change().to_string(),
-        attempt: attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}")),
-    })?;
+    let Some((attempt, kept)) = found else {
+        let of_story = open
+            .state
+            .progress()
+            .completed
+            .iter()
+            .filter(|done| done.id == story);
+        let mut accepted = of_story.filter_map(|done| Some(done.work.as_ref()?.attempt));
+        let change = open.change().to_string();
+        if let Some(attempt) = accepted.find(|number| attempt.is_none_or(|wanted| wanted == *number)) {
+            let story = story.to_owned();
+            return refuse(StoryRefusal::InCheckpoint {
+                change,
+                story,
+                attempt,
+            });
+        }
+        let attempt = attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}"));
+        return refuse(OpenRefusal::UnknownAttempt { change, attempt });
+    };
     if !open.state.is_live() {
         return Err(over(open, story, attempt).await?);
     }

@@ -253,7 +253,7 @@ fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
     }
     if let Some(argument) = agent.unasked {
         open.tell(format!(
-            "with {argument} it acts without asking, and may do whatever its process may do"
+            "with {argument} the agent acts without asking, with all your permissions"
         ));
     }
 }

@@ -370,6 +370,11 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             source_file: list(),
             known: words(&["login", "logout"]),
         },
+        StoryRefusal::InCheckpoint {
+            change: change(),
+            story: "2".to_owned(),
+            attempt: 1,
+        },
         StoryRefusal::NothingSkipped,
         StoryRefusal::NotSkipped(story()),
         StoryRefusal::LeftOut {

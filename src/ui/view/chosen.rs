@@ -212,7 +212,7 @@ impl Chosen {
             }
             Some(at) => {
                 self.choose(at, None);
-                self.answer = format!("a story with '{}'; / Enter searches on", self.words);
+                self.answer = format!("found '{}'; / and Enter find the next", self.words);
             }
             None => self.answer = format!("not found: {}", self.words),
         }

@@ -25,7 +25,7 @@ fn names_that_cannot_be_a_branch_are_refused() {
 #[test]
 fn hint_names_an_existing_change() {
     let sandbox = Sandbox::new();
-    for verb in ["next", "retry", "prompt"] {
+    for verb in ["next", "retry", "log"] {
         sandbox
             .ralph(&[verb, "1"])
             .exits(1)

@@ -55,7 +55,7 @@ fn step_restores_and_reports_ticks_of_other_stories() {
     assert!(report.contains("marks of 2"), "{report}");
     let agent = sandbox.completing("echo x >>work.txt");
     let run = sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
-    run.says("something of the story list was put back after: 1@1");
+    run.says("changes to the story list were undone after: 1@1");
     assert_eq!(sandbox.attempts().len(), 3);
 }
 
@@ -319,7 +319,7 @@ fn take_merges_what_the_user_made_of_the_list_meanwhile() {
         "sed -i 's/\\[ \\] 3/[x] 3/; s/2.1 /2.1 now /' \"$list\"; echo 'Note.' >>\"$list\"",
     )
     .exits(0)
-    .says("if you made that: git ralph list --take add-login 1@1");
+    .says("if you made this change: git ralph list --take add-login 1@1");
     sandbox.write("mine", "mine\n");
     sandbox
         .ralph(&["list", "--take", "1@1"])

@@ -34,7 +34,7 @@ fn first_agent_on_path_is_taken_if_none_is_named() {
         .ralph(&["start", CHANGE])
         .exits(0)
         .says("agent: claude: claude -p --output-format stream-json")
-        .says("with --dangerously-skip-permissions it acts without asking");
+        .says("with --dangerously-skip-permissions the agent acts without asking");
     sandbox.ralph(&["next"]).exits(0);
     let arguments = "-p --output-format stream-json --verbose --dangerously-skip-permissions\n";
     assert_eq!(sandbox.noted("arguments"), arguments);

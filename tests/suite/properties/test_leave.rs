@@ -59,7 +59,7 @@ fn product_that_a_gate_runs_can_be_named() {
     sandbox.write("want", "4\n");
     sandbox
         .start()
-        .says("scripts of gates, which stories may not weaken: app.sh, check.sh; if the work itself is among them: ralph.gateScripts");
+        .says("gate scripts: app.sh, check.sh; a story cannot weaken them (if they are the work itself: ralph.gateScripts)");
     let value = |value: u32| {
         sandbox.completing(&format!(
             "echo {value} | tee want >tests/expected; echo 'echo {value}' >app.sh"

@@ -436,4 +436,8 @@ fn without_a_loop_the_only_open_change_or_the_mistake_in_its_list_is_named() {
     }
     let status = sandbox.ralph(&["status"]).exits(0);
     status.says(&format!("there is no loop in this repository; {why}\n"));
+    sandbox.configure("ralph.adapter", "foo");
+    for verb in verbs {
+        sandbox.ralph(verb).exits(1).says("unknown adapter 'foo'");
+    }
 }

@@ -28,6 +28,15 @@ fn prompt_prints_exactly_the_input_of_the_agent() {
 }
 
 #[test]
+fn prompt_takes_a_story_before_the_loop_begins() {
+    let sandbox = Sandbox::new();
+    let shown = sandbox.ralph(&["prompt", "2"]).exits(0).stdout;
+    assert!(shown.starts_with("# Story 2. "), "{shown}");
+    let unknown = "there is no loop '77' here";
+    sandbox.ralph(&["prompt", "77"]).exits(1).says(unknown);
+}
+
+#[test]
 fn no_line_of_the_prompt_is_a_promise() {
     let sandbox = Sandbox::new();
     sandbox.write(

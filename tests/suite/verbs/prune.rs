@@ -16,12 +16,18 @@ fn a_finished_loop_is_pruned_by_age_and_each_thing_is_named() {
         .ralph(&["prune", "add-login"])
         .exits(1)
         .says("is still active");
-    sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says("nothing is older than ralph.keepAttempts");
     assert!(kept(&sandbox).contains("attempts/1/1"));
     sandbox.ralph(&["finish", "--cleanup"]).exits(0);
     sandbox.configure("ralph.keepAttempts", "90d");
     let all = kept(&sandbox);
-    sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says("nothing is older than ralph.keepAttempts");
     assert_eq!(kept(&sandbox), all);
     let old = sandbox
         .git_cmd(&["commit-tree", "main^{tree}", "-m", "old"])
@@ -97,7 +103,10 @@ fn what_a_loop_replaced_is_pruned_when_all_of_it_is_old() {
         &second,
         &commit(&jiff::Timestamp::now().to_string()),
     ]);
-    sandbox.ralph(&["prune"]).exits(0).says("nothing is old enough");
+    sandbox
+        .ralph(&["prune"])
+        .exits(0)
+        .says("nothing is older than ralph.keepAttempts");
     sandbox.git(&["update-ref", &second, &commit("2001-01-01T00:00:00Z")]);
     sandbox
         .ralph(&["prune"])

@@ -29,7 +29,10 @@ fn prune_removes_an_old_finished_loop_whose_work_is_on_a_branch() {
     let other = remote.clone("other", &["--depth=1"]);
     for args in [&["--remote"][..], &[CHANGE, "--remote", "origin"]] {
         let all = [&["prune"], args].concat();
-        clone.ralph(&all).exits(0).says("nothing is old enough");
+        clone
+            .ralph(&all)
+            .exits(0)
+            .says("nothing is older than ralph.keepAttempts");
     }
     assert_eq!(states(&remote), format!("{REF}\n"));
     let oid = remote.git(&["rev-parse", REF]);
@@ -86,7 +89,7 @@ fn prune_keeps_loops_that_are_unfinished_moved_or_invalid() {
         .says("loop 'add-login' on origin is not finished: nothing was removed");
     prune(&other, &["--remote"])
         .exits(0)
-        .says("nothing is old enough");
+        .says("nothing is older than ralph.keepAttempts");
     prune(&other, &["nowhere", "--remote"])
         .exits(1)
         .says("has no loop 'nowhere'");

@@ -136,7 +136,7 @@ fn lists_say_what_only_the_message_of_a_state_claims() {
     one.ralph(&["start", CHANGE]).exits(0);
     one.ralph(&["push", CHANGE]).exits(0);
     let claim =
-        "count and phase as the message on origin says, not compared with the state; pull compares them";
+        "count and phase come from the commit message on origin; git ralph pull compares them with the state";
     let own = one.ralph(&["queue"]).exits(0).stdout;
     assert!(!own.contains(claim), "{own}");
     let mut state = remote.state(CHANGE);

@@ -51,6 +51,12 @@ fn restore_overwrites_nothing() {
         .ralph(&["restore", "1@7"])
         .exits(1)
         .says("there is no saved attempt 1@7");
+    sandbox.ralph(&["complete"]).exits(0);
+    sandbox
+        .ralph(&["restore", "1@2"])
+        .exits(1)
+        .says("attempt 1@2 is complete: its work is in a checkpoint")
+        .says("git ralph redo add-login 1");
 }
 
 #[test]

@@ -145,6 +145,12 @@ fn signal_ends_the_run_and_the_same_command_continues() {
 #[test]
 fn limits_end_the_run_with_6() {
     let sandbox = Sandbox::new();
+    for limit in ["maxAttempts", "maxCost"] {
+        let key = format!("ralph.{limit}");
+        sandbox.configure(&key, "0");
+        sandbox.ralph(&["run"]).exits(1).says("is '0', but must be");
+        sandbox.git(&["config", "--unset", &key]);
+    }
     sandbox.configure("ralph.maxAttempts", "2");
     let agent = sandbox.completing("true");
     sandbox
@@ -392,7 +398,7 @@ fn an_agent_that_ends_at_once_with_the_same_words_is_not_asked_again() {
     stopped
         .says("the agent could not work on story 1: no signal")
         .says("It broke.")
-        .says("two attempts ended so within seconds");
+        .says("two attempts ended this way within seconds");
     assert_eq!(sandbox.noted("began").lines().count(), 2);
     assert_eq!(sandbox.status()["phase"], "failed");
     // A person who types it again has mended something, or sees the same.
@@ -421,7 +427,9 @@ fn limits_can_be_typed() {
     run("--max-attempts=1")
         .exits(6)
         .says("stopped at a limit: 1 attempt (--max-attempts)");
-    run("--max-cost=0").exits(6).says("$0.00 spent (--max-cost)");
+    run("--max-cost=0")
+        .exits(2)
+        .says("an amount in US dollars above 0");
     run("--max-duration=1ms").exits(6).says("old (--max-duration)");
     run("--max-cost=-1").exits(2).says("an amount in US dollars");
     // The loop is older than a setting of so few seconds allows, or soon will be.

@@ -217,7 +217,7 @@ fn message_without_words_or_with_too_many_is_refused() {
         .run()
         .exits(1);
     let long = "x".repeat(16 * 1024 + 1);
-    let too_long = "a message may have 16384 bytes";
+    let too_long = "a message has at most 16384 bytes";
     sandbox
         .ralph_cmd(&["tell"])
         .reading(long.as_bytes())

@@ -62,7 +62,7 @@ pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(
         }
         if !held.is_empty() {
             open.tell(format!(
-                "scripts of gates, which stories may not weaken: {}; if the work itself is among them: ralph.gateScripts",
+                "gate scripts: {}; a story cannot weaken them (if they are the work itself: ralph.gateScripts)",
                 first_few(&held).join(", ")
             ));
         }

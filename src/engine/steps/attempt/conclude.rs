@@ -347,7 +347,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
                     story: current.id,
                     verdict,
                     reason,
-                    advice: Some("two attempts ended so within seconds: fix the cause".to_owned()),
+                    advice: Some("two attempts ended this way within seconds: fix the cause".to_owned()),
                 });
             }
             if retries_left {
