@@ -260,9 +260,11 @@ fn begins_with(title: &str, id: &str) -> bool {
 
 /// Returns whether a title says its id: it begins with it, or the id was made of its words.
 fn says_id(title: &str, id: &str) -> bool {
-    if begins_with(title, id) {
-        return true;
-    }
+    begins_with(title, id) || is_made_of(id, title)
+}
+
+/// Returns whether an id is made of the words of the title.
+pub fn is_made_of(id: &str, title: &str) -> bool {
     let words = title.split(|char: char| !char.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
     let made: String = words

@@ -110,7 +110,7 @@ impl RunEnd {
     /// Says where the loop stands, and sends a notification. Returns the text; the next commands are part of it unless
     /// it is decided what happens.
     async fn tell(&self, screen: Screen, open: &Loop<'_>, summary: &Summary, is_decided: bool) -> String {
-        let mut text = ui::summary::of(summary, why(&self.stopped).as_deref());
+        let mut text = ui::summary::of(summary, why(&self.stopped, open).as_deref());
         if !is_decided {
             text.push_str(&ui::summary::next(&summary.status.next_steps(Driver::Run)));
         }
@@ -181,17 +181,20 @@ fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
         (Stopped::Complete | Stopped::OnlySkipped, _) => format!("{change}: nothing is left to do"),
         (Stopped::RetriesSpent, Some(story)) => format!("{change}: story {} failed", story.id),
         (Stopped::RetriesSpent, None) => format!("{change}: a story failed"),
-        (other, _) => format!("{change}: {}", why(other).unwrap_or_default()),
+        (other, _) => format!("{change}: {}", why(other, open).unwrap_or_default()),
     }
 }
 
 /// Returns the reason why a run ended, unless a story is the reason.
-fn why(stopped: &Stopped) -> Option<String> {
+fn why(stopped: &Stopped, open: &Loop<'_>) -> Option<String> {
     match stopped {
         Stopped::Complete | Stopped::OnlySkipped | Stopped::RetriesSpent => None,
         Stopped::Skipped(ids) => Some(format!("skipped, because they failed: {}", ids.join(", "))),
         Stopped::Limit(limit) => Some(engine::at_limit(limit)),
         Stopped::Asked => Some(engine::BY_REQUEST.to_owned()),
-        Stopped::Signal(signal) => Some(engine::by_signal(*signal)),
+        Stopped::Signal(signal) => {
+            let noted = open.state.here.stopped.clone();
+            Some(noted.unwrap_or_else(|| engine::by_signal(*signal)))
+        }
     }
 }
