@@ -124,6 +124,7 @@ impl Configuration {
         let mut hooks_paths = Vec::new();
         let mut ours = None;
         let mut has_own = false;
+        let mut wrong = None;
         let fields: Vec<&[u8]> = listing.split(|b| *b == 0).collect();
         for pair in fields.chunks_exact(2) {
             let [scope, entry] = pair else { continue };
@@ -134,13 +135,16 @@ impl Configuration {
             let is_off = matches!(value, "false" | "no" | "off" | "0");
             match key.split_once('.') {
                 Some(("ralph", _)) => {
-                    if is_of_tree(scope) {
-                        configuration.set_from_tree(key, value, scope)?;
+                    let set = if is_of_tree(scope) {
+                        configuration.set_from_tree(key, value, scope).map(|()| true)
                     } else {
                         configuration.settings.boxing.of_tree.forget(key);
-                        if !set(&mut configuration.settings, key, value)? {
-                            configuration.ignored.extend(why_ignored(key, value));
-                        }
+                        set(&mut configuration.settings, key, value)
+                    };
+                    match set {
+                        Ok(true) => {}
+                        Ok(false) => configuration.ignored.extend(why_ignored(key, value)),
+                        Err(error) => wrong = Some(SettingsError::and(wrong, error)),
                     }
                     let renamed = renamed(key).filter(|message| !configuration.ignored.contains(message));
                     configuration
@@ -169,6 +173,9 @@ impl Configuration {
                 Some((section, key)) => configuration.identities.set(section, key, value),
                 None => {}
             }
+        }
+        if let Some(wrong) = wrong {
+            return Err(wrong);
         }
         let unknown = without_command(&configuration.settings.agents);
         configuration.ignored.extend(unknown);
@@ -270,6 +277,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
             key: key.to_owned(),
             value: value.to_owned(),
             wanted,
+            more: Vec::new(),
         }),
     }
 }

@@ -237,3 +237,17 @@ fn settings_of_several_kinds_say_what_they_decide() {
     let wanted = "the setting ralph.boxAllow is '/a', but must be read:<path>, write:<path> or env:<NAME>";
     assert_eq!(error.to_string(), wanted);
 }
+
+#[test]
+fn error_names_every_wrong_value() {
+    let listing = local(&["ralph.jobs\n0", "ralph.order\nup", "ralph.mark\nx"]);
+    let error = Configuration::parse(&listing).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the setting ralph.jobs is '0', but must be "),
+        "{error}"
+    );
+    assert!(
+        error.ends_with("; also wrong: ralph.order=up, ralph.mark=x"),
+        "{error}"
+    );
+}

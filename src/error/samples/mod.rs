@@ -220,6 +220,7 @@ fn settings() -> Vec<SettingsError> {
             key: "ralph.maxretries".to_owned(),
             value: "many".to_owned(),
             wanted: "a whole number, 0 or more",
+            more: vec!["ralph.order=up".to_owned()],
         },
     ]
 }
