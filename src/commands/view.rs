@@ -27,10 +27,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
     for change in changes {
         let follower = LoopFollower::new(common_dir, change);
         let state = follower.store().load().ok().flatten();
-        let stories = match &state {
-            Some(state) => stories_of(state).await,
-            None => Vec::new(),
-        };
+        let stories = state.as_ref().map(stories_of).unwrap_or_default();
         let mut model = Model::new(change.as_str(), &stories);
         let mut boxed = BoxMode::Off;
         if let Some(state) = &state {

@@ -7,12 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
 use super::beside::Beside;
 use super::pace::Pace;
-use crate::engine::stories::listing_of;
 use crate::events::Event;
 use crate::fs::{Links, kind_of, open_regular};
 use crate::names::Change;
@@ -112,6 +112,8 @@ pub struct LoopFollower {
     events: LineTail,
     /// The file of the state that was read last: its inode and time of change.
     seen: Option<(u64, i64, i64)>,
+    /// The beginning of the loop in it.
+    started: Option<Timestamp>,
     driver: Option<(Instant, bool)>,
     /// The repository, and the change.
     of: (PathBuf, Change),
@@ -132,6 +134,8 @@ pub struct News {
     pub lines: Vec<Vec<u8>>,
     /// The events.
     pub events: Vec<Event>,
+    /// The stories of a loop that has begun since the last look, as [`stories_of`] returns them.
+    pub listed: Option<Vec<(String, String, bool)>>,
     /// The state, if it has changed.
     pub state: Option<Box<State>>,
     /// True if the loop's files are gone.
@@ -152,6 +156,7 @@ impl LoopFollower {
             events: LineTail::new(store.file("events.jsonl")),
             store,
             seen: None,
+            started: None,
             driver: None,
             of: (common_dir.to_owned(), change.clone()),
             beside: Vec::new(),
@@ -208,6 +213,11 @@ impl LoopFollower {
                 {
                     self.seen = Some(stamp);
                     self.asks.clone_from(&state.here.awaiting_choice);
+                    let started = state.common.started;
+                    let before = self.started.replace(started);
+                    if before.is_some_and(|before| before != started) {
+                        news.listed = Some(stories_of(&state));
+                    }
                     news.state = Some(Box::new(state));
                 }
             }
@@ -254,13 +264,13 @@ pub fn driver(store: &Store) -> Option<i32> {
     holder.or_else(|| Some(asked(store)?.pid))
 }
 
-/// Returns the ids and titles of a loop's stories, and whether each is complete. A list that a command prints is not
-/// asked for: a command that looks runs nothing.
-pub async fn stories_of(state: &State) -> Vec<(String, String, bool)> {
-    if state.source().is_by_command() || state.phase() == Phase::Finished {
+/// Returns the ids and titles of a loop's stories, and whether the list marks each as complete. A list that a command prints
+/// is not asked for: a command that looks runs nothing.
+pub fn stories_of(state: &State) -> Vec<(String, String, bool)> {
+    if state.phase() == Phase::Finished {
         return Vec::new();
     }
-    let listing = listing_of(state, state.work_tree()).await;
+    let listing = state.source().list_in_file(state.work_tree());
     let stories = listing.map(|listing| listing.stories).unwrap_or_default();
     stories
         .into_iter()

@@ -47,6 +47,19 @@ pub struct Story {
     pub attempts: Vec<Attempt>,
 }
 
+impl Story {
+    /// Returns the stories of a list: ids, titles, and the complete ones.
+    fn of_list(listed: &[(String, String, bool)]) -> Vec<Self> {
+        let stories = listed.iter().map(|(id, title, done)| Self {
+            id: id.clone(),
+            title: plain(title).into_owned(),
+            mark: if *done { Mark::Complete } else { Mark::Open },
+            attempts: Vec::new(),
+        });
+        stories.collect()
+    }
+}
+
 /// An attempt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attempt {
@@ -116,6 +129,8 @@ impl Gate {
 pub struct Model {
     pub change: String,
     pub stories: Vec<Story>,
+    /// The stories of the list as it was before the attempts of the loop that are shown.
+    listed: Vec<Story>,
     /// The numbers of complete and of all stories, once they are known.
     pub progress: Option<(usize, usize)>,
     pub begun: Option<Timestamp>,
@@ -153,21 +168,20 @@ pub struct Model {
 impl Model {
     /// Makes the model of a loop of which nothing is known but its list: ids, titles, and the complete ones.
     pub fn new(change: &str, listed: &[(String, String, bool)]) -> Self {
-        let stories = listed.iter().map(|(id, title, done)| Story {
-            id: id.clone(),
-            title: plain(title).into_owned(),
-            mark: if *done { Mark::Complete } else { Mark::Open },
-            attempts: Vec::new(),
-        });
+        let listed = Story::of_list(listed);
         Self {
             change: change.to_owned(),
-            stories: stories.collect(),
+            stories: listed.clone(),
+            listed,
             ..Self::default()
         }
     }
 
     /// Takes the news of a loop.
     pub fn take(&mut self, news: &News) {
+        if let Some(listed) = &news.listed {
+            self.listed = Story::of_list(listed);
+        }
         if news.restarted {
             self.forget();
         }
@@ -200,12 +214,10 @@ impl Model {
         attempt.ended.is_none() && (self.is_driven || self.has_session())
     }
 
-    /// Forgets the attempts of an earlier loop.
+    /// Forgets the events of an earlier loop: the stories are those of the list again.
     fn forget(&mut self) {
-        for story in &mut self.stories {
-            story.attempts.clear();
-        }
-        (self.cost, self.reason, self.waits_until) = (None, None, None);
+        self.stories.clone_from(&self.listed);
+        (self.cost, self.reason, self.waits_until, self.agent) = (None, None, None, None);
     }
 
     /// Takes the next event.

@@ -4,6 +4,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
+use crate::support::tmux::Tmux;
 use crate::support::{CHANGE, Sandbox, wait_for, wait_until};
 
 /// An agent that prints something a terminal would act upon, and waits in its first attempt.
@@ -138,4 +139,33 @@ fn watch_replays_earlier_events() {
         .ralph(&["watch", "--replay=0"])
         .exits(2)
         .says("a speed is a number from 0.01 to 1000000");
+}
+
+#[test]
+fn view_shows_nothing_of_an_earlier_loop_of_the_same_change() {
+    let sandbox = Sandbox::new();
+    let Some(tmux) = Tmux::new(&sandbox, 100, 24) else {
+        return;
+    };
+    let run = ["run", CHANGE, "--"];
+    let completing = sandbox.completing("echo x >>x");
+    sandbox.ralph(&[&run[..], &[&completing]].concat()).exits(0);
+    sandbox.ralph(&["abort"]).exits(0);
+    // The view has seen the end of the first loop, and sees the second one begin.
+    tmux.types("git ralph watch add-login");
+    tmux.sees("finished");
+    let (agent, go) = waiting(&sandbox, "complete");
+    let running = sandbox.direct(&[&run[..], &[&agent]].concat()).start();
+    tmux.sees("99%");
+    let seen = tmux.sees("add-login  running  0 of 3 stories");
+    for row in [">* 1. Database", "   2. Server", "   3. Page"] {
+        assert!(seen.lines().any(|line| line.starts_with(row)), "{row}: {seen}");
+    }
+    tmux.keys(&["q"]);
+    tmux.types("clear; git ralph watch");
+    let again = tmux.sees("99%");
+    assert!(again.contains("   2. Server"), "{again}");
+    tmux.keys(&["q"]);
+    fs::write(&go, "").unwrap();
+    running.end().exits(0);
 }

@@ -117,6 +117,32 @@ fn a_new_loop_begins_without_the_attempts_of_the_one_before() {
     assert_eq!((model.cost, model.is_driven), (None, true));
 }
 
+#[test]
+fn second_loop_begins_with_the_marks_of_its_list() {
+    let marks = |model: &Model| -> String { model.stories.iter().map(|story| story.mark.sign()).collect() };
+    let mut model = model_of(&events());
+    model.event(&event(300, attempt_started("9", "Gone", 1, 1)));
+    assert_eq!(marks(&model), "v* *");
+    let begun = r#"{"v":1,"t":"2026-09-21T14:17:00Z","change":"add-login","event":"started","branch":"ralph/add-login",
+        "original_branch":"main","original_head":null,"checkpoint":"1111111111111111111111111111111111111111",
+        "source":"tasks.md"}"#;
+    let begun: Event = serde_json::from_str(begun).unwrap();
+    let mut again = model.clone();
+    again.event(&begun);
+    assert_eq!((marks(&again).as_str(), again.reason.clone()), ("   ", None));
+    again.event(&event(400, attempt_started("1", "Form", 1, 0)));
+    assert_eq!(marks(&again), "*  ");
+    // What the first loop has done can stay in the list.
+    let mut list = listed();
+    list[0].2 = true;
+    model.take(&News {
+        listed: Some(list),
+        events: vec![begun],
+        ..News::default()
+    });
+    assert_eq!(marks(&model), "v  ");
+}
+
 /// The news that these attempts run side by side.
 pub fn besides(names: &[(&str, u32)]) -> News {
     let beside = |(at, (story, attempt)): (usize, &(&str, u32))| Beside {
