@@ -85,6 +85,15 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
+/// Formats the seconds that a gate took: `0s` reads as if it had not run.
+pub(super) fn time_of_gate(seconds: f64) -> String {
+    if seconds < 0.995 {
+        format!("{:.2}s", seconds.max(0.01))
+    } else {
+        time(seconds)
+    }
+}
+
 /// Says how many stories are complete, and which are skipped.
 pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
     let words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
@@ -131,6 +140,8 @@ mod tests {
         let words = [0.4, 59.0, 200.0, 7_500.0, f64::NAN, 1e300].map(time);
         assert_eq!(words[..4], ["0s", "59s", "3m 20s", "2h 05m"]);
         assert_eq!(words[4], "0s");
+        let of_gates = [0.0, 0.3, 0.996, 61.0].map(time_of_gate);
+        assert_eq!(of_gates, ["0.01s", "0.30s", "1s", "1m 01s"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use jiff::tz::TimeZone;
 
-use super::amounts::{far, time, waiting_time};
+use super::amounts::{far, time, time_of_gate, waiting_time};
 use super::style::{bold, green, red, verdict};
 use crate::events::{Attempt, ReviewEnded, What, handed_over, said};
 use crate::names::{Oid, counted, dollars, heading, typed};
@@ -27,11 +27,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         }
         What::AttemptEnded(attempt) => ended(attempt),
         What::Gate(gate) => {
-            let after = match gate.duration {
-                // "0s" reads as if it had not run.
-                short if short < 0.995 => format!("{:.2}s", short.max(0.01)),
-                seconds => time(seconds),
-            };
+            let after = time_of_gate(gate.duration);
             let when = match (&gate.story, gate.held) {
                 (None, _) => " before any work",
                 (Some(_), true) => " with the tests as they were",

@@ -7,12 +7,12 @@ use super::agents::review_rows;
 use super::differences::difference_of;
 use super::drawing::kind_of;
 use super::room::{LINE, Room, TITLE, weight};
-use super::{cost, headed, in_line, last_chars, short, size, some_time, state_of, took};
+use super::{cost, headed, in_line, last_chars, short, size, state_of, took};
 use crate::events::Basis;
 use crate::names::{counted, dollars, typed};
 use crate::report::{AttemptReport, Gate, Report, StoryReport, StoryState, Totals};
 use crate::state::Phase;
-use crate::ui::amounts::time;
+use crate::ui::amounts::{time, time_of_gate};
 use crate::ui::log::in_one_line;
 use crate::ui::shown::plain;
 
@@ -40,6 +40,11 @@ pub(super) fn card_of(
         one
     });
     let attempts: Vec<Value> = attempts.collect();
+    let completed_by = story.completed_by();
+    let gates = shown.iter().flat_map(|(_, attempt)| {
+        let is_accepted = completed_by.is_some_and(|by| std::ptr::eq(by, *attempt));
+        attempt.gates.iter().map(move |gate| (gate, is_accepted))
+    });
     let kind = match (story.state, last) {
         (StoryState::Complete, _) => "complete",
         (StoryState::Failed, Some(last)) => kind_of(last),
@@ -56,7 +61,7 @@ pub(super) fn card_of(
         "accepted": is_complete && shown.iter().all(|(_, attempt)| attempt.is_complete()),
         "asked": asked,
         "said": said,
-        "gates": gate_rows(shown.iter().flat_map(|(_, attempt)| &attempt.gates), room),
+        "gates": gate_rows(gates, room),
         "attempts": attempts,
     })
 }
@@ -142,8 +147,13 @@ fn attempt_of(report: &Report, attempt: &AttemptReport, id: &str, room: &mut Roo
 /// Returns the time of an attempt, who made it, and the size of what it changed, as far as they are known.
 fn facts_of(attempt: &AttemptReport) -> Vec<String> {
     let done = &attempt.entry.attempt;
-    let gates = some_time(attempt.gates.iter().map(|gate| gate.duration).sum());
-    let gates = gates.map_or_else(String::new, |gates| format!(", gates {gates}"));
+    let gates = match attempt.gates.as_slice() {
+        [] => String::new(),
+        gates => format!(
+            ", gates {}",
+            time_of_gate(gates.iter().map(|gate| gate.duration).sum())
+        ),
+    };
     let turns = done.turns.map(|turns| format!("{turns} turns"));
     let rounds = done.rounds.map(|rounds| format!("{rounds} rounds"));
     let boxed = done.boxed.as_deref().map(|boxed| {
@@ -166,30 +176,65 @@ fn facts_of(attempt: &AttemptReport) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// Returns a row for each gate with the numbers of its runs, and the end of the output of the last one.
-pub(super) fn gate_rows<'g>(gates: impl Iterator<Item = &'g Gate>, room: &mut Room) -> Vec<Value> {
-    let mut all: Vec<Vec<&Gate>> = Vec::new();
-    for gate in gates {
-        let is_same = |runs: &&mut Vec<&Gate>| (&runs[0].command, runs[0].held) == (&gate.command, gate.held);
+/// Returns a row for each gate with the numbers of its runs, and the end of the output of the last one. Each run comes with
+/// whether a checkpoint rests on it.
+pub(super) fn gate_rows<'g>(gates: impl Iterator<Item = (&'g Gate, bool)>, room: &mut Room) -> Vec<Value> {
+    let mut all: Vec<(Vec<&Gate>, bool)> = Vec::new();
+    for (gate, counts) in gates {
+        let is_same = |(runs, _): &&mut (Vec<&Gate>, bool)| {
+            runs.first()
+                .is_some_and(|run| (&run.command, run.held) == (&gate.command, gate.held))
+        };
         match all.iter_mut().find(is_same) {
-            Some(runs) => runs.push(gate),
-            None => all.push(vec![gate]),
+            Some((runs, is_last)) => {
+                runs.push(gate);
+                *is_last = counts;
+            }
+            None => all.push((vec![gate], counts)),
         }
     }
     room.beyond(all.len(), MOST_GATES, "gates");
-    let rows = all.iter().take(MOST_GATES).filter_map(|runs| {
+    let rows = all.iter().take(MOST_GATES).filter_map(|(runs, counts)| {
         let last = runs.last()?;
-        let passed = runs.iter().filter(|gate| gate.passed).count();
-        let took = time(runs.iter().map(|gate| gate.duration).sum());
-        let why = last.reason.as_deref();
-        let why = why.map_or_else(String::new, |why| format!("; at last: {}", in_line(why, LINE)));
+        let kind = match (last.passed, counts) {
+            (false, _) => "failed",
+            (true, false) => "other",
+            (true, true) => "complete",
+        };
         Some(json!({
             "command": in_line(&last.command, LINE),
             "held": last.held,
-            "passed": last.passed,
-            "words": format!("{passed} of {} passed, {took}{why}", runs.len()),
+            "kind": kind,
+            "words": words_of(last, runs),
             "output": last.output.as_deref().and_then(|output| room.text(output)),
         }))
     });
     rows.collect()
+}
+
+/// Returns the result of the last run of a gate in the words of the run, and what came before.
+fn words_of(last: &Gate, runs: &[&Gate]) -> String {
+    let took = time_of_gate(runs.iter().map(|gate| gate.duration).sum());
+    let result = if last.passed { "passed" } else { "failed" };
+    let other = if last.passed {
+        ("failure", "failures")
+    } else {
+        ("success", "successes")
+    };
+    let words = match (
+        runs.len(),
+        runs.iter().filter(|gate| gate.passed != last.passed).count(),
+    ) {
+        (1, _) => format!("{result} after {took}"),
+        (all, 0) => format!("{result} {all} times, {took}"),
+        (all, others) => format!(
+            "{result}, after {}; {all} runs, {took}",
+            counted(others, other.0, other.1)
+        ),
+    };
+    let why = last.reason.as_deref();
+    why.map_or_else(
+        || words.clone(),
+        |why| format!("{words} ({})", in_line(why, LINE)),
+    )
 }

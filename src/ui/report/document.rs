@@ -14,7 +14,7 @@ use super::{
 };
 use crate::names::typed;
 use crate::report::{AttemptReport, Environment, OutcomeKind, Report};
-use crate::ui::amounts::{at_once, time};
+use crate::ui::amounts::{at_once, time, time_of_gate};
 use crate::ui::shown::plain;
 
 /// The values of a loop.
@@ -112,7 +112,7 @@ impl<'r> Document<'r> {
             edits,
             cards,
             timeline: None,
-            gates: gate_rows(report.gates.iter(), room),
+            gates: gate_rows(report.gates.iter().map(|gate| (gate, true)), room),
             events: events.collect(),
             agents: agents.map(agent_row).collect(),
             environments: report.environments[unshown..].iter().map(since).collect(),
@@ -158,7 +158,12 @@ fn sums(report: &Report) -> Vec<(&'static str, String)> {
         ("Changed", size(totals.files, totals.insertions, totals.deletions)),
         ("Start to end", Some(time(totals.duration))),
         ("Agents", some_time(totals.agent_duration)),
-        ("Gates", some_time(totals.gate_duration)),
+        (
+            "Gates",
+            Some(totals.gate_duration)
+                .filter(|took| *took > 0.0)
+                .map(time_of_gate),
+        ),
         ("Waiting", some_time(totals.waiting)),
         ("Tokens read", read),
         ("Tokens written", totals.output_tokens.map(tokens)),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::timeline::{self, Scale};
 use super::{moment, short, when};
 use crate::report::{AttemptReport, Report};
-use crate::ui::amounts::time;
+use crate::ui::amounts::{time, time_of_gate};
 use crate::ui::shown::plain;
 
 /// Width of the timeline, left edge of its bars, and height of a row, in units of the drawing.
@@ -110,7 +110,7 @@ fn bars_of(attempt: &AttemptReport, scale: &Scale, target: &str) -> Vec<Value> {
         } else {
             ("red-gate", "failed")
         };
-        let (took, command) = (time(gate.duration), short(&gate.command, 80));
+        let (took, command) = (time_of_gate(gate.duration), short(&gate.command, 80));
         let title = format!("gate {words}{}, {took}: {command}", when(gate));
         bars.push(bar(span, kind, &title));
     }

@@ -5,8 +5,8 @@ use pulldown_cmark::Event::{Html, InlineHtml, Start};
 use pulldown_cmark::{Options as MarkdownOptions, Parser, Tag};
 
 use super::{JOB_PAGE, PULL_REQUEST, junit, markdown, page};
-use crate::events::{Attempt, Event, What};
-use crate::report::{Outcome, OutcomeKind, Report, samples};
+use crate::events::{Attempt, Event, GateEnded, What};
+use crate::report::{Outcome, OutcomeKind, Report, StoryState, samples};
 use crate::state::Verdict;
 use jiff::Timestamp;
 
@@ -106,6 +106,47 @@ fn junit_shows_the_outcome_and_fails_if_the_loop_ended_undone() {
         let case = format!("<error message=\"why: a &lt; ^Ab\" type=\"{}\">", kind.name());
         assert_eq!(xml.contains(&case), fails, "{xml}");
         assert_eq!(xml.contains("errors=\"1\""), fails, "{xml}");
+    }
+}
+
+#[test]
+fn gate_is_green_if_a_checkpoint_rests_on_its_last_run() {
+    let gate = |attempt, passed| {
+        Event::now(
+            "c",
+            What::Gate(GateEnded {
+                story: Some("1".to_owned()),
+                attempt: Some(attempt),
+                command: "make".to_owned(),
+                passed,
+                reason: (!passed).then(|| "exit code 1".to_owned()),
+                duration: 0.001,
+                output: None,
+                held: false,
+            }),
+        )
+    };
+    let ended = |attempt, verdict| {
+        let ended = Attempt::ended("1", attempt, verdict, None, Timestamp::UNIX_EPOCH);
+        Event::now("c", What::AttemptEnded(Box::new(ended)))
+    };
+    let red = vec![gate(1, false), ended(1, Verdict::GateFailed)];
+    let rejected = [&red[..], &[gate(2, true), ended(2, Verdict::ReviewRejected)]].concat();
+    let complete = [&rejected[..], &[gate(3, true), ended(3, Verdict::Complete)]].concat();
+    for (events, mark) in [
+        (red, "failed\">failed after 0.01s (exit code 1)<"),
+        (rejected, "other\">passed, after 1 failure; 2 runs, 0.01s<"),
+        (complete, "complete\">passed, after 1 failure; 3 runs, 0.01s<"),
+    ] {
+        let mut report = samples::report_of(&events);
+        let mark = format!("make</code>: <span class=\"mark {mark}");
+        assert!(
+            page(std::slice::from_ref(&report), false).contains(&mark),
+            "{mark}"
+        );
+        // Nothing rests on an attempt whose story is open again.
+        report.stories[0].state = StoryState::Open;
+        assert!(!page(&[report], false).contains("make</code>: <span class=\"mark complete"));
     }
 }
 

@@ -72,15 +72,14 @@ fn each_run_of_a_gate_has_the_end_of_its_output() {
     let printed = "&lt;1&gt; of *** tests failed</pre>";
     assert_eq!(page.matches(printed).count(), 3, "{page}");
     let (card, before) = page.split_once("Gates before any attempt</h2>").unwrap();
-    assert!(card.contains(">1 of 2 passed, "), "{card}");
-    assert!(
-        before.contains(">0 of 1 passed, ") && before.contains(printed),
-        "{before}"
-    );
+    let passed = r#"<span class="mark complete">passed, after 1 failure; 2 runs, "#;
+    assert!(card.contains(passed), "{card}");
+    let failed = r#"<span class="mark failed">failed after "#;
+    assert!(before.contains(failed) && before.contains(printed), "{before}");
     let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
     let (card, before) = text.split_once("#### Gates before any attempt\n").unwrap();
     assert!(
-        card.contains(": 1 of 2 passed, ") && before.contains(": 0 of 1 passed, "),
+        card.contains(": passed, after 1 failure; 2 runs, ") && before.contains(": failed after "),
         "{text}"
     );
     let printed = "\n3000\n<1> of *** tests failed\n```\n\n</details>";
@@ -164,7 +163,7 @@ fn each_story_has_one_card_that_says_how_it_stands() {
     sandbox.step("next", &sandbox.completing("echo z >z")).exits(0);
     let text = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
     assert!(
-        text.contains("- rests on: the agent's promise, gates\n- gate true: 1 of 1 passed, "),
+        text.contains("- rests on: the agent's promise, gates\n- gate true: passed after "),
         "{text}"
     );
 }
