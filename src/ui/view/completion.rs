@@ -12,10 +12,12 @@ use super::draw::put;
 use super::terminal::{self, Screen};
 use crate::ui::choice::Choice;
 use crate::ui::shown::plain;
-use crate::ui::width::wrap;
+use crate::ui::width::{cut_at_word, hang, wrap};
 
 /// Time between two looks for a signal.
 const POLL: Duration = Duration::from_millis(100);
+/// The lines of the summary that are shown before the choices take more than one line each.
+const LEAST_SUMMARY: usize = 4;
 
 /// The words of the screen.
 #[derive(Clone, Debug, Default)]
@@ -27,50 +29,55 @@ pub struct Page {
 }
 
 impl Page {
-    /// Draws the page, with the choice that waits for Enter; what does not fit is cut off above the choices.
+    /// Draws the page, with the choice that waits for Enter. Where the summary has no room, each choice has one line; what
+    /// still does not fit is cut off above the choices.
     fn draw(&self, waiting: Option<Choice>, area: Rect, buffer: &mut Buffer) {
         if area.is_empty() {
             return;
         }
-        let columns = Some(usize::from(area.width).max(20));
-        let choices: Vec<(String, Modifier)> = self
-            .choices
-            .iter()
-            .flat_map(|(choice, words)| {
-                let (letter, _) = choice.name().split_at(1);
-                let (mark, modifier) = if waiting == Some(*choice) {
-                    ('>', Modifier::BOLD)
-                } else {
-                    (' ', Modifier::empty())
-                };
-                let line = format!("{mark} {letter}  {:<8} {}", choice.name(), plain(words));
-                let line = crate::ui::width::hang(&line, 14, columns);
-                let lines = line.lines().map(move |line| (line.to_owned(), modifier));
-                lines.collect::<Vec<_>>()
-            })
-            .collect();
-        let summary = wrap(plain(self.summary.trim()).as_ref(), columns);
+        let (columns, height) = (usize::from(area.width).max(20), usize::from(area.height));
+        let summary = wrap(plain(self.summary.trim()).as_ref(), Some(columns));
+        let mut choices = self.choices(waiting, |line| hang(line, 14, Some(columns)));
+        if choices.len() + 3 + summary.lines().count().min(LEAST_SUMMARY) > height {
+            choices = self.choices(waiting, |line| cut_at_word(line, columns));
+        }
         let last = waiting.map_or_else(
             || "Enter  later: git ralph finish".to_owned(),
             |choice| format!("Enter  {}   Esc  back", choice.name()),
         );
         let below = choices.len() + 2;
-        let room = usize::from(area.height).saturating_sub(below + 1);
+        let room = height.saturating_sub(below + 1);
         let mut rows: Vec<(&str, Modifier)> = Vec::new();
         rows.extend(summary.lines().take(room).map(|line| (line, Modifier::empty())));
         if let Some((_, first)) = rows.first_mut() {
             *first = Modifier::BOLD;
         }
-        if usize::from(area.height) > rows.len() + below {
+        if height > rows.len() + below {
             rows.push(("", Modifier::empty()));
         }
         rows.extend(choices.iter().map(|(line, modifier)| (line.as_str(), *modifier)));
         rows.push(("", Modifier::empty()));
-        rows.truncate(usize::from(area.height).saturating_sub(1));
+        rows.truncate(height.saturating_sub(1));
         rows.push((&last, Modifier::DIM));
         for (place, (line, modifier)) in area.rows().zip(rows) {
             put(buffer, place, line, Style::new().add_modifier(modifier));
         }
+    }
+
+    /// Returns the lines of the choices, fitted to the screen.
+    fn choices(&self, waiting: Option<Choice>, fit: impl Fn(&str) -> String) -> Vec<(String, Modifier)> {
+        let lines = self.choices.iter().flat_map(|(choice, words)| {
+            let (letter, _) = choice.name().split_at(1);
+            let (mark, modifier) = if waiting == Some(*choice) {
+                ('>', Modifier::BOLD)
+            } else {
+                (' ', Modifier::empty())
+            };
+            let line = fit(&format!("{mark} {letter}  {:<8} {}", choice.name(), plain(words)));
+            let lines = line.lines().map(move |line| (line.to_owned(), modifier));
+            lines.collect::<Vec<_>>()
+        });
+        lines.collect()
     }
 }
 
@@ -199,6 +206,18 @@ Enter  later: git ralph finish"
             drawn(width, height);
         }
         assert!(drawn(40, 8).contains("Enter  later"), "{}", drawn(40, 8));
+        assert_eq!(
+            drawn(40, 10).trim_end(),
+            "add-login: 3 of 3 stories are complete;
+  4 attempts, 8m 12s, $0.84
+  kept: 2@1^[[2J
+
+  c  cleanup  return to main with all...
+  k  keep     stay on ralph/add-login...
+  d  diff     see the whole diff
+
+Enter  later: git ralph finish"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! colour alone.
 
 mod list;
+mod prompts;
 mod title;
 
 use jiff::Timestamp;
@@ -256,23 +257,8 @@ impl Scene<'_> {
         let chosen = self.chosen;
         let footer = parts.footer;
         let (bold, dim) = (self.style(Modifier::BOLD, None), self.style(Modifier::DIM, None));
-        if chosen.asks_to_stop {
-            let question = "stop the run after this attempt? y: yes, any other key: no";
-            put(buffer, footer, question, bold);
-            return;
-        }
-        if let Some(typed) = &chosen.typed {
-            let typed = plain(typed);
-            let words = if chosen.tells {
-                // The end of the words stays in sight.
-                let room = usize::from(footer.width).saturating_sub(36);
-                let hidden = typed.chars().count().saturating_sub(room);
-                let end: String = typed.chars().skip(hidden).collect();
-                format!("tell the agent: {end}_  Enter: tell  Esc: back")
-            } else {
-                format!("/{typed}_  Enter: search  Esc: back")
-            };
-            put(buffer, footer, &words, bold);
+        if let Some(prompt) = prompts::of(chosen, usize::from(footer.width)) {
+            put(buffer, footer, &prompt, bold);
             return;
         }
         let right = self.place_in_text(parts);
@@ -282,7 +268,7 @@ impl Scene<'_> {
         } else {
             plain(&chosen.answer).into_owned()
         };
-        put(buffer, footer, &cut(&left, room), dim);
+        put(buffer, footer, &cut_at_word(&left, room), dim);
         let column = footer
             .right()
             .saturating_sub(u16::try_from(right.len()).unwrap_or(0));
