@@ -89,14 +89,9 @@ pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
     let choices = page.choices.iter().map(|(choice, _)| *choice);
     let possible: Vec<Choice> = choices.chain([Choice::Quit]).collect();
     let mut waiting = None;
-    let mut shown = None;
+    // A key that came before the question is no answer; after the first answer each key counts.
+    terminal::discard_typed()?;
     loop {
-        if shown != Some(waiting) {
-            // Whatever came together with the letter was typed without a look at what it would do. What comes after the
-            // screen has changed is an answer to it.
-            terminal::discard_typed()?;
-            shown = Some(waiting);
-        }
         screen.draw(|frame| page.draw(waiting, frame.area(), frame.buffer_mut()))?;
         if is_closed() {
             return Ok(Choice::Quit);
@@ -112,7 +107,7 @@ pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
             Effect::Waiting(choice) => waiting = choice,
             Effect::Suspend => {
                 screen.suspend()?;
-                shown = None;
+                terminal::discard_typed()?;
             }
             Effect::Repaint => screen.repaint()?,
         }
