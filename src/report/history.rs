@@ -12,8 +12,8 @@ use crate::events::log::{History, LogEntry};
 use crate::events::{AttemptStarted, Event, GateEnded, What, seconds_between};
 use crate::names::Oid;
 
-/// Adds what the events of the loop that was started last tell to a report.
-pub(super) fn add(report: &mut Report, all: &[Event]) {
+/// Adds what the events of the loop that was started last tell to a report. `running` are the attempts that run now.
+pub(super) fn add(report: &mut Report, all: &[Event], running: &[(String, u32)]) {
     let is_start = |event: &Event| matches!(event.what, What::Started { .. });
     let first = all.iter().rposition(is_start).unwrap_or(0);
     let events = &all[first..];
@@ -38,7 +38,7 @@ pub(super) fn add(report: &mut Report, all: &[Event]) {
     }
     report.gates = history.gates.iter().map(gate_of).collect();
     for entry in history.latest() {
-        add_attempt(report, entry);
+        add_attempt(report, entry, running);
     }
     report.events.sort_by_key(|event| event.t);
     for story in &mut report.stories {
@@ -50,7 +50,7 @@ pub(super) fn add(report: &mut Report, all: &[Event]) {
     }
 }
 
-fn add_attempt(report: &mut Report, entry: LogEntry) {
+fn add_attempt(report: &mut Report, entry: LogEntry, running: &[(String, u32)]) {
     let begun = entry.begun.as_ref().map(|(_, begun)| begun);
     let environment = begun.and_then(|begun| environment_of(&mut report.environments, begun));
     let gates = entry.gates.iter().map(gate_of);
@@ -60,7 +60,10 @@ fn add_attempt(report: &mut Report, entry: LogEntry) {
             printed: None,
             ..gate
         }));
-        if let Some((t, _)) = entry.begun {
+        let runs = running
+            .iter()
+            .any(|(story, number)| entry.attempt.is(story, *number));
+        if let Some((t, _)) = entry.begun.filter(|_| !runs) {
             let text = format!("{} began; its end is not recorded", entry.attempt.name());
             report.events.push(happening(t, Kind::Unended, text));
         }

@@ -192,6 +192,9 @@ pub struct StoryReport {
     pub by_word_alone: Option<bool>,
     /// Its attempts since the loop was last started, oldest first.
     pub attempts: Vec<AttemptReport>,
+    /// The number of its attempt that runs now.
+    #[serde(skip)]
+    pub running: Option<u32>,
 }
 
 /// The state of a story.

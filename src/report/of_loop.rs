@@ -57,11 +57,18 @@ pub async fn of_loop(
         compare_url: None,
         dropped: Vec::new(),
     };
-    history::add(&mut report, &events);
+    // A run that reports on its own loop is at its end.
+    let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
+    let status = Status::by_files(repo, state);
+    let running = running_of(&status, is_held);
+    history::add(&mut report, &events, &running);
     if let Some(since) = wanted.since {
         leave_out_before(&mut report, since);
     }
     report.stories = stories_of(state, listing, std::mem::take(&mut report.stories));
+    for (story, number) in running {
+        story_of(&mut report.stories, &story, None).running = Some(number);
+    }
     let listed = listing.or(then.as_ref());
     for story in &mut report.stories {
         let known = listed.and_then(|listing| listing.stories.iter().find(|known| known.id == story.id));
@@ -97,9 +104,6 @@ pub async fn of_loop(
     report.by_agent = by_agent::of(&report);
     let agents = report.by_agent.iter();
     report.agents = agents.filter_map(|sums| sums.agent.clone()).collect();
-    // A run that reports on its own loop is at its end.
-    let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
-    let status = Status::by_files(repo, state);
     report.outcome = Outcome::of(&status, is_held, &report.stories, &report.totals);
     let diffs = (wanted.diffs, &wanted.redaction);
     changes::add(&mut report, git, diffs, &wanted.kept, progress).await?;
@@ -118,6 +122,16 @@ pub async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
     }
     let bytes = git.file_of(state.checkpoint(), &source.path).await.ok()??;
     source.list_in(&bytes).ok()
+}
+
+/// Returns the attempts that run now, by story and number.
+fn running_of(status: &Status, is_held: bool) -> Vec<(String, u32)> {
+    let running = status.running.iter().filter(|_| is_held);
+    let running = running.map(|running| (running.story.clone(), running.attempt));
+    let beside = status.beside.iter().filter(|one| one.is_running());
+    running
+        .chain(beside.map(|one| (one.story.clone(), one.attempt)))
+        .collect()
 }
 
 /// Returns the state of a story. The list decides, where it has the story: what was complete may be open again. Without

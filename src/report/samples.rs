@@ -165,7 +165,7 @@ pub(crate) fn report_of(events: &[Event]) -> Report {
         closed: None,
         dropped: Vec::new(),
     };
-    history::add(&mut report, events);
+    history::add(&mut report, events, &[]);
     let stories = report.stories.len();
     report.sum_up(0, stories);
     report.by_agent = by_agent::of(&report);

@@ -46,6 +46,7 @@ pub(super) fn card_of(
         attempt.gates.iter().map(move |gate| (gate, is_accepted))
     });
     let kind = match (story.state, last) {
+        _ if story.running.is_some() => "other",
         (StoryState::Complete, _) => "complete",
         (StoryState::Failed, Some(last)) => kind_of(last),
         (StoryState::Skipped, Some(last)) if !last.is_complete() => "failed",

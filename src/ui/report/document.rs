@@ -9,7 +9,7 @@ use super::cards::{card_of, gate_rows};
 use super::differences::difference_of;
 use super::room::{LINE, Room, TITLE};
 use super::{
-    changed_by, cost, headed, how_far, in_force, in_line, lines, moment, origin, short, size, some_time,
+    Origin, changed_by, cost, headed, how_far, in_force, in_line, lines, moment, short, size, some_time,
     tokens, took_in_all,
 };
 use crate::names::typed;
@@ -26,7 +26,7 @@ pub(super) struct Document<'r> {
     typed: String,
     outcome: String,
     outcome_kind: &'static str,
-    origin: String,
+    origin: Origin,
     compare_url: Option<&'r str>,
     sums: Vec<(&'static str, String)>,
     /// Files, with who changed them, and the lines added and removed.
@@ -105,7 +105,7 @@ impl<'r> Document<'r> {
             typed: typed(&report.change),
             outcome: in_line(&report.outcome.text, LINE),
             outcome_kind: kind_of(report),
-            origin: origin(report),
+            origin: Origin::of(report),
             compare_url: report.compare_url.as_deref(),
             sums: sums(report),
             files: files.collect(),

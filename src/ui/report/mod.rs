@@ -18,6 +18,7 @@ mod timeline;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde::Serialize;
 
 use super::amounts::{spent, time};
 use super::shown::plain;
@@ -77,34 +78,47 @@ fn moment(t: Timestamp) -> String {
     zoned.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Returns the loop's branch, its starting point and its time: `ralph/add-login, from main (1b2c3d4e5f); …`, and that
-/// its work is on no branch, if so.
-fn origin(report: &Report) -> String {
-    let from = report.original_branch.as_deref().unwrap_or("a detached HEAD");
-    let head = report
-        .original_head
-        .as_ref()
-        .map_or("no commit", |oid| oid.short());
-    let when = report
-        .started
-        .zip(report.ended)
-        .map_or_else(String::new, |(from, to)| {
-            let (from, to) = (moment(from), moment(to));
-            let (day, of_day) = to.split_at(11);
-            let to = if from.starts_with(day) { of_day } else { &to };
-            format!("; {} to {to}", from.trim_end_matches(" UTC"))
-        });
-    let end = match &report.closed {
-        Some(closed) if closed.how == "abort" => {
-            format!("; aborted: the work is on no branch, and kept as {}", closed.kept)
+/// Where a loop began, and where its work is: `ralph/add-login, from main (1b2c3d4e5f); …`.
+#[derive(Serialize)]
+struct Origin {
+    branch: String,
+    from: String,
+    commit: String,
+    /// The time from its beginning to its end; empty if it is not known.
+    when: String,
+    /// The ref with the work of a loop that was aborted, which is on no branch.
+    kept: Option<String>,
+}
+
+impl Origin {
+    fn of(report: &Report) -> Self {
+        let head = report.original_head.as_ref();
+        let when = report
+            .started
+            .zip(report.ended)
+            .map_or_else(String::new, |(from, to)| {
+                let (from, to) = (moment(from), moment(to));
+                let (day, of_day) = to.split_at(11);
+                let to = if from.starts_with(day) { of_day } else { &to };
+                format!("; {} to {to}", from.trim_end_matches(" UTC"))
+            });
+        let from = report.original_branch.as_deref().unwrap_or("a detached HEAD");
+        let aborted = report.closed.as_ref().filter(|closed| closed.how == "abort");
+        Self {
+            branch: plain(&report.branch).into_owned(),
+            from: plain(from).into_owned(),
+            commit: head.map_or("no commit", |oid| oid.short()).to_owned(),
+            when,
+            kept: aborted.map(|closed| plain(&closed.kept).into_owned()),
         }
-        _ => String::new(),
-    };
-    plain(&format!("{}, from {from} ({head}){when}{end}", report.branch)).into_owned()
+    }
 }
 
 /// Returns the state of a story in words.
 fn state_of(story: &StoryReport) -> String {
+    if let Some(number) = story.running {
+        return format!("attempt {number} runs");
+    }
     let last = story.attempts.last();
     let state = match (story.state, last) {
         (StoryState::Complete, _) if story.completed_by().is_some() => "complete",

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use snapbox::{Data, assert_data_eq};
 
-use crate::support::{CHANGE, Sandbox, TASKS};
+use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
 
 /// A loop with a failure, a red gate, a person's edit and a wait, of which times, ids and tokens are always the same.
 fn looped() -> Sandbox {
@@ -387,4 +387,26 @@ fn junit_is_what_ci_systems_read() {
         .output()
         .unwrap();
     assert!(check.status.success(), "{check:?} {}", sandbox.read("junit.xml"));
+}
+
+#[test]
+fn report_of_a_running_loop_says_that_its_attempt_runs() {
+    let sandbox = Sandbox::started();
+    let go = sandbox.outside("go");
+    let agent = sandbox.completing(&format!(
+        "touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
+        go.display()
+    ));
+    let running = sandbox.direct(&["next", CHANGE, "--", &agent]).start();
+    wait_for(&go.with_extension("there"));
+    let reported = || sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    let text = reported();
+    assert!(text.contains("\n**running: story 1, attempt 1**\n"), "{text}");
+    assert!(text.contains("\n##### 1. Database: attempt 1 runs\n"), "{text}");
+    assert!(!text.contains("its end is not recorded"), "{text}");
+    assert!(text.contains("\nOn ralph/add-login, from main (`"), "{text}");
+    fs::write(&go, "").unwrap();
+    running.end().exits(0);
+    let text = reported();
+    assert!(text.contains("\n##### 1. Database: complete\n"), "{text}");
 }
