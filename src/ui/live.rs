@@ -223,16 +223,19 @@ fn write(bytes: &[u8]) {
 }
 
 impl Work {
-    /// Returns the line. The most important part comes first, because the end is cut off. The heading is cut before, to
-    /// half of the columns where the rest needs the other half.
+    /// Returns the line. The most important part comes first: the last parts are left out where there is no room, and
+    /// the heading is cut to half of the columns before. Only what the work is can be cut.
     fn line(&self, now: Instant, begun: Instant, cost: f64, watching: &Watching, columns: usize) -> String {
         let since = |then: Instant| now.saturating_duration_since(then);
         let words = |time_since: Duration| time(time_since.as_secs_f64());
         let mut parts = vec![words(since(self.since))];
         let quiet = since(self.printed);
         let is_quiet = quiet.as_secs() >= QUIET;
-        if !self.doing.is_empty() && (self.is_own || !is_quiet) {
-            parts.push(self.doing.clone());
+        // The end of a sentence of the agent's is not that of the line.
+        let doing = plain(self.doing.trim_end_matches(['.', ':', ' ']));
+        let has_doing = !doing.is_empty() && (self.is_own || !is_quiet);
+        if has_doing {
+            parts.push(doing.into_owned());
         }
         if is_quiet {
             let limit = watching
@@ -249,10 +252,15 @@ impl Work {
             let most = watching.max_cost.map(|most| format!(" of {}", dollars(most)));
             parts.push(dollars(cost) + &most.unwrap_or_default());
         }
-        let rest = plain(&parts.join(", ")).into_owned();
+        let heading = plain(&self.heading);
+        let least = display_width(&heading).min(columns / 2);
+        let room = columns.saturating_sub(least + 2);
+        while parts.len() > 1 + usize::from(has_doing) && display_width(&parts.join(", ")) > room {
+            parts.pop();
+        }
+        let rest = cut(&parts.join(", "), room);
         let room = columns.saturating_sub(display_width(&rest) + 2);
-        let heading = cut(&plain(&self.heading), room.max(columns / 2));
-        format!("{heading}, {rest}")
+        format!("{}, {rest}", cut(&heading, room.max(columns / 2)))
     }
 }
 
@@ -323,11 +331,30 @@ mod tests {
             at(79),
             "[1/1] 1. A title that is rather long, lon..., 42s, Bash: cargo test, run 1m 42s"
         );
+        assert_eq!(at(39), "[1/1] 1. A title..., 42s, Bash: carg...");
+        // A part that does not fit is left out as a whole.
         assert!(
-            at(39).starts_with("[1/1] 1. A title..., 42s, Bash: "),
+            at(69).ends_with("..., 42s, Bash: cargo test, run 1m 42s"),
             "{}",
-            at(39)
+            at(69)
         );
+        assert!(at(59).ends_with("..., 42s, Bash: cargo test"), "{}", at(59));
+    }
+
+    #[test]
+    fn end_of_a_sentence_is_no_mark_within_the_line() {
+        let begun = Instant::now();
+        let said = Work {
+            doing: "All done.".to_owned(),
+            ..work(begun)
+        };
+        let at = |columns| {
+            let now = begun + Duration::from_secs(102);
+            said.line(now, begun, 0.04, &Watching::default(), columns)
+        };
+        assert_eq!(at(79), "[2/7] 2. Check, 42s, All done, run 1m 42s, $0.04");
+        assert_eq!(at(45), "[2/7] 2. Check, 42s, All done, run 1m 42s");
+        assert_eq!(at(30), "[2/7] 2. Check, 42s, All done");
     }
 
     #[test]
