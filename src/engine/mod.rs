@@ -32,7 +32,7 @@ mod open_loop;
 pub(crate) mod open_refusal;
 mod order;
 pub(crate) mod output_tail;
-mod own_output;
+pub(crate) mod own_output;
 mod own_work_tree;
 pub(crate) mod position;
 pub mod progress;

@@ -1,9 +1,7 @@
 //! Finds files in the work tree that git-ralph's own output goes to, such as `nohup.out`, or `ralph.log` behind `| tee ralph.log`.
 
 use std::collections::HashSet;
-use std::fs::{File, Metadata};
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +9,7 @@ use crate::error::Error;
 use crate::fs::{entries_of, link_of, seen_itself, target_of};
 use crate::git::Repo;
 use crate::git::worktree::Reading;
+use crate::state::Store;
 
 /// The most programs of a pipeline that are followed.
 const LONGEST_PIPELINE: usize = 8;
@@ -18,16 +17,19 @@ const LONGEST_PIPELINE: usize = 8;
 /// Returns the paths below `top` of the regular files that standard output and standard error go to, by themselves or through
 /// the programs of a pipeline. Where the system has no `/proc`, there is none.
 pub(super) fn files_below(top: &Path) -> Vec<Vec<u8>> {
-    let (stdout, stderr) = (io::stdout(), io::stderr());
-    let streams = [
-        (stdout.as_fd(), Path::new("/proc/self/fd/1")),
-        (stderr.as_fd(), Path::new("/proc/self/fd/2")),
-    ];
-    let mut files: Vec<PathBuf> = streams
-        .into_iter()
-        .filter_map(|(stream, name)| file_of(stream, name))
-        .collect();
-    files.extend(files_behind_pipes(streams.map(|(_, name)| name)));
+    files_of("self", top)
+}
+
+/// Returns the same of the process that holds a loop.
+pub(crate) fn files_of_holder(store: &Store, top: &Path) -> Vec<Vec<u8>> {
+    let holder = store.holder().filter(|_| store.is_held());
+    holder.map_or_else(Vec::new, |pid| files_of(&pid.to_string(), top))
+}
+
+fn files_of(process: &str, top: &Path) -> Vec<Vec<u8>> {
+    let streams = ["1", "2"].map(|stream| Path::new("/proc").join(process).join("fd").join(stream));
+    let mut files: Vec<PathBuf> = streams.iter().filter_map(|stream| written_by(stream)).collect();
+    files.extend(files_behind_pipes(&streams));
     let below = files.into_iter().filter_map(|file| {
         let path = file.strip_prefix(top).ok()?;
         Some(path.as_os_str().as_encoded_bytes().to_vec())
@@ -40,9 +42,9 @@ pub(super) fn files_below(top: &Path) -> Vec<Vec<u8>> {
 
 /// Returns the files that the programs write which read these streams, as far as they are pipes, and the programs that read
 /// theirs.
-fn files_behind_pipes(streams: [&Path; 2]) -> Vec<PathBuf> {
+fn files_behind_pipes(streams: &[PathBuf]) -> Vec<PathBuf> {
     let (mut files, mut known) = (Vec::new(), HashSet::new());
-    let mut pipes: HashSet<PathBuf> = streams.into_iter().filter_map(pipe_of).collect();
+    let mut pipes: HashSet<PathBuf> = streams.iter().filter_map(|stream| pipe_of(stream)).collect();
     for _ in 0..LONGEST_PIPELINE {
         if pipes.is_empty() {
             break;
@@ -98,13 +100,6 @@ pub(super) async fn leave_out(repo: &Repo, work: &Path, mut reading: Reading) ->
     reading.tree = repo.git.write_tree(work).await?;
     reading.changes = None;
     Ok(reading)
-}
-
-/// Returns the path of the regular file that a stream goes to.
-fn file_of(stream: BorrowedFd<'_>, name: &Path) -> Option<PathBuf> {
-    let open = File::from(stream.try_clone_to_owned().ok()?).metadata().ok()?;
-    let path = link_of(name).ok().filter(|_| open.is_file())?;
-    is_still_there(path, &open)
 }
 
 /// Returns a path if it leads to the open file.

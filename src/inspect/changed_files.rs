@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::async_cmd::Bounds;
+use crate::engine::own_output::files_of_holder;
 use crate::events::log::{attempts, range_of};
 use crate::fs::{Below, FileError, file_error, is_there};
 use crate::git::{Git, GitError};
@@ -89,7 +90,7 @@ impl WithNewFiles {
     /// # Errors
     /// If the copy cannot be written, or git cannot list the new files.
     pub async fn make(store: &Store, state: &State) -> Result<Self, GitError> {
-        Self::make_with(git_of(store, state)).await
+        Self::make_with(git_of(store, state), own_output(store, state)).await
     }
 
     /// Makes the copy as [`Self::make`] does, and waits for it in a thread of its own: the caller may be a task.
@@ -97,7 +98,7 @@ impl WithNewFiles {
     /// # Errors
     /// See there.
     pub fn make_now(store: &Store, state: &State) -> Result<Self, GitError> {
-        let made = Self::make_with(git_of(store, state));
+        let made = Self::make_with(git_of(store, state), own_output(store, state));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| runtime()?.block_on(made));
             waiting
@@ -106,7 +107,7 @@ impl WithNewFiles {
         })
     }
 
-    async fn make_with(git: Git) -> Result<Self, GitError> {
+    async fn make_with(git: Git, left_out: Vec<Vec<u8>>) -> Result<Self, GitError> {
         let dir = tempfile::tempdir();
         let dir = dir.map_err(|source| file_error("make", &std::env::temp_dir(), source))?;
         let own = match git.own_index() {
@@ -126,6 +127,7 @@ impl WithNewFiles {
             .fields()
             .await?
             .into_iter()
+            .filter(|path| !left_out.contains(path))
             .partition(|path| path.ends_with(b"/"));
         let nested = nested.iter().map(|path| in_text(path)).collect();
         if new.is_empty() {
@@ -187,6 +189,11 @@ fn runtime() -> Result<Runtime, GitError> {
     Ok(runtime.map_err(|source| file_error("start", Path::new("git"), source))?)
 }
 
+/// Returns the files to which the output of the process goes that holds the loop: no new one of them is work.
+fn own_output(store: &Store, state: &State) -> Vec<Vec<u8>> {
+    files_of_holder(store, state.work_tree())
+}
+
 /// Returns the git that reads the work tree of a loop.
 fn git_of(store: &Store, state: &State) -> Git {
     Git::at_top(state.work_tree()).with_index(state.common.strategy.loop_index(&store.dir()))
@@ -211,7 +218,13 @@ async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> 
         "--untracked-files=all",
         "--ignore-submodules=dirty",
     ];
-    let status = git.cmd("status", args).within(BOUNDS).fields().await?;
+    let mut status = git.cmd("status", args).within(BOUNDS).fields().await?;
+    let left_out = own_output(store, state);
+    status.retain(|field| {
+        !field
+            .strip_prefix(b"?? ")
+            .is_some_and(|path| left_out.iter().any(|own| own == path))
+    });
     changed.extend(of_status(&status, is_branch));
     Ok(changed)
 }

@@ -164,6 +164,25 @@ fn diff_of_an_attempt_that_has_changed_nothing_says_so() {
 }
 
 #[test]
+fn output_of_the_run_is_no_change_of_the_attempt() {
+    let sandbox = Sandbox::started();
+    let go = sandbox.outside("go");
+    let agent = sandbox.failing(&format!(
+        "echo x >new; touch '{0}.there'; until test -e '{0}'; do sleep 0.05; done",
+        go.display()
+    ));
+    let script = format!("git ralph next {CHANGE} -- {agent} 2>err.out | tee run.out >/dev/null");
+    let running = sandbox.cmd("sh").args(["-c", &script]).start();
+    wait_for(&go.with_extension("there"));
+    let shown = sandbox.ralph(&["diff", "--stat", "@"]).exits(0).stdout;
+    assert!(shown.contains(" new |") && !shown.contains(".out"), "{shown}");
+    fs::write(&go, "").unwrap();
+    running.end();
+    let kept = sandbox.ralph(&["diff", "--stat", "1@1"]).exits(0).stdout;
+    assert_eq!(kept, shown);
+}
+
+#[test]
 fn running_attempt_is_compared_with_its_checkpoint() {
     for strategy in ["branch", "stash"] {
         let sandbox = Sandbox::dirty();
