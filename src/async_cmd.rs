@@ -45,7 +45,7 @@ const SUSPICION: Duration = Duration::from_secs(2);
 pub type Examine = fn(&Path) -> Option<PathBuf>;
 
 /// A child process to run; `Display` can be pasted into a shell.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Command {
     program: OsString,
     args: Vec<OsString>,
@@ -80,16 +80,8 @@ impl Command {
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
-            args: Vec::new(),
-            dir: None,
-            env: Vec::new(),
-            stdin: None,
             limit: Duration::from_secs(600),
-            with_locks: false,
-            only_reads: false,
-            examine: None,
-            bounds: None,
-            usual: 0,
+            ..Self::default()
         }
     }
 

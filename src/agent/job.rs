@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::sandbox::Walls;
 
 /// A program to run, and its limits.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Job {
     /// Program and arguments.
     pub argv: Vec<OsString>,

@@ -58,14 +58,9 @@ impl Progress {
     /// Returns the progress of a new loop.
     pub fn new(max_retries: u32, completed: Vec<Completed>) -> Self {
         Self {
-            phase: Phase::Ready,
             max_retries,
-            skipped: Vec::new(),
-            put_off: Vec::new(),
-            redone: Vec::new(),
-            story: None,
-            beside: Vec::new(),
             completed,
+            ..Self::default()
         }
     }
 
@@ -115,21 +110,13 @@ impl Progress {
                 story.attempt = attempt;
             }
             other => {
-                let new = Current {
-                    id: id.to_owned(),
-                    title: String::new(),
-                    retries: 0,
-                    failures: 0,
-                    attempt,
-                    reason: None,
-                    shown: None,
-                    verdict: None,
-                };
                 let at = self.beside.iter().position(|story| story.id == id);
+                let known = at.map(|at| self.beside.remove(at));
                 *other = Some(Current {
+                    id: id.to_owned(),
                     title: title.to_owned(),
                     attempt,
-                    ..at.map_or(new, |at| self.beside.remove(at))
+                    ..known.unwrap_or_default()
                 });
             }
         }

@@ -327,9 +327,8 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         attempt: story.attempt,
         verdict: Some(Verdict::Interrupted),
         reason,
-        shown: None,
         facts,
-        kept: None,
+        ..Undoing::default()
     };
     revert::undo(open, undoing, &position, left).await?;
     open.tell(format!(

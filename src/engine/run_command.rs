@@ -136,7 +136,6 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
     // Objects that an attempt leaves must not be packed or pruned while it is judged.
     let quiet = [variable("gc.auto", "0"), variable("maintenance.auto", "false")];
     Job {
-        argv: Vec::new(),
         dir: open.repo().top.clone(),
         env: [
             variable("RALPH_CHANGE", open.change().worked_on().as_str()),
@@ -149,11 +148,8 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
         .chain(git_settings(quiet.into_iter().chain(settings)))
         .collect(),
         env_remove,
-        stdin: Vec::new(),
         run: run.to_owned(),
-        timeout: None,
-        idle_timeout: None,
-        walls: None,
+        ..Job::default()
     }
 }
 

@@ -98,11 +98,11 @@ async fn run(
             .copied()
             .chain(["GIT_CONFIG_PARAMETERS"])
             .collect(),
-        stdin: Vec::new(),
         run,
         timeout: settings.verify_timeout.map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
         walls: confined.walls,
+        ..Job::default()
     };
     context
         .observer

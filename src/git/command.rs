@@ -80,7 +80,7 @@ const PINNED: &[&str] = &[
 ];
 
 /// Calls git in one directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Git {
     top: PathBuf,
     /// True if `top` is the top of a work tree: git must not use a repository above it.
@@ -101,9 +101,10 @@ pub struct Git {
 }
 
 /// Tells which objects git may fetch without being asked to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fetches {
     /// Objects that a partial clone lacks.
+    #[default]
     Missing,
     Nothing,
 }
@@ -114,15 +115,8 @@ impl Git {
     pub fn at(top: &Path) -> Self {
         Self {
             top: top.to_owned(),
-            is_top: false,
-            tells_cases: false,
             limit: Duration::from_secs(600),
-            own_identity: false,
-            settings: Arc::default(),
-            index: None,
-            repository: None,
-            fetches: Fetches::Missing,
-            filters: Filters::Possible,
+            ..Self::default()
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::command::{joined_z, split_z};
+use super::command::split_z;
 use super::discover::Repo;
 use super::error::GitError;
 
@@ -20,8 +20,14 @@ pub struct Differences {
 /// The beginning of a path that is certainly relative to the top.
 const HERE: &[u8] = b"./";
 
+/// Returns the names by which to ask about paths.
+pub(super) fn names_of(paths: &[Vec<u8>]) -> Vec<u8> {
+    let names = paths.iter().map(|path| [HERE, path.as_slice(), b"\0"].concat());
+    names.collect::<Vec<_>>().concat()
+}
+
 /// Returns a path that was asked about.
-fn from_top(name: &[u8]) -> Vec<u8> {
+pub(super) fn from_top(name: &[u8]) -> Vec<u8> {
     name.strip_prefix(HERE).unwrap_or(name).to_vec()
 }
 
@@ -134,13 +140,9 @@ impl Repo {
             return Ok(Vec::new());
         }
         // A name that begins with a colon would be a pattern, and this command has no literal paths.
-        let names: Vec<Vec<u8>> = paths
-            .iter()
-            .map(|path| [HERE, path.as_slice()].concat())
-            .collect();
         let args = ["-z", "--stdin"].iter().chain(options).copied();
         let asked = self.git.cmd("check-ignore", args);
-        let asked = asked.index(index).stdin(joined_z(&names));
+        let asked = asked.index(index).stdin(names_of(paths));
         Ok(split_z(&asked.answer().await?.unwrap_or_default()))
     }
 }

@@ -3,15 +3,14 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::command::{Git, joined_z, split_z};
+use super::command::{Git, split_z};
 use super::discover::Repo;
 use super::error::GitError;
+use super::listing::{from_top, names_of};
 use crate::fs::{Below, Durability, FileError, is_file_or_link, path_below};
 use crate::names::Oid;
 use crate::paths::{is_of_work_tree, of_user};
 
-/// The beginning of a path that is certainly relative to the top.
-const HERE: &[u8] = b"./";
 /// The name of a file with ignore rules.
 const RULES: &[u8] = b".gitignore";
 
@@ -64,7 +63,6 @@ impl Repo {
         door.make_dir(scratch, 0o700)?;
         self.write_rules(tree, first, &door, scratch).await?;
         // A name that begins with a colon would be a pattern.
-        let names: Vec<Vec<u8>> = paths.iter().map(|path| [HERE, path].concat()).collect();
         let covered = self
             .git
             .cmd_with(
@@ -74,15 +72,16 @@ impl Repo {
             )
             .env("GIT_DIR", &self.git_dir)
             .env("GIT_WORK_TREE", scratch)
-            .stdin(joined_z(&names))
+            .stdin(names_of(paths))
             .answer()
             .await;
         door.remove(scratch)?;
-        let covered: HashSet<Vec<u8>> = split_z(&covered?.unwrap_or_default()).into_iter().collect();
-        Ok(names
+        let covered = split_z(&covered?.unwrap_or_default());
+        let covered: HashSet<Vec<u8>> = covered.iter().map(|name| from_top(name)).collect();
+        Ok(paths
             .iter()
-            .filter(|name| !covered.contains(*name))
-            .filter_map(|name| name.strip_prefix(HERE).map(<[u8]>::to_vec))
+            .filter(|path| !covered.contains(*path))
+            .cloned()
             .collect())
     }
 

@@ -62,14 +62,7 @@ impl Git {
     /// Copies the place of the work tree (`core.worktree`) from one configuration file to another, if it is below `top`: a
     /// submodule that was moved names its new place there.
     pub async fn keep_place(&self, from: &Path, to: &Path, top: &Path) -> Result<(), GitError> {
-        let place = |settings: Vec<Setting>| {
-            let mut settings = settings.into_iter().rev();
-            settings.find(|(key, _)| key == "core.worktree")?.1
-        };
-        let (was, is) = (
-            place(self.settings_in(to).await?),
-            place(self.settings_in(from).await?),
-        );
+        let (was, is) = (self.place_in(to).await?, self.place_in(from).await?);
         let Some(is) = is.filter(|is| was.as_ref() != Some(is)) else {
             return Ok(());
         };
@@ -120,9 +113,7 @@ impl Git {
         if !is_regular(&config)? {
             return Ok(());
         }
-        let settings = self.settings_in(&config).await?;
-        let mut values = settings.into_iter().rev();
-        let place = values.find_map(|(key, value)| (key == "core.worktree").then_some(value?));
+        let place = self.place_in(&config).await?;
         if place.is_none_or(|place| git_dir.join(place).canonicalize().is_ok_and(|place| place == dir)) {
             return Ok(());
         }
@@ -147,6 +138,12 @@ impl Git {
         };
         let entries = text.split('\0').filter(|entry| !entry.is_empty());
         Ok(entries.map(setting).collect())
+    }
+
+    /// Reads the place of the work tree in one file.
+    async fn place_in(&self, file: &Path) -> Result<Option<String>, GitError> {
+        let mut settings = self.settings_in(file).await?.into_iter().rev();
+        Ok(settings.find_map(|(key, value)| (key == "core.worktree").then_some(value?)))
     }
 }
 

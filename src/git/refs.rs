@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use super::command::Git;
+use super::command::{Git, GitCommand};
 use super::discover::{Head, Repo};
 use super::error::GitError;
 use crate::fs::{is_seen_as_file, may_be_there, seen, seen_bytes};
@@ -166,15 +166,17 @@ impl Git {
         if updates.is_empty() {
             return Ok(());
         }
-        let mut input = String::from("start\n");
-        for update in updates {
-            input.push_str(&update.line());
-        }
-        input.push_str("prepare\ncommit\n");
-        // A ref that an attempt made symbolic must not move another one.
-        let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
-        self.cmd("update-ref", args).stdin(input).done().await?;
+        self.transaction(updates, "", why).done().await?;
         self.follow(updates, why).await
+    }
+
+    /// Makes all updates in one transaction, with a line for HEAD if there is one.
+    fn transaction(&self, updates: &[Update], head: &str, why: &str) -> GitCommand {
+        let updates: String = updates.iter().map(Update::line).collect();
+        // A ref that an attempt made symbolic must not move another one, and the branch of HEAD not become symbolic.
+        let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
+        let input = format!("start\n{updates}{head}prepare\ncommit\n");
+        self.cmd("update-ref", args).stdin(input)
     }
 
     /// Makes the symbolic refs among these updates.
@@ -274,14 +276,8 @@ impl Repo {
             return self.git.update_refs(updates, why).await;
         }
         if let (Some(was), Some(new)) = (&from.branch, &to.branch) {
-            let mut input = String::from("start\n");
-            for update in updates {
-                input.push_str(&update.line());
-            }
-            input.push_str(&format!("symref-update HEAD {new} ref {was}\nprepare\ncommit\n"));
-            // Without --no-deref, the branch that HEAD names would become symbolic.
-            let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
-            let moved = self.git.cmd("update-ref", args).stdin(input).any_exit().await?;
+            let head = format!("symref-update HEAD {new} ref {was}\n");
+            let moved = self.git.transaction(updates, &head, why).any_exit().await?;
             if moved.code == Some(0) {
                 return self.git.follow(updates, why).await;
             }

@@ -19,7 +19,7 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::advice::hint;
+use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::events::Notices;
 use crate::exit::Exit;
@@ -120,7 +120,7 @@ pub enum ProtectError {
             "make room, or make that writable (df, lsattr and ls -l show what is full, immutable or another user's), then run the same command again"
         });
     /// The work tree changes while it is being restored.
-    #[error("the work tree keeps changing{}: is something still writing to it?", named(.0))]
+    #[error("the work tree keeps changing{}: is something still writing to it?", list(" (", .0, ")"))]
     Restless(Vec<String>)
         => "stop what writes there, then run the same command again";
 }
@@ -146,12 +146,4 @@ fn choice(present: &Path, recorded: &Path) -> String {
     format!(
         "to compare: git diff --no-index {recorded} {present}; to keep what is there: cp -p {present} {recorded}; to take the recorded one: cp -p {recorded} {present}"
     )
-}
-
-fn named(paths: &[String]) -> String {
-    if paths.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", paths.join(", "))
-    }
 }

@@ -20,10 +20,10 @@ pub struct Base {
     store: Store,
     path: PathBuf,
     remote: String,
-    noted: Option<Noted>,
+    noted: Noted,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Noted {
     remote: String,
     state: Option<Oid>,
@@ -37,9 +37,7 @@ struct Noted {
 /// Returns the name of the remote that the loop here was last on.
 pub fn last_remote(repo: &Repo, change: &Change) -> Option<String> {
     let noted = Base::new(repo, change, "").noted;
-    noted
-        .filter(|noted| noted.state.is_some())
-        .map(|noted| noted.remote)
+    noted.state.map(|_| noted.remote)
 }
 
 impl Base {
@@ -49,19 +47,25 @@ impl Base {
         let path = store.file("remote.toml");
         let text = read_regular_text(&path, Links::Refused, MOST);
         Self {
-            noted: text.ok().and_then(|text| toml::from_str(&text).ok()),
+            noted: text
+                .ok()
+                .and_then(|text| toml::from_str(&text).ok())
+                .unwrap_or_default(),
             store,
             path,
             remote: remote.to_owned(),
         }
     }
 
+    /// Returns whether no other process works on the loop in this repository.
+    pub fn is_alone(&self) -> bool {
+        !self.store.is_held_by_living()
+    }
+
     /// Returns the state commit, if the loop was ever on this remote.
     pub fn state(&self) -> Option<&Oid> {
-        let noted = self.noted.as_ref();
-        noted
-            .filter(|noted| noted.remote == self.remote)
-            .and_then(|noted| noted.state.as_ref())
+        let state = self.noted.state.as_ref();
+        state.filter(|_| self.noted.remote == self.remote)
     }
 
     /// Returns the checkpoint of that state.
@@ -72,8 +76,7 @@ impl Base {
 
     /// Returns whether it is this state, under whatever name the remote was known then.
     pub fn is_at(&self, state: &Oid) -> bool {
-        let noted = self.noted.as_ref();
-        noted.is_some_and(|noted| noted.state.as_ref() == Some(state))
+        self.noted.state.as_ref() == Some(state)
     }
 
     /// Returns whether the loop here has all that this state on the remote has: it is the last common one, or one before that,
@@ -100,27 +103,23 @@ impl Base {
 
     /// Returns whether the loop here never was on a remote.
     pub fn is_new(&self) -> bool {
-        self.noted.as_ref().is_none_or(|noted| noted.state.is_none())
+        self.noted.state.is_none()
     }
 
     /// Returns the last common state with another remote, if there was none with this one since.
     fn on_other_remote(&self) -> Option<&Oid> {
-        let noted = self.noted.as_ref();
-        noted
-            .filter(|noted| noted.remote != self.remote)
-            .and_then(|noted| noted.state.as_ref())
+        let state = self.noted.state.as_ref();
+        state.filter(|_| self.noted.remote != self.remote)
     }
 
     /// Returns whether a later state than this one was seen on the remote, going by the numbers that both have.
     pub fn saw_later(&self, state: &Oid, generation: u64) -> bool {
-        let noted = self.noted.as_ref().map_or(0, |noted| noted.generation);
-        noted >= generation && self.state().is_some_and(|seen| seen != state)
+        self.noted.generation >= generation && self.state().is_some_and(|seen| seen != state)
     }
 
     /// Returns whether a run in this repository held the loop under this token.
     pub fn has_token(&self, token: &str) -> bool {
-        let noted = self.noted.as_ref();
-        noted.is_some_and(|noted| noted.token.as_deref() == Some(token))
+        self.noted.token.as_deref() == Some(token)
     }
 
     /// Writes it and its number, with the token of the run that holds the loop.
@@ -130,8 +129,7 @@ impl Base {
 
     /// Writes the token of the run that holds the loop; the last common state stays.
     pub fn note_token(&mut self, token: &str) -> Result<(), Error> {
-        let generation = self.noted.as_ref().map_or(0, |noted| noted.generation);
-        self.write(self.state().cloned(), generation, Some(token))
+        self.write(self.state().cloned(), self.noted.generation, Some(token))
     }
 
     /// Forgets that the loop was on the remote: the local state has diverged.
@@ -146,7 +144,7 @@ impl Base {
             generation,
             token: token.map(ToOwned::to_owned),
         };
-        if self.noted.as_ref() == Some(&noted) {
+        if self.noted == noted {
             return Ok(());
         }
         let text = toml::to_string(&noted).unwrap_or_default();
@@ -154,7 +152,7 @@ impl Base {
         self.store
             .door()
             .write(&self.path, text.as_bytes(), 0o600, Durability::Atomic)?;
-        self.noted = Some(noted);
+        self.noted = noted;
         Ok(())
     }
 }

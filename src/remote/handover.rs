@@ -231,11 +231,10 @@ async fn fetch_once(
         return Err(RemoteRefusal::Unknown { change: name, remote }.into());
     };
     let base = Base::new(repo, change, server.name());
-    let store = Store::new(&repo.common_dir, change);
-    let is_alone = !store.is_held_by_living();
+    // The run that would lose it is the one here: its work could not be replaced, and it would begin again.
+    let is_alone = base.is_alone();
     if take && !is_alone {
-        // The run that would lose it is the one here: its work could not be replaced, and it would begin again.
-        drop(store.lock()?);
+        drop(Store::new(&repo.common_dir, change).lock()?);
     }
     let holding = server.holding(&there, &base, is_alone, &mut Watch::default());
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::base::Base;
 use super::grown::{Ids, List, has_grown_since};
 use super::lease::{Holding, Watch};
 use super::refusal::RemoteRefusal;
@@ -280,11 +279,8 @@ fn is_grown(list: Option<&Entry>, state: &State) -> bool {
 
 /// Returns the entry of a finished loop on the remote whose list has grown: a new loop can begin on top of it.
 fn again(server: &Server, list: &Entry, entry: Entry, watch: &mut Watch) -> Entry {
-    let holding = entry.there.as_ref().map(|found| {
-        let base = Base::new(&server.repo, &entry.change, server.name());
-        let is_alone = !Store::new(&server.repo.common_dir, &entry.change).is_held_by_living();
-        server.holding(found, &base, is_alone, watch)
-    });
+    let there = entry.there.as_ref();
+    let holding = there.map(|found| server.holding_now(found, watch));
     let mut again = Entry {
         holder: entry.holder,
         renewed: entry.renewed,
@@ -368,9 +364,7 @@ pub fn entry_of(
         Err(error) => return Entry::none(change, error.to_string()),
     };
     let record = &found.record;
-    let base = Base::new(&server.repo, &change, server.name());
-    let is_alone = !Store::new(&server.repo.common_dir, &change).is_held_by_living();
-    let holding = server.holding(&found, &base, is_alone, watch);
+    let holding = server.holding_now(&found, watch);
     let why = match (&record.blocked, holding) {
         (Some(words), _) => words.clone(),
         (None, _) if record.is_over() => {
@@ -392,7 +386,7 @@ pub fn entry_of(
         renewed: Some(record.renewed),
         generation: record.generation,
         checkpoint: Some(record.checkpoint.clone()),
-        claimed: !base.is_at(&found.oid),
+        claimed: !server.is_here(&found),
         free: why.is_empty(),
         there: Some(found),
         ..Entry::none(change, why)

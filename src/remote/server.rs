@@ -47,11 +47,12 @@ pub(super) enum Answer {
 
 /// Returns the places of a state and of a branch among these refs.
 fn places(names: &[String; 2], refs: &[(String, Oid)]) -> (Option<Oid>, Option<Oid>) {
-    let at = |wanted: &String| {
-        let found = refs.iter().find(|(name, _)| name == wanted);
-        found.map(|(_, oid)| oid.clone())
-    };
-    (at(&names[0]), at(&names[1]))
+    (oid_at(refs, &names[0]), oid_at(refs, &names[1]))
+}
+
+fn oid_at(refs: &[(String, Oid)], wanted: &str) -> Option<Oid> {
+    let found = refs.iter().find(|(name, _)| name == wanted);
+    found.map(|(_, oid)| oid.clone())
 }
 
 /// The branches of loops, as a pattern of git-ls-remote(1).
@@ -128,11 +129,7 @@ impl Server {
 
     /// Returns the place of any ref there.
     pub(super) async fn at(&self, name: &str) -> Result<Option<Oid>, RemoteRefusal> {
-        let refs = self.refs(&[name.to_owned()]).await?;
-        Ok(refs
-            .into_iter()
-            .find(|(found, _)| found == name)
-            .map(|(_, oid)| oid))
+        Ok(oid_at(&self.refs(&[name.to_owned()]).await?, name))
     }
 
     /// Returns the name of a loop's ref on the remote.
@@ -366,6 +363,12 @@ impl Server {
             parts.extend([one, other]);
         }
         Ok(failed)
+    }
+
+    /// Returns what is known of the holder of a loop, by the processes that work on it in this repository now.
+    pub(super) fn holding_now(&self, found: &There, watch: &mut Watch) -> Holding {
+        let base = Base::new(&self.repo, &found.record.change, self.name());
+        self.holding(found, &base, base.is_alone(), watch)
     }
 
     /// Returns what is known of the holder of a loop. `is_alone` is true if no other process works on the loop in this

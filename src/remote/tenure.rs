@@ -85,8 +85,7 @@ impl Tenure {
                 mend_branch(context, &server, found, branch).await?;
                 return Err(server.over(found, here.is_some() && !base.is_new()).into());
             }
-            let is_alone = !Store::new(&repo.common_dir, change).is_held_by_living();
-            match server.holding(found, &base, is_alone, watch) {
+            match server.holding_now(found, watch) {
                 Holding::Free => {}
                 Holding::Dead => from = found.record.holder.as_ref().map(|holder| holder.name.clone()),
                 Holding::Alive | Holding::Unknown => return Err(server.held(found).into()),

@@ -60,12 +60,22 @@ const LAST_FLAT: u32 = 3;
 
 /// The phase of a loop.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Phase {
     /// The next story may be attempted.
+    #[default]
     Ready,
     /// An attempt is in progress (or was, when its process died).
     Running,
@@ -157,7 +167,7 @@ impl fmt::Display for Verdict {
 }
 
 /// The story being worked on, from its first attempt until it is complete or skipped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Current {
     /// The story's id in its list.
     pub id: String,
@@ -278,7 +288,7 @@ pub struct Listed {
 }
 
 /// The part of the state that the state machine decides.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The phase of the loop.
     pub phase: Phase,

@@ -20,7 +20,7 @@ pub(super) struct View {
 }
 
 /// One story of a list.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Part {
     pub id: String,
     /// All that it says but the marks.

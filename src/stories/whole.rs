@@ -52,11 +52,8 @@ pub(super) fn story(bytes: &[u8]) -> Story {
         id: ids::alone(&title),
         title,
         body: rest.trim().to_owned() + "\n",
-        done: false,
-        optional: false,
-        depends_on: None,
         line: 1,
-        tasks: Vec::new(),
+        ..Story::default()
     }
 }
 
@@ -66,10 +63,7 @@ pub(super) fn view(bytes: &[u8]) -> View {
         above: String::from_utf8_lossy(bytes).into_owned(),
         stories: vec![Part {
             id: story(bytes).id,
-            all: String::new(),
-            own: String::new(),
-            boxes: Vec::new(),
-            marks: Vec::new(),
+            ..Part::default()
         }],
         can_be_ticked: true,
     }

@@ -162,6 +162,7 @@ impl PromiseScanner {
 }
 
 /// The recent part of a message and the result of the rest.
+#[derive(Default)]
 struct Message {
     tag: Tag,
     plain: PlainFilter,
@@ -219,23 +220,9 @@ impl Message {
     fn new(tag: Tag) -> Self {
         Self {
             tag,
-            plain: PlainFilter::default(),
             thoughts: ThoughtFilter::of(tag),
-            learned: LearningFilter::default(),
-            tags: Tags::default(),
-            output: false,
             text: vec![b'\n'],
-            next: 0,
-            after_tag: 0,
-            line: Line::default(),
-            alone: None,
-            after: Vec::new(),
-            left: None,
-            vetoed: false,
-            in_failure: false,
-            ending: None,
-            said: [false; 2],
-            stray: Heard::Nothing,
+            ..Self::default()
         }
     }
 

@@ -31,7 +31,7 @@ impl Nonce {
 }
 
 /// A tag, and the two words that it may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tag {
     pub(super) open: &'static [u8],
     pub(super) close: &'static [u8],

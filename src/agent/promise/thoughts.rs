@@ -17,6 +17,7 @@ const TAGS: [(&[u8], &[u8]); 4] = [
 ];
 
 /// Cuts thoughts out of text that comes in pieces.
+#[derive(Default)]
 pub(super) struct ThoughtFilter {
     /// The closing tag of a promise.
     promised_by: &'static [u8],
@@ -35,10 +36,7 @@ impl ThoughtFilter {
     pub(super) fn of(tag: Tag) -> Self {
         Self {
             promised_by: tag.close,
-            held: Vec::new(),
-            inside: None,
-            in_line: false,
-            promised: false,
+            ..Self::default()
         }
     }
 

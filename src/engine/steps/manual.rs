@@ -4,7 +4,6 @@ use super::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use super::revert::{Undoing, read_what_is_left, undo};
 use super::work_away::require_work_here;
 use crate::engine::attempt::begun::Begun;
-use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::held;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
@@ -115,11 +114,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     let undoing = Undoing {
         story,
         attempt,
-        verdict: None,
-        reason: None,
-        shown: None,
-        facts: Facts::default(),
-        kept: None,
+        ..Undoing::default()
     };
     let left = read_what_is_left(open).await?;
     undo(open, undoing, &position, left).await?;

@@ -20,6 +20,7 @@ use crate::state::{Intent, RevertPlan, Verdict};
 use crate::stories::Story;
 
 /// The attempt that is being undone.
+#[derive(Default)]
 pub(crate) struct Undoing {
     /// The attempt's story.
     pub story: String,

@@ -30,7 +30,7 @@ const RECORD: &str = "refs-before.toml";
 pub(crate) struct UserRefs(Arc<RefValues>);
 
 /// A change of a ref.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct RefChange {
     name: String,
     was: Option<Oid>,
@@ -164,9 +164,7 @@ impl UserRefs {
                 is: oid(is),
                 followed,
                 follows,
-                is_broken: false,
-                is_packed: false,
-                is_lost: false,
+                ..RefChange::default()
             })
         };
         names.filter_map(change_of).collect()
