@@ -11,12 +11,7 @@ use crate::stories::{Finder, Listing, Story};
 
 /// Notes the stories that were done or removed in the list since this process last read it, between two attempts.
 pub(crate) fn note_between(state: &mut State, open_stories: &mut Option<Vec<String>>, now: &Listing) {
-    let open_now: Vec<String> = now
-        .stories
-        .iter()
-        .filter(|story| !story.done && !story.optional)
-        .map(|story| story.id.clone())
-        .collect();
+    let open_now: Vec<String> = now.open().map(|story| story.id.clone()).collect();
     let mut before = open_stories.replace(open_now.clone()).unwrap_or_default();
     let completed = state.progress().completed.iter().map(|done| &done.id);
     let known: HashSet<&String> = open_now.iter().chain(completed).collect();
@@ -32,9 +27,8 @@ pub(crate) fn has_new_story(state: &State, top: &Path) -> bool {
         .iter()
         .map(|one| one.id.as_str())
         .collect();
-    let is_new = |story: &Story| !story.done && !story.optional && !completed.contains(story.id.as_str());
     let listing = state.source().list_in_file(top);
-    listing.is_ok_and(|listing| listing.stories.iter().any(is_new))
+    listing.is_ok_and(|listing| listing.open().any(|story| !completed.contains(story.id.as_str())))
 }
 
 /// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are
@@ -45,11 +39,9 @@ pub(crate) fn note_attempt(
     before: &Listing,
     now: &Listing,
 ) -> [Vec<String>; 2] {
-    let others = before.stories.iter();
-    let others = others.filter(|other| !other.done && !other.optional && other.id != story.id);
     let finder = Finder::new(&now.stories);
     let (mut gone, mut done) = (Vec::new(), Vec::new());
-    for other in others {
+    for other in before.open().filter(|other| other.id != story.id) {
         match finder.find(other) {
             None => gone.push(other.id.clone()),
             Some(found) if found.done => done.push(other.id.clone()),

@@ -18,11 +18,10 @@ pub(crate) fn may_begin<'a>(
     let incomplete = listing.stories.iter();
     let incomplete = incomplete.filter(|story| !story.done && !fulfilled.contains(&story.id));
     let incomplete: HashSet<&str> = incomplete.map(|story| story.id.as_str()).collect();
-    let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
     let mut may_begin = Vec::new();
     // As with one job, a story does not wait for those before it that wait themselves: it could be what they wait for.
     let mut has_before = false;
-    for story in listing.stories.iter().filter(is_open) {
+    for story in listing.open().filter(|story| !skipped.contains(&story.id)) {
         let runs = running.contains(&story.id);
         let mut names = story.depends_on.iter().flatten();
         if !runs && names.any(|id| incomplete.contains(id.as_str())) {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::work_tree_contents::{settle, tell_lacking};
 use super::work_tree_copies::copy_ignored;
-use super::work_tree_place::{Place, configured, is_free, real};
+use super::work_tree_place::{OwnTree, Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use super::work_tree_setup::{end_setup, set_up};
 use crate::engine::Context;
@@ -20,6 +20,7 @@ use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::submodules;
 use crate::error::{Error, refuse};
+use crate::events::Notices;
 use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_regular_text,
     target_of,
@@ -159,15 +160,6 @@ pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) ->
     Ok(())
 }
 
-/// A change whose loop has a work tree of its own, or is to get one.
-#[derive(Clone, Copy)]
-pub(super) struct OwnTree<'a> {
-    pub context: &'a Context<'a>,
-    pub change: &'a Change,
-    pub place: &'a Place,
-    pub settings: &'a Settings,
-}
-
 impl OwnTree<'_> {
     /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`. It is locked. The user's work tree, index and branch stay as they are.
     ///
@@ -198,15 +190,15 @@ impl OwnTree<'_> {
             let index = made.read_index_if_there(&made.index())?;
             let modes = KeptModes::read(&context.repo, index.entries().map(|entry| entry.path))?;
             modes.give(&made)?;
-            submodules::check_out(context, change, &made).await?;
-            copy_ignored(context, change, &made, &self.settings.worktree_copy).await?;
+            submodules::check_out(self, &made).await?;
+            copy_ignored(self, &made).await?;
             let mut new = Vec::new();
             if self.settings.worktree_setup.is_some() || !self.settings.worktree_copy.is_empty() {
-                set_up(context, change, self.settings, &made).await?;
-                new = settle(context, change, &made).await?;
+                set_up(self, &made).await?;
+                new = settle(self, &made).await?;
                 modes.give(&made)?;
             }
-            tell_lacking(context, change, &made).await?;
+            tell_lacking(self, &made).await?;
             Ok(new)
         };
         let set_up = match Box::pin(prepared).await {
@@ -239,17 +231,12 @@ impl OwnTree<'_> {
         };
         drop_empty_parent(context.repo.main_top().await?.as_deref(), top, self.settings);
         let place = top.display();
-        context.tell(
-            change,
-            format!(
-                "an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"
-            ),
-        );
+        self.tell(format!(
+            "an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"
+        ));
         if let Some(moved) = moved {
-            context.tell(
-                change,
-                format!("files in it that no commit has are moved to {}", moved.display()),
-            );
+            let place = moved.display();
+            self.tell(format!("files in it that no commit has are moved to {place}"));
         }
         Ok(())
     }
@@ -310,10 +297,9 @@ impl OwnTree<'_> {
         let changed = self.context.repo.git.cmd("status", args).fields().await?.len();
         if changed > 0 {
             let paths = counted(changed, "path", "paths");
-            self.context.tell(
-                self.change,
-                format!("uncommitted changes stay here ({paths}): the loop's work tree begins at {at}"),
-            );
+            self.tell(format!(
+                "uncommitted changes stay here ({paths}): the loop's work tree begins at {at}"
+            ));
         }
         Ok(())
     }
@@ -392,8 +378,7 @@ impl OwnTree<'_> {
                 return Ok(Made::there(found.top));
             }
         }
-        let refs = context.repo.git.refs(&[&branch]).await?;
-        if refs.iter().all(|found| found.name != branch) {
+        if context.repo.git.oid_at(&branch).await?.is_none() {
             return Err(StartRefusal::NothingToResume(change.to_string()).into());
         }
         self.make(BeginsAt::Branch(&change.branch())).await
@@ -427,21 +412,16 @@ pub(super) async fn make_again(
         return Err(moved.into());
     }
     context.repo.git.unlock_work_tree(place).await?;
-    let refs = context.repo.git.refs(&[&state.tip_ref()]).await?;
     let branch = state.change.branch();
-    let begins_at = if refs.iter().any(|found| found.name == state.tip_ref()) {
-        BeginsAt::Branch(&branch)
-    } else {
-        BeginsAt::Commit(state.checkpoint())
+    let begins_at = match context.repo.git.oid_at(&state.tip_ref()).await? {
+        Some(_) => BeginsAt::Branch(&branch),
+        None => BeginsAt::Commit(state.checkpoint()),
     };
     let made = own.make(begins_at).await?;
-    context.tell(
-        &state.change,
-        format!(
-            "the loop's work tree was gone, and is made again: {}",
-            place.display()
-        ),
-    );
+    let place = place.display();
+    own.tell(format!(
+        "the loop's work tree was gone, and is made again: {place}"
+    ));
     Ok(made.set_up)
 }
 

@@ -43,9 +43,8 @@ pub(crate) async fn drop_of(open: &mut Loop<'_>, story: Option<&str>) -> Result<
         drop_entry(open, &point.entry).await?;
         let name = kept(open, &point.story);
         open.view.drop_refs();
-        let refs = open.git().refs(&[&name]).await?;
-        if let Some(found) = refs.into_iter().find(|found| found.name == name) {
-            let delete = Update::delete(name, found.oid);
+        if let Some(oid) = open.git().oid_at(&name).await? {
+            let delete = Update::delete(name, oid);
             open.git()
                 .update_refs(&[delete], "ralph: the story is complete")
                 .await?;

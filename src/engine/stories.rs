@@ -31,25 +31,11 @@ pub enum Upcoming<'a> {
 /// Finds the first story in order that is neither complete nor skipped, and that waits for no incomplete story of the
 /// list. Trackers leave out what is closed, so a story waits for none that is not listed.
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
-    let is_open = |story: &&Story| !story.done && !story.optional && !skipped.contains(&story.id);
-    let waits_for = |story: &Story| -> Vec<String> {
-        let complete = |id: &String| {
-            let mut stories = listing.stories.iter();
-            stories
-                .find(|other| other.id == *id)
-                .is_none_or(|other| other.done)
-        };
-        story
-            .depends_on
-            .iter()
-            .flatten()
-            .filter(|id| !complete(id))
-            .cloned()
-            .collect()
-    };
+    let is_complete = |id: &String| listing.find(id).is_none_or(|other| other.done);
     let mut blocked = Vec::new();
-    for story in listing.stories.iter().filter(is_open) {
-        let waits = waits_for(story);
+    for story in listing.open().filter(|story| !skipped.contains(&story.id)) {
+        let named = story.depends_on.iter().flatten();
+        let waits: Vec<&str> = named.filter(|id| !is_complete(id)).map(String::as_str).collect();
         if waits.is_empty() {
             return Upcoming::Story(story);
         }
@@ -64,8 +50,7 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
 
 /// Returns the warnings about those dependencies of a story that are taken as complete because no list has them.
 pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<String> {
-    let is_known =
-        |id: &String| listing.gone.contains(id) || listing.stories.iter().any(|other| other.id == *id);
+    let is_known = |id: &String| listing.gone.contains(id) || listing.find(id).is_some();
     let unknown = story.depends_on.iter().flatten().filter(|id| !is_known(id));
     unknown.map(|id| not_listed(&story.id, id)).collect()
 }
@@ -74,12 +59,7 @@ pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<Stri
 /// if they are no longer listed.
 pub fn progress_of(listing: &Listing) -> (usize, usize) {
     let done = listing.stories.iter().filter(|story| story.done).count() + listing.gone.len();
-    let open = listing
-        .stories
-        .iter()
-        .filter(|story| !story.done && !story.optional)
-        .count();
-    (done, done + open)
+    (done, done + listing.open().count())
 }
 
 /// Returns a summary of the list as it will be when `done` is done too.
@@ -254,17 +234,14 @@ pub(crate) fn note_open(state: &mut State, listing: &Listing) -> Result<(), Erro
     let Progress { skipped, put_off, .. } = &mut state.common.progress;
     put_off.retain(|other| {
         let id = &other.story.id;
-        let listed = listing.stories.iter().find(|story| story.id == *id);
+        let listed = listing.find(id);
         if listed.is_none() {
             skipped.retain(|skipped| skipped != id);
         }
         listed.is_some_and(|story| !story.done)
     });
-    let skipped = &state.progress().skipped;
-    let incomplete = listing.stories.iter();
-    let incomplete =
-        incomplete.filter(|story| !story.done && !story.optional && !skipped.contains(&story.id));
-    let incomplete: Vec<String> = incomplete.map(|story| story.id.clone()).collect();
+    let incomplete = listing.open().map(|story| story.id.clone());
+    let incomplete: Vec<String> = incomplete.filter(|id| !skipped.contains(id)).collect();
     let by_list = &mut state.common.list.by_list;
     by_list.retain(|id| !incomplete.contains(id));
     advance(state, |progress| progress.listed(&incomplete))?;
@@ -313,9 +290,8 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
 pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
     let progress = state.progress();
     if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
-        let current = progress.current().map(|story| story.id.as_str());
-        let mut stories = listing.stories.iter();
-        if let Some(story) = stories.find(|story| Some(story.id.as_str()) == current) {
+        let current = progress.current();
+        if let Some(story) = current.and_then(|story| listing.find(&story.id)) {
             return Ok(story.clone());
         }
     }
@@ -352,7 +328,7 @@ pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<
 
 /// Returns the story of a list with this id.
 pub fn story_in(source: &Source, listing: &Listing, id: &str) -> Result<Story, Error> {
-    let found = listing.stories.iter().find(|story| story.id == id);
+    let found = listing.find(id);
     let missing = || StoryRefusal::UnknownStory {
         id: id.to_owned(),
         source_file: source.path.clone(),

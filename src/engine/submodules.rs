@@ -4,32 +4,33 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::{Context, Loop};
+use super::Loop;
+use super::work_tree_place::OwnTree;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::{Error, refuse};
+use crate::events::Notices;
 use crate::fs::{may_exist, path_below};
 use crate::git::{
     Git, PathChange, Repo, RepoLayout, StagedEntry, Uncloned, check_out_submodules, copy_all_commits,
     copy_commit, shared_submodule, submodule_repositories,
 };
-use crate::names::{Change, Oid};
+use crate::names::Oid;
 use crate::paths::shown;
 
 /// Checks out the submodules of a new work tree that are checked out where the command was typed.
 ///
 /// # Errors
 /// If git cannot: an agent would take the repository around an empty submodule for it.
-pub(super) async fn check_out(context: &Context<'_>, change: &Change, made: &Repo) -> Result<(), Error> {
+pub(super) async fn check_out(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     if !may_exist(&made.top.join(".gitmodules")) {
         return Ok(());
     }
-    for (path, why) in check_out_submodules(&context.repo.top, &made.top).await? {
+    for (path, why) in check_out_submodules(&own.context.repo.top, &made.top).await? {
         let path = shown(&path);
         match why {
-            Uncloned::Unnamed(words) => context.tell(
-                change,
-                format!("the submodule {path} cannot be checked out in the loop's work tree: {words}"),
-            ),
+            Uncloned::Unnamed(words) => own.tell(format!(
+                "the submodule {path} cannot be checked out in the loop's work tree: {words}"
+            )),
             Uncloned::Failed(error) => {
                 let words = error.to_string();
                 return refuse(StartRefusal::SubmoduleNotCloned { path, words });

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::run_command::git_settings;
 use super::{Loop, guard_rail, judged};
 use crate::error::Error;
+use crate::events::Notices;
 use crate::git::index_file::GITLINK;
 use crate::names::Oid;
 use crate::paths::first_few;
@@ -174,11 +175,8 @@ async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) 
     let repo = open.repo();
     repo.update_index(&repo.users_index(), &["--force-remove"], &new)
         .await?;
-    open.tell(format!(
-        "repositories were added to the index during {}; they are taken out of it: {}",
-        who.time(),
-        first_few(&new).join(", ")
-    ));
+    let what = format!("repositories were added to the index during {}", who.time());
+    open.tell_few(&format!("{what}; they are taken out of it"), &new);
     Ok(())
 }
 

@@ -1,50 +1,38 @@
 //! Settles what the preparation of a loop's new work tree has made: none of it is work of the loop. Reports what the work tree
 //! lacks.
 
-use super::Context;
+use super::work_tree_place::OwnTree;
 use crate::error::Error;
+use crate::events::Notices;
 use crate::fs::{Below, entries_of, may_exist, path_below};
 use crate::git::worktree::{Count, Whose};
-use crate::git::{Repo, StagedEntry, index};
-use crate::names::Change;
+use crate::git::{PathChange, Repo, StagedEntry, index};
 use crate::paths::{first_few, path_of};
 
 /// Reports submodules that are empty, and what git ignores in the work tree in which the command was typed and the new one has
 /// not.
-pub(super) async fn tell_lacking(context: &Context<'_>, change: &Change, made: &Repo) -> Result<(), Error> {
+pub(super) async fn tell_lacking(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     let mut empty = made.git.submodules(None).await?;
     empty.retain(|path| entries_of(&made.top.join(path_of(path))).is_ok_and(|found| found.is_empty()));
-    if !empty.is_empty() {
-        let names = first_few(&empty).join(", ");
-        let fill = "git config ralph.worktreeSetup 'git submodule update --init --recursive'";
-        context.tell(
-            change,
-            format!("submodules are empty in the loop's work tree: {names}; to have them filled: {fill}"),
-        );
-    }
+    own.tell_between(
+        "submodules are empty in the loop's work tree",
+        &first_few(&empty),
+        "; to have them filled: git config ralph.worktreeSetup 'git submodule update --init --recursive'",
+    );
     let args = ["-z", "--others", "--ignored", "--exclude-standard", "--directory"];
-    let mut ignored = context.repo.git.cmd("ls-files", args).fields().await?;
+    let mut ignored = own.context.repo.git.cmd("ls-files", args).fields().await?;
     ignored.retain(|path| !may_exist(&path_below(&made.top, path)));
-    if !ignored.is_empty() {
-        let names = first_few(&ignored).join(", ");
-        context.tell(
-            change,
-            format!(
-                "ignored here, and not in the loop's work tree: {names}; to have one copied: git config --add \
-                 ralph.worktreeCopy <path>"
-            ),
-        );
-    }
+    own.tell_between(
+        "ignored here, and not in the loop's work tree",
+        &first_few(&ignored),
+        "; to have one copied: git config --add ralph.worktreeCopy <path>",
+    );
     Ok(())
 }
 
 /// Puts the tracked files back that `ralph.worktreeSetup` changed, and returns the new files that it made and git does not
 /// ignore: they stay out of the loop's commits. Reports both.
-pub(super) async fn settle(
-    context: &Context<'_>,
-    change: &Change,
-    made: &Repo,
-) -> Result<Vec<StagedEntry>, Error> {
+pub(super) async fn settle(own: OwnTree<'_>, made: &Repo) -> Result<Vec<StagedEntry>, Error> {
     let scratch = made.git_dir.join("set-up.index");
     let (head, base) = (made.head().await?.oid, made.git.tree_of_name("HEAD").await?);
     let index = made.private_index(&scratch, head.as_ref()).await?;
@@ -61,21 +49,16 @@ pub(super) async fn settle(
         made.show_paths(&made.index(), &hidden).await?;
         let args = ["--reset", "-u", "HEAD"];
         made.git.cmd("read-tree", args).done().await?;
-        let names = first_few(changed.iter().map(|change| &change.path)).join(", ");
-        context.tell(
-            change,
-            format!("the preparation of the work tree changed files that are committed; they are put back: {names}"),
-        );
     }
-    if !new.is_empty() {
-        let names = first_few(new.iter().map(|change| &change.path)).join(", ");
-        context.tell(
-            change,
-            format!(
-                "the preparation of the work tree made new files, which stay out of the checkpoints: {names}; to ignore them, add \
-                 them to .gitignore"
-            ),
-        );
-    }
+    let few = |changes: &[PathChange]| first_few(changes.iter().map(|change| &change.path));
+    own.tell_names(
+        "the preparation of the work tree changed files that are committed; they are put back",
+        &few(&changed),
+    );
+    own.tell_between(
+        "the preparation of the work tree made new files, which stay out of the checkpoints",
+        &few(&new),
+        "; to ignore them, add them to .gitignore",
+    );
     Ok(new.into_iter().filter_map(|change| change.is).collect())
 }

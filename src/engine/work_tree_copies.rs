@@ -5,13 +5,13 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::Context;
+use super::work_tree_place::OwnTree;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::{Error, refuse};
+use crate::events::Notices;
 use crate::fs::{Below, Links, link_of, may_exist, open_regular, path_below, seen_itself};
 use crate::git::Repo;
-use crate::names::Change;
-use crate::paths::{first_few, path_of, shown};
+use crate::paths::{path_of, shown};
 
 /// The most files that are copied.
 const MOST_FILES: usize = 50_000;
@@ -25,25 +25,16 @@ const ENVIRONMENT: &[u8] = b"pyvenv.cfg";
 ///
 /// # Errors
 /// If these are too many, or a virtual environment, or cannot be copied.
-pub(super) async fn copy_ignored(
-    context: &Context<'_>,
-    change: &Change,
-    made: &Repo,
-    pathspecs: &[String],
-) -> Result<(), Error> {
+pub(super) async fn copy_ignored(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
+    let (from, pathspecs) = (&own.context.repo, &own.settings.worktree_copy);
     if pathspecs.is_empty() {
         return Ok(());
     }
-    let from = &context.repo;
     let list = ["-z", "--others", "--ignored", "--exclude-standard", "--"];
     let args = list.into_iter().chain(pathspecs.iter().map(String::as_str));
     let paths = from.git.cmd("ls-files", args).fields().await?;
     if paths.is_empty() {
-        let named = pathspecs.join(", ");
-        context.tell(
-            change,
-            format!("no ignored file here matches ralph.worktreeCopy: {named}"),
-        );
+        own.tell_names("no ignored file here matches ralph.worktreeCopy", pathspecs);
     }
     refuse_copy(&from.top, &paths)?;
     let (mut scripts, mut nested) = (Vec::new(), Vec::new());
@@ -54,21 +45,9 @@ pub(super) async fn copy_ignored(
             scripts.push(path);
         }
     }
-    if !nested.is_empty() {
-        let names = first_few(&nested).join(", ");
-        context.tell(
-            change,
-            format!("repositories of their own are not copied: {names}"),
-        );
-    }
-    if !scripts.is_empty() {
-        let names = first_few(&scripts).join(", ");
-        let top = from.top.display();
-        context.tell(
-            change,
-            format!("copied scripts still run programs of {top}: {names}"),
-        );
-    }
+    own.tell_few("repositories of their own are not copied", &nested);
+    let what = format!("copied scripts still run programs of {}", from.top.display());
+    own.tell_few(&what, &scripts);
     Ok(())
 }
 

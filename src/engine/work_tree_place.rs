@@ -1,8 +1,11 @@
-//! Finds the directory of the work tree that a loop makes for itself.
+//! The work tree that a loop makes for itself: its change and its directory.
 
 use std::path::{Component, Path, PathBuf};
 
+use super::Context;
+use crate::events::Notices;
 use crate::fs::{FileError, entries_of, is_there, target_of};
+use crate::names::Change;
 use crate::settings::Settings;
 
 /// The place of a work tree that a loop makes for itself.
@@ -12,6 +15,21 @@ pub enum Place {
     Configured,
     /// This directory, relative to the current one.
     Named(PathBuf),
+}
+
+/// A change whose loop has a work tree of its own, or is to get one.
+#[derive(Clone, Copy)]
+pub(super) struct OwnTree<'a> {
+    pub context: &'a Context<'a>,
+    pub change: &'a Change,
+    pub place: &'a Place,
+    pub settings: &'a Settings,
+}
+
+impl Notices for OwnTree<'_> {
+    fn tell(&self, message: String) {
+        self.context.tell(self.change, message);
+    }
 }
 
 /// Returns whether a work tree can be made here: nothing is, or an empty directory.

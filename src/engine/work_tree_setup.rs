@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::Context;
 use super::output_tail::OutputTail;
 use super::run_command::{CommandListener, failure_of, met_a_lock, run_name, variable};
+use super::work_tree_place::OwnTree;
 use crate::agent::job::Job;
 use crate::agent::orphans::Orphaned;
 use crate::agent::process::{self, Ending};
@@ -17,9 +17,8 @@ use crate::error::{Error, refuse};
 use crate::events::News;
 use crate::fs::{Below, read_if_there};
 use crate::git::{Head, REPOSITORY_VARIABLES, Repo, RepoLayout};
-use crate::names::Change;
 use crate::refs::Update;
-use crate::settings::{Settings, to_std};
+use crate::settings::to_std;
 use crate::slot;
 
 /// File in the work tree's git directory with the output of the command that prepares it.
@@ -31,17 +30,12 @@ const RUN: &str = "setup.run";
 ///
 /// # Errors
 /// If it fails, or moves HEAD.
-pub(super) async fn set_up(
-    context: &Context<'_>,
-    change: &Change,
-    settings: &Settings,
-    made: &Repo,
-) -> Result<(), Error> {
-    let Some(command) = &settings.worktree_setup else {
+pub(super) async fn set_up(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
+    let Some(command) = &own.settings.worktree_setup else {
         return Ok(());
     };
     let before = made.head().await?;
-    run(context, change, settings, (command, &made.top)).await?;
+    run(own, command, &made.top).await?;
     require_same_head(command, made, &before).await
 }
 
@@ -63,12 +57,8 @@ async fn require_same_head(command: &str, made: &Repo, before: &Head) -> Result<
 }
 
 /// Runs it to its end; once more if it met git's configuration locked.
-async fn run(
-    context: &Context<'_>,
-    change: &Change,
-    settings: &Settings,
-    (command, top): (&str, &Path),
-) -> Result<(), Error> {
+async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
+    let (context, settings) = (own.context, own.settings);
     let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
     let door = Below::new(git_dir.as_deref().unwrap_or(top));
     let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
@@ -79,19 +69,15 @@ async fn run(
     door.write_private(&dir.join(RUN), &run)?;
     let path = door.path(&dir.join(LOG));
     let log = door.begin_file(&path)?;
-    let main = (
-        OsString::from("RALPH_MAIN_WORKTREE"),
-        context.repo.top.clone().into(),
-    );
-    let own = (OsString::from("RALPH_WORKTREE"), top.as_os_str().to_owned());
+    let work_tree = |name: &str, top: &Path| (OsString::from(name), top.as_os_str().to_owned());
     let job = Job {
         argv: ["sh", "-c", command].map(OsString::from).into(),
         dir: top.to_owned(),
         env: vec![
-            variable("RALPH_CHANGE", change.as_str()),
+            variable("RALPH_CHANGE", own.change.as_str()),
             variable(slot::SLOT, &slot::number()),
-            own,
-            main,
+            work_tree("RALPH_WORKTREE", top),
+            work_tree("RALPH_MAIN_WORKTREE", &context.repo.top),
         ],
         env_remove: REPOSITORY_VARIABLES
             .iter()
@@ -109,7 +95,7 @@ async fn run(
         .hear(News::Doing(&format!("setting up the work tree: {command}")));
     let mut stop = context.stop.clone();
     let listener = || CommandListener {
-        change: change.to_string(),
+        change: own.change.to_string(),
         observer: context.observer,
         tail: OutputTail::default(),
     };

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::names::Oid;
+use crate::paths::first_few;
 use crate::state::Undone;
 
 pub use attempt::{Attempt, Basis, Further, InForce, Stretch, seconds_between};
@@ -25,8 +26,21 @@ pub trait Notices {
 
     /// Reports `words` about these names, if there are any.
     fn tell_names(&self, words: &str, names: &[String]) {
+        self.tell_between(words, names, "");
+    }
+
+    /// Reports words about these paths, if there are any.
+    fn tell_few<'p>(&self, words: &str, paths: impl IntoIterator<Item = &'p Vec<u8>>)
+    where
+        Self: Sized,
+    {
+        self.tell_names(words, &first_few(paths));
+    }
+
+    /// Reports these names between two parts of a message, if there are any.
+    fn tell_between(&self, before: &str, names: &[String], after: &str) {
         if !names.is_empty() {
-            self.tell(format!("{words}: {}", names.join(", ")));
+            self.tell(format!("{before}: {}{after}", names.join(", ")));
         }
     }
 }

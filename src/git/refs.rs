@@ -65,6 +65,11 @@ impl Git {
         }
     }
 
+    /// Returns the object of the ref with this name.
+    pub async fn oid_at(&self, name: &str) -> Result<Option<Oid>, GitError> {
+        Ok(oid_of(&self.refs(&[name]).await?, name))
+    }
+
     /// Returns the error about refs whose objects, or what their tags name, do not exist, if there are any.
     async fn of_nothing(&self, patterns: &[&str]) -> Result<Option<GitError>, GitError> {
         let refs = self.listed("%00%00", patterns).await?;

@@ -21,7 +21,7 @@ use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
 use crate::state::{Ending, Intent, Phase, State, Store, Verdict, noted};
-use crate::stories::{Listing, Story};
+use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -319,8 +319,7 @@ impl Status {
             return Ok(Self::of(state, top).await);
         }
         let name = state.loop_head().branch.unwrap_or_default();
-        let refs = repo.git.refs(&[&name]).await?;
-        let (problem, way_back) = if name.is_empty() || refs.iter().any(|found| found.name == name) {
+        let (problem, way_back) = if name.is_empty() || repo.git.oid_at(&name).await?.is_some() {
             let place = state.loop_place();
             let checkout = format!("git checkout {}", typed(&place));
             (format!("{place} is not checked out"), Some(checkout))
@@ -383,10 +382,8 @@ impl Status {
         let mut progress = state.progress().clone();
         if let Some(listing) = listing {
             progress.skipped = state.still_skipped(listing);
-            let is_next =
-                |story: &&Story| !story.done && !story.optional && !progress.skipped.contains(&story.id);
-            let open = listing.stories.iter().filter(is_next);
-            let open: Vec<String> = open.map(|story| story.id.clone()).collect();
+            let open = listing.open().map(|story| story.id.clone());
+            let open: Vec<String> = open.filter(|id| !progress.skipped.contains(id)).collect();
             // During an attempt, and in a closed loop, the phase stays.
             let _ = progress.listed(&open);
         }

@@ -27,6 +27,7 @@ use crate::fs::{Below, FileError, may_be_there};
 use crate::git::worktree::WorkTreeError;
 use crate::git::{GitError, Repo};
 use crate::names::typed_path;
+use crate::paths::first_few;
 use crate::slot::Slot;
 
 pub(crate) use repository::{RefChanges, StashList, UserRefs, recorded_config};
@@ -83,6 +84,16 @@ impl<'a> Site<'a> {
     /// Returns the directory for files that git cannot store.
     pub fn trash(self) -> PathBuf {
         self.loop_file("trash")
+    }
+
+    /// Reports a notice.
+    pub fn tell(self, message: impl Into<String>) {
+        self.notices.tell(message.into());
+    }
+
+    /// Reports words about these paths, if there are any.
+    pub fn tell_few<'p>(self, words: &str, paths: impl IntoIterator<Item = &'p Vec<u8>>) {
+        self.notices.tell_names(words, &first_few(paths));
     }
 }
 

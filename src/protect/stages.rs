@@ -132,7 +132,6 @@ impl AttemptRecord<'_> {
         self.site.put_users_index_back().await?;
         if removed > 0 {
             self.site
-                .notices
                 .tell("the attempt left locks in the repository; they are removed".to_owned());
         }
         linked_work_trees::tell_gone(self.site)?;

@@ -15,7 +15,6 @@ use crate::error::{Error, refuse};
 use crate::events::Notices;
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
-use crate::paths::first_few;
 use crate::signal::Stop;
 use crate::state::Phase;
 
@@ -212,11 +211,8 @@ impl HeldLoop {
     /// Notes that the remote has the loop as it is here. The first time, says what it has of the user's.
     async fn is_put(&mut self, open: &Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
         if is_first {
-            let mine = first_few(&taken_along(open).await?);
-            open.tell_names(
-                "pushed with what you had not committed when the loop began",
-                &mine,
-            );
+            let what = "pushed with what you had not committed when the loop began";
+            open.tell_few(what, &taken_along(open).await?);
         }
         self.packed = Some(packed);
         self.note_base()

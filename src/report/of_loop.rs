@@ -71,7 +71,7 @@ pub async fn of_loop(
     }
     let listed = listing.or(then.as_ref());
     for story in &mut report.stories {
-        let known = listed.and_then(|listing| listing.stories.iter().find(|known| known.id == story.id));
+        let known = listed.and_then(|listing| listing.find(&story.id));
         story.asked = known.and_then(asked::asked);
         story.state = state_of(story, state, listing, then.as_ref());
         let completed = story.completed_by();
@@ -143,7 +143,7 @@ fn state_of(
     then: Option<&Listing>,
 ) -> StoryState {
     let listed_in = |listing: &Listing| {
-        let found = listing.stories.iter().find(|listed| listed.id == story.id);
+        let found = listing.find(&story.id);
         found.map(|found| found.done)
     };
     let is_done = listing.and_then(listed_in).unwrap_or_else(|| {

@@ -109,6 +109,18 @@ pub struct Listing {
     pub warnings: Vec<Warning>,
 }
 
+impl Listing {
+    /// Returns the story with this id.
+    pub fn find(&self, id: &str) -> Option<&Story> {
+        self.stories.iter().find(|story| story.id == id)
+    }
+
+    /// Returns the stories that are not done, and have to be.
+    pub fn open(&self) -> impl Iterator<Item = &Story> {
+        self.stories.iter().filter(|story| !story.done && !story.optional)
+    }
+}
+
 /// An adapter, which lists the stories of a change.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr,

@@ -37,50 +37,48 @@ impl Begun {
 
     /// Returns the record of its end.
     pub fn ended(&self, outcome: &Outcome) -> Attempt {
-        let report = outcome.report.as_ref();
-        let review = outcome.review.as_ref();
-        if let Some(beside) = &outcome.beside {
-            return Attempt {
-                attempt: self.number,
-                verdict: outcome.judgement.verdict,
-                reason: outcome.judgement.reason.clone(),
+        let made = match &outcome.beside {
+            Some(beside) => Attempt {
                 rests_on: Vec::new(),
                 base: Some(beside.base.clone()),
-                reviewer: review.map(|review| review.reviewer.clone()),
-                review_cost_usd: review.and_then(|review| review.cost_usd),
-                review_input_tokens: review.and_then(|review| review.input_tokens),
-                review_output_tokens: review.and_then(|review| review.output_tokens),
                 ..beside.attempt.clone()
-            };
-        }
+            },
+            None => self.made_here(outcome),
+        };
+        let review = outcome.review.clone();
+        let spent = review.clone().unwrap_or_default();
         Attempt {
-            story: self.story.id.clone(),
             attempt: self.number,
             verdict: outcome.judgement.verdict,
             reason: outcome.judgement.reason.clone(),
+            reviewer: review.map(|review| review.reviewer),
+            review_cost_usd: spent.cost_usd,
+            review_input_tokens: spent.input_tokens,
+            review_output_tokens: spent.output_tokens,
+            ..made
+        }
+    }
+
+    /// Returns what its own agent has made of it.
+    fn made_here(&self, outcome: &Outcome) -> Attempt {
+        let report = outcome.report.clone().unwrap_or_default();
+        Attempt {
+            story: self.story.id.clone(),
             started: self.since,
             duration: seconds_between(self.since, outcome.ended),
             exit_code: outcome.exit_code,
             cost_usd: outcome.cost(),
-            input_tokens: report.and_then(|report| report.input_tokens),
-            cache_read_tokens: report.and_then(|report| report.cache_read_tokens),
-            cache_write_tokens: report.and_then(|report| report.cache_write_tokens),
-            output_tokens: report.and_then(|report| report.output_tokens),
-            model: report.and_then(|report| report.model.clone()),
-            agent_version: report.and_then(|report| report.version.clone()),
-            turns: report.and_then(|report| report.turns),
-            files: None,
-            insertions: None,
-            deletions: None,
-            rests_on: Vec::new(),
-            base: None,
+            input_tokens: report.input_tokens,
+            cache_read_tokens: report.cache_read_tokens,
+            cache_write_tokens: report.cache_write_tokens,
+            output_tokens: report.output_tokens,
+            model: report.model,
+            agent_version: report.version,
+            turns: report.turns,
             boxed: outcome.confined.words(),
-            reviewer: review.map(|review| review.reviewer.clone()),
-            review_cost_usd: review.and_then(|review| review.cost_usd),
-            review_input_tokens: review.and_then(|review| review.input_tokens),
-            review_output_tokens: review.and_then(|review| review.output_tokens),
             rounds: Some(outcome.rounds).filter(|rounds| *rounds > 1),
             output: outcome.output,
+            ..Attempt::default()
         }
     }
 }

@@ -166,7 +166,7 @@ fn rounded(cost: f64) -> f64 {
 }
 
 /// The use that the reviews of an attempt made of their service.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     /// The reviewer's name, or that of its program.
     pub reviewer: String,

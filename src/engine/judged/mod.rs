@@ -90,10 +90,8 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
     let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
     if !missing.is_empty() {
-        let names = first_few(missing.iter().map(|(_, path)| path)).join(", ");
-        open.tell(format!(
-            "the gates removed, reverted, replaced or hid files, which are put back: {names}"
-        ));
+        let what = "the gates removed, reverted, replaced or hid files, which are put back";
+        open.tell_few(what, missing.iter().map(|(_, path)| path));
         let site = open.site();
         let trash = site.trash().join(TRASH);
         now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;
@@ -124,7 +122,7 @@ fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Erro
     let trash = site.trash().join(TRASH);
     let found = judged.take_out_repositories(&trash)?;
     let what = "repositories were made among the files while gates or a reviewer ran; they are moved to";
-    open.tell_names(&format!("{what} {}", trash.display()), &first_few(&found));
+    open.tell_few(&format!("{what} {}", trash.display()), &found);
     Ok(())
 }
 
@@ -175,12 +173,11 @@ async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
         .map(|entry| &entry.path)
         .filter(|path| !known.contains_key(*path))
         .collect();
-    if !unknown.is_empty() {
-        let names = first_few(unknown).join(", ");
-        open.tell(format!(
-            "the gates made new files, which stay out of the checkpoint: {names}; to ignore them, add them to .gitignore"
-        ));
-    }
+    open.tell_between(
+        "the gates made new files, which stay out of the checkpoint",
+        &first_few(unknown),
+        "; to ignore them, add them to .gitignore",
+    );
     leave_out_of_work(open, made).await
 }
 
@@ -266,10 +263,8 @@ pub(super) async fn limit(
     repo.set_entries(&work, entries).await?;
     now.tree = repo.git.write_tree(&work).await?;
     now.changes = None;
-    let names = first_few(entries.iter().map(|entry| &entry.path)).join(", ");
-    open.tell(format!(
-        "files changed after they were judged; the changes stay in the work tree, uncommitted: {names}"
-    ));
+    let what = "files changed after they were judged; the changes stay in the work tree, uncommitted";
+    open.tell_few(what, entries.iter().map(|entry| &entry.path));
     Ok(now)
 }
 

@@ -8,7 +8,6 @@ use crate::error::Error;
 use crate::events::Notices;
 use crate::git::worktree::Reading;
 use crate::names::Oid;
-use crate::paths::first_few;
 use crate::protect::StashList;
 use crate::refs::{KeptRef, Update};
 use crate::settings::EmptyStory;
@@ -42,8 +41,7 @@ pub(crate) async fn save(
     reading: Reading,
 ) -> Result<(), Error> {
     open.state.common.unchanged = number_unchanged(open, &new, &reading);
-    let unstorable = first_few(&reading.unstorable);
-    open.tell_names("not committed, because git cannot store it", &unstorable);
+    open.tell_few("not committed, because git cannot store it", &reading.unstorable);
     commit(open, new, position, reading.tree).await
 }
 

@@ -13,7 +13,7 @@ use crate::events::Notices;
 use crate::fs::entries_of;
 use crate::git::oid_of;
 use crate::names::Oid;
-use crate::paths::{first_few, shown};
+use crate::paths::shown;
 use crate::refs::KeptRef;
 use crate::state::{Accepted, Completed, Intent, RedoPlan, Redone, State, Stood, Undone, Verdict};
 
@@ -88,7 +88,7 @@ pub async fn redo(
     transition::take(open, Intent::Redo(plan), Known::fresh()).await?;
     let listing = read_list(open).await?;
     open.save()?;
-    if listing.stories.iter().any(|one| one.id == story && one.done) {
+    if listing.find(story).is_some_and(|one| one.done) {
         let list = &open.state.source().path;
         open.tell(format!(
             "{list} still lists story {story} as done: mark it as open there"
@@ -234,7 +234,7 @@ async fn require_open(open: &Loop<'_>, next: &State, story: &str) -> Result<(), 
         _ => return Ok(()),
     };
     let listing = remembering(next, listing);
-    if listing.stories.iter().any(|one| one.id == story && one.done) {
+    if listing.find(story).is_some_and(|one| one.done) {
         return refuse(StoryRefusal::StillDone {
             change: next.change.to_string(),
             story: story.to_owned(),
@@ -250,6 +250,6 @@ fn tell_put_away(open: &Loop<'_>, trash: &Path) -> Result<(), Error> {
     let names = entries.map(|entry| entry.file_name().into_encoded_bytes());
     let names: Vec<Vec<u8>> = names.collect();
     let what = format!("what no checkpoint has is in {}", trash.display());
-    open.tell_names(&what, &first_few(&names));
+    open.tell_few(&what, &names);
     Ok(())
 }

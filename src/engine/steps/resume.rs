@@ -7,10 +7,10 @@ use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, linked_in, names};
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, CHECKPOINT};
 use crate::engine::numbers::take_numbers;
-use crate::engine::own_work_tree::OwnTree;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
+use crate::engine::work_tree_place::OwnTree;
 use crate::engine::{Context, Loop, judged};
 use crate::error::Error;
 use crate::git::{Described, RefInfo, Repo, oid_of};
@@ -72,7 +72,7 @@ pub async fn resume<'o>(
         let Some((id, attempt)) = completed_story(commit) else {
             continue;
         };
-        let found = listing.stories.iter().find(|story| story.id == id);
+        let found = listing.find(id);
         completed.extend(found.map(|story| Completed {
             work: attempt.map(|attempt| Accepted {
                 attempt,

@@ -13,7 +13,6 @@ use crate::events::Notices;
 use crate::git::autostashes;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, ref_component, typed};
-use crate::paths::first_few;
 use crate::protect::{RefChanges, UserRefs};
 use crate::refs::KeptRef;
 use crate::state::{Intent, RevertPlan, Verdict};
@@ -174,9 +173,8 @@ async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid
     );
     let oid = open.commit_on_checkpoint(now, &message).await?;
     let missing = changes.iter().filter(|(status, _)| matches!(status, b'D' | b'T'));
-    let missing = first_few(missing.map(|(_, path)| path));
     let what = "the gates removed, replaced or hid files; the attempt is kept with them";
-    open.tell_names(what, &missing);
+    open.tell_few(what, missing.map(|(_, path)| path));
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
     Ok(KeptRef::beside(&name, &oid))
 }

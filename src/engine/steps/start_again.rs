@@ -3,10 +3,11 @@
 use super::abort::abort;
 use super::preflight::StartOptions;
 use super::start::begin;
-use crate::engine::own_work_tree::{OwnTree, make_again};
+use crate::engine::own_work_tree::make_again;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::story_source::wanted;
+use crate::engine::work_tree_place::OwnTree;
 use crate::engine::work_tree_removal::remove_new;
 use crate::engine::{Context, Loop, Place, judged, open, refuse_inside_attempt, refuse_side};
 use crate::error::Error;

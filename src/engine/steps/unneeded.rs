@@ -127,7 +127,7 @@ pub async fn remove(context: &Context<'_>, unneeded: &Unneeded) -> Result<Option
     let _lock = store.lock()?;
     let git = &context.repo.git;
     let name = unneeded.change.branch_ref();
-    let tip = oid_of(&git.refs(&[&name]).await?, &name);
+    let tip = git.oid_at(&name).await?;
     if store.load_live()?.is_some() {
         return Ok(Some("its loop is active"));
     }

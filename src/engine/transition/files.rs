@@ -11,7 +11,6 @@ use crate::events::Notices;
 use crate::fs::may_exist;
 use crate::git::{GitError, clear_operations};
 use crate::names::Oid;
-use crate::paths::first_few;
 use crate::refs::KeptRef;
 
 /// Name of the directory in the trash for bytes that a merge replaces.
@@ -135,7 +134,7 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let trash = site.trash().join("abort");
     start.go_to(known.reading, &trash, &kept).await?;
     let what = format!("files that only gates made are in {}", trash.display());
-    open.tell_names(&what, &first_few(start.gate_files.keys()));
+    open.tell_few(&what, start.gate_files.keys());
     Ok(())
 }
 

@@ -107,10 +107,10 @@ async fn write_but(
         let unseen = hidden
             .iter()
             .filter(|path| changes.iter().any(|(_, changed)| changed == *path));
-        open.tell_names(
+        open.tell_few(
             "git status may not show what the loop changed in these files, because git's index hides them (git update-index \
              --no-skip-worktree, or --no-assume-unchanged)",
-            &first_few(unseen),
+            unseen,
         );
     }
     match written {

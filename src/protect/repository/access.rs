@@ -48,7 +48,7 @@ pub(in crate::protect) fn take_back(site: Site<'_>) {
     }
     if opened > 0 {
         let message = "the attempt took permissions away from the repository; they are given back";
-        site.notices.tell(message.to_owned());
+        site.tell(message.to_owned());
     }
 }
 

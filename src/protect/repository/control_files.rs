@@ -89,7 +89,7 @@ impl ControlFiles {
         for PutBack { path, instead } in &differed {
             let path = path.display();
             // The user or an editor may have written the file as well.
-            site.notices.tell(match instead {
+            site.tell(match instead {
                 Some(instead) => format!(
                     "{path} was changed during {who}; it is put back, and what was there is kept as {}",
                     instead.display()
@@ -122,10 +122,7 @@ impl ControlFiles {
             }
             if path == config {
                 let kept = repo.git.keep_harmless_settings(&instead, &path).await?;
-                if !kept.is_empty() {
-                    site.notices
-                        .tell(format!("settings that run nothing stay: {}", kept.join(", ")));
-                }
+                site.notices.tell_names("settings that run nothing stay", &kept);
             } else if path == rules {
                 replaced = Some(instead);
             }
@@ -137,7 +134,7 @@ impl ControlFiles {
     pub async fn show_whole_history(&self, site: Site<'_>, who: &str) -> Result<(), ProtectError> {
         let whole = site.repo.restore_history(&self.shallow).await?;
         if whole > 0 {
-            site.notices.tell(format!(
+            site.tell(format!(
                 "history was cut off at {whole} commits during {who} (git fetch --depth); git shows all of it again"
             ));
         }
@@ -155,7 +152,7 @@ impl ControlFiles {
             let recorded = site.file(OWN_FILES).join(&runs.name);
             if runs.is_config && site.repo.git.differ_in_headers(&recorded, &runs.path).await? {
                 let path = runs.path.display();
-                site.notices.tell(format!(
+                site.tell(format!(
                     "{path} has other headers for hosts (http.<url>.extraHeader) than before the attempt; they stay"
                 ));
                 stay.push(runs.name);

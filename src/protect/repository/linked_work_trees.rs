@@ -33,7 +33,7 @@ pub(in crate::protect) fn tell_gone(site: Site<'_>) -> Result<(), FileError> {
         let name = dir.file_name().and_then(OsStr::to_str);
         let is_of_side = name.is_some_and(|name| is_of_side(site.repo, name));
         if !is_of_side && !may_exist(&dir) {
-            site.notices.tell(format!(
+            site.tell(format!(
                 "the linked work tree {} was removed during the attempt, with what was not committed in it",
                 dir.display()
             ));

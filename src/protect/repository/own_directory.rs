@@ -38,13 +38,10 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
     }
     if !removed.is_empty() {
         let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
-        site.notices.tell(format!(
-            "links or pipes were put into the loop's directory below .git; they are removed: {}",
-            names.join(", ")
-        ));
+        let what = "links or pipes were put into the loop's directory below .git; they are removed";
+        site.notices.tell_names(what, &names);
     } else if made {
-        site.notices
-            .tell("the loop's directory below .git was deleted; it is recreated".to_owned());
+        site.tell("the loop's directory below .git was deleted; it is recreated".to_owned());
     }
     Ok(())
 }
@@ -55,7 +52,7 @@ pub(in crate::protect) fn clear_place(site: Site<'_>, dir: &Path) -> Result<(), 
         return Ok(());
     }
     let aside = free_name(dir)?;
-    site.notices.tell(format!(
+    site.tell(format!(
         "a file was put in the place of {}; it is moved to {}",
         dir.display(),
         aside.display()

@@ -30,7 +30,7 @@ pub(in crate::protect) fn repair(site: Site<'_>, trash: &Path) -> Result<(), Pro
     move_away(site, &path, &kept)?;
     site.door(&path)
         .write(&path, &readable, 0o644, Durability::Synced)?;
-    site.notices.tell(format!(
+    site.tell(format!(
         "{} has lines with which git does not read all refs; that is put right, and the file as it was is kept as {}",
         path.display(),
         kept.display()

@@ -29,7 +29,7 @@ pub(in crate::protect) fn clear(site: Site<'_>) -> Result<(), ProtectError> {
     for path in found {
         set_aside(site, &path, &site.trash().join("damaged"))?;
         let path = shown(path.as_os_str().as_encoded_bytes());
-        site.notices.tell(format!("{path} was no file; it is moved away"));
+        site.tell(format!("{path} was no file; it is moved away"));
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ impl RepositoryRecord<'_> {
         match self.remove_stale_locks().await {
             // What needs a lock that is held says so.
             Ok(0) | Err(ProtectError::Git(GitError::Locked(_))) => {}
-            Ok(_) => self.site.notices.tell(format!(
+            Ok(_) => self.site.tell(format!(
                 "locks were left in the repository during {who}; they are removed"
             )),
             Err(error) => return Err(error),

@@ -282,18 +282,18 @@ impl RefChanges {
                 continue;
             }
             if change.is_lost && ours {
-                site.notices.tell(change.lost(who));
+                site.tell(change.lost(who));
                 continue;
             }
             let Some(was) = change.was.clone().filter(|_| ours && change.name != STASH) else {
-                site.notices.tell(change.message(who));
+                site.tell(change.message(who));
                 continue;
             };
             // Git has no ref in the place of a directory of others: who made these may need them.
             let is_in_the_way = |made: &&String| is_below(made, &change.name) || is_below(&change.name, made);
             if let Some(other) = made.iter().find(is_in_the_way).filter(|_| change.is.is_none()) {
                 let ref_of_it = KeptRef::beside(name, &was);
-                site.notices.tell(format!(
+                site.tell(format!(
                     "{}; it cannot be put back beside {other}, and its commits are kept as {}",
                     change.message(who),
                     ref_of_it.name
@@ -301,7 +301,7 @@ impl RefChanges {
                 kept.push(ref_of_it);
                 continue;
             }
-            site.notices.tell(change.put_back(who, &was));
+            site.tell(change.put_back(who, &was));
             if let Some(is) = &change.is {
                 kept.push(KeptRef::beside(name, is));
             }
@@ -325,9 +325,8 @@ async fn is_finished(repo: &Repo, change: &RefChange) -> Result<bool, ProtectErr
         return Ok(false);
     };
     let name = format!("{LOOPS}{name}/finished");
-    let (git, kept) = (&repo.git, repo.git.refs(&[&name]).await?);
-    match kept.into_iter().find(|found| found.name == name) {
-        Some(kept) => Ok(git.is_ancestor(was, &kept.oid).await?),
+    match repo.git.oid_at(&name).await? {
+        Some(kept) => Ok(repo.git.is_ancestor(was, &kept).await?),
         None => Ok(false),
     }
 }

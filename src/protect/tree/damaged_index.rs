@@ -18,8 +18,7 @@ pub(in crate::protect) async fn replace(checkpoint: &Savepoint<'_>) -> Result<()
     }
     if site.repo.is_intact(&saved)? {
         site.repo.install_index(&saved).await?;
-        site.notices
-            .tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
+        site.tell("the index was damaged: it is put back as it was at the checkpoint".to_owned());
         return Ok(());
     }
     // If there is no index, one is made from the checkpoint.

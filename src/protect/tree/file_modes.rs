@@ -10,8 +10,8 @@ use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path
 use crate::git::Repo;
 use crate::git::index_file::{Entry, IndexFile, touched};
 use crate::names::Oid;
+use crate::paths::is_of_work_tree;
 use crate::paths::{directories, path_of};
-use crate::paths::{first_few, is_of_work_tree};
 use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
@@ -251,9 +251,9 @@ impl Site<'_> {
                 written.push(path);
             }
         }
-        self.notices.tell_names(
+        self.tell_few(
             "git writes links as files here (core.symlinks is false); each of these holds the target of a link",
-            &first_few(&written),
+            &written,
         );
         Ok(())
     }

@@ -86,7 +86,7 @@ impl Site<'_> {
             }
         }
         if !skipped.is_empty() {
-            self.notices.tell(format!(
+            self.tell(format!(
                 "filters that are not known to be configured since before the loop are not run in {}",
                 first_few(&skipped).join(", ")
             ));

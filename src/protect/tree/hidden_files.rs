@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::savepoint::Savepoint;
 use crate::fs::FileError;
-use crate::paths::first_few;
 use crate::protect::ProtectError;
 use crate::protect::records::{Paths, Records};
 
@@ -64,9 +63,9 @@ pub(in crate::protect) async fn leave_out(
         .into_iter()
         .filter(|path| !before.contains(path))
         .collect();
-    site.notices.tell_names(
+    site.tell_few(
         "files that rules of an attempt hid stay out of checkpoints (to keep ignoring them, add the rule again)",
-        &first_few(&covered),
+        &covered,
     );
     Ok(records.save_paths(JUST_HIDDEN, &covered.into_iter().collect())?)
 }

@@ -40,7 +40,7 @@ impl Site<'_> {
         let trash = self.trash().join("rules");
         for path in self.unlisted_rules(index)?.difference(known) {
             put_away(self, &[], path, &trash)?;
-            self.notices.tell(format!(
+            self.tell(format!(
                 "{} was made during {who}; what it hides would be missing in later checkpoints: it is moved to {}",
                 first_few([path]).join(""),
                 trash.display()
@@ -71,7 +71,7 @@ impl Site<'_> {
         let hidden = self.repo.ignored_by(&work, &new, &rules).await?;
         let rules = first_few(&rules).join(", ");
         let why = format!("warning: not in the checkpoint, because {rules} hides them");
-        self.notices.tell_names(&why, &first_few(&hidden));
+        self.tell_few(&why, &hidden);
         Ok(())
     }
 }

@@ -294,10 +294,10 @@ impl Gone {
             if seen_itself(trash).is_some() {
                 notice.push_str(&format!("; what was moved along may be in {}", trash.display()));
             }
-            site.notices.tell(notice);
+            site.tell(notice);
         }
         for (path, copy) in &self.replaced {
-            site.notices.tell(format!(
+            site.tell(format!(
                 "what git ignores is left as the attempt made it: {} is no longer a file; a copy of it is {}",
                 first_few([path]).join(", "),
                 copy.display()
@@ -305,7 +305,7 @@ impl Gone {
         }
         let without = first_few(&self.without).join(", ");
         let why = format!("not put back without {without}, which may be what it was made with");
-        site.notices.tell_names(&why, &first_few(&self.held_back));
+        site.tell_few(&why, &self.held_back);
         self.for_good.iter().chain(&self.held_back).cloned().collect()
     }
 }
@@ -352,7 +352,7 @@ impl Site<'_> {
             )),
             None => {}
         }
-        self.notices.tell(notice);
+        self.tell(notice);
         Ok(())
     }
 
@@ -388,9 +388,9 @@ pub(super) async fn leave_out(
     let left_out = [taken.as_slice(), hidden.as_slice()].concat();
     site.repo.leave_out(work, &mut reading, &left_out).await?;
     let why = "left out, because git ignored it when the loop began";
-    site.notices.tell_names(why, &first_few(&taken));
+    site.tell_few(why, &taken);
     let why =
         "left out, because a rule that an attempt added to .git/info/exclude hid it (git add takes it in)";
-    site.notices.tell_names(why, &first_few(&hidden));
+    site.tell_few(why, &hidden);
     Ok(reading)
 }

@@ -80,8 +80,7 @@ pub(in crate::protect) async fn widen_sparse(checkpoint: &Savepoint<'_>) -> Resu
     repo.show_paths(&work, &sparse).await?;
     repo.check_out_paths(&work, &sparse).await?;
     repo.install_index(&work).await?;
-    site.notices
-        .tell("the attempt made the checkout sparse; the files it left out are back".to_owned());
+    site.tell("the attempt made the checkout sparse; the files it left out are back".to_owned());
     Ok(())
 }
 

@@ -104,7 +104,7 @@ impl Inner {
             let kept = instead
                 .as_ref()
                 .map(|instead| format!(", and what was there is kept as {}", instead.display()));
-            site.notices.tell(format!(
+            site.tell(format!(
                 "{} of the repository in {shown} was changed during {who}; it is put back{}",
                 path.display(),
                 kept.unwrap_or_default()
@@ -160,7 +160,7 @@ impl Inner {
         move_away(site, &path, &place)?;
         let is_back = self.link != Link::None;
         self.link.make(&site.door(&path), &path)?;
-        site.notices.tell(format!(
+        site.tell(format!(
             "the .git of {shown} was replaced during {who}; it is {}, and what was there is kept as {}",
             if is_back { "put back" } else { "gone" },
             place.display()
@@ -241,7 +241,7 @@ pub(in crate::protect) async fn tell_unproven(site: Site<'_>) -> Result<(), Prot
         submodules::lead_back(site, &dir).await?;
     }
     if !paths.is_empty() {
-        site.notices.tell(format!(
+        site.tell(format!(
             "the configuration and the hooks of repositories inside the work tree are as the attempt left them; to look \
              at them before you use git there: git config --file <.git>/config --list, in {}",
             first_few(&paths).join(", ")

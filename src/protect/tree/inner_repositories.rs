@@ -42,7 +42,7 @@ pub(super) fn clear(site: Site<'_>, moment: Moment, trash: &Path) -> Result<Vec<
         .collect();
     for path in &made {
         put_away(site, &[], path, trash)?;
-        site.notices.tell(format!(
+        site.tell(format!(
             "a repository was made in a directory with tracked files; {} is moved to {}",
             shown(path),
             trash.display()

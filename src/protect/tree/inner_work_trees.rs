@@ -131,7 +131,7 @@ impl Inner {
         }
         let dir = path_below(&site.repo.top, &self.path);
         let Ok((mut repo, head)) = discover(&dir).await else {
-            site.notices.tell(format!(
+            site.tell(format!(
                 "the linked work tree {} stays where the attempt has left it: git cannot read it",
                 shown(&self.path)
             ));
@@ -167,7 +167,7 @@ impl Inner {
         put_away(site, &[], &self.path, trash)?;
         take_registration(site, &self.registration, trash)?;
         let names: Vec<&str> = names.iter().map(|kept| kept.name.as_str()).collect();
-        site.notices.tell(format!(
+        site.tell(format!(
             "the attempt left a linked work tree in {}, which is no part of its work: it is moved to {}, and its work is kept as {}",
             shown(&self.path),
             trash.display(),

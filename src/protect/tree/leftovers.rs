@@ -149,7 +149,7 @@ impl Savepoint<'_> {
             }
         }
         if !went.is_empty() {
-            self.site.notices.tell(format!(
+            self.site.tell(format!(
                 "what git ignores in {} went with it to {}",
                 first_few(&went).join(" and "),
                 trash.display()
@@ -183,7 +183,7 @@ impl Savepoint<'_> {
         let is_known = !self.has_own_inventory || self.known_before()?.touches(path);
         put_away(self.site, &self.nested, path, trash)?;
         if is_known {
-            self.site.notices.tell(format!(
+            self.site.tell(format!(
                 "{} was in the way, and is in {}",
                 shown(path),
                 trash.display()

@@ -46,8 +46,7 @@ impl Site<'_> {
             };
             set_aside(self, &head_file, trash)?;
             place.write(&self.door(&head_file), &head_file, repo.sharing.file_mode())?;
-            self.notices
-                .tell(format!("HEAD was damaged; it is put back to {}", shown(head)));
+            self.tell(format!("HEAD was damaged; it is put back to {}", shown(head)));
             repaired = true;
         }
         let of_loop = (tip, Some(checkpoint));
@@ -71,7 +70,7 @@ impl Site<'_> {
                 at = logged;
             }
             set_aside(self, &file, trash)?;
-            self.notices.tell(format!(
+            self.tell(format!(
                 "the branch {} was damaged; it is put back to {}",
                 short_branch(name),
                 at.short()

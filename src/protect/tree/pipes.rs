@@ -23,7 +23,7 @@ pub(in crate::protect) fn clear(site: Site<'_>, since: SystemTime) -> Result<(),
         let place = free_name(&site.trash().join("damaged").join(path_of(&path)))?;
         let from = path_below(&site.repo.top, &path);
         move_away(site, &from, &place)?;
-        site.notices.tell(format!(
+        site.tell(format!(
             "{} was no file; it is moved to {}",
             shown(&path),
             place.display()

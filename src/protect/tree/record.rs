@@ -42,8 +42,7 @@ pub(in crate::protect) fn make_top(site: Site<'_>) -> Result<(), ProtectError> {
     let top = &site.repo.top;
     if !may_exist(top) {
         Below::new(top).make_dir(top, 0o777)?;
-        site.notices
-            .tell("the work tree was deleted; its directory is recreated".to_owned());
+        site.tell("the work tree was deleted; its directory is recreated".to_owned());
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::inventory::{Identity, Inventory};
 use super::moment::Moment;
 use super::savepoint::Savepoint;
 use crate::fs::{Below, FileError, path_below, seen_in};
-use crate::paths::{first_few, named_in};
+use crate::paths::named_in;
 use crate::protect::ProtectError;
 use crate::protect::records::Records;
 
@@ -39,7 +39,7 @@ impl Savepoint<'_> {
         }
         back.sort();
         let what = "what was ignored was renamed along; it is back in its place";
-        self.site.notices.tell_names(what, &first_few(&back));
+        self.site.tell_few(what, &back);
         Ok(!back.is_empty())
     }
 }

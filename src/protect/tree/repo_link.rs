@@ -78,7 +78,7 @@ impl GitDir {
         above(&moved)
             .rename(&moved, &above(&self.path), &self.path)
             .map_err(|_| gone())?;
-        site.notices.tell(format!(
+        site.tell(format!(
             "{} was moved to {}; it is moved back",
             self.path.display(),
             moved.display()
@@ -121,8 +121,7 @@ fn restore_refs(site: Site<'_>) -> Result<(), FileError> {
         return Ok(());
     }
     site.door(&refs).make_dir(&refs, 0o777)?;
-    site.notices
-        .tell(format!("{} was deleted; it is made again", refs.display()));
+    site.tell(format!("{} was deleted; it is made again", refs.display()));
     Ok(())
 }
 
@@ -178,7 +177,7 @@ impl RepoLink {
             trash::move_away(site, &path, &place)?;
         }
         self.link.make(&door, &path)?;
-        site.notices.tell(format!(
+        site.tell(format!(
             "{} no longer led to the repository; it is put back",
             path.display()
         ));

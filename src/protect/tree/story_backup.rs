@@ -87,7 +87,7 @@ fn leave(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
         }
         let place = trash::free_name(&site.trash().join(name))?;
         trash::move_away(site, &copy, &place)?;
-        site.notices.tell(format!(
+        site.tell(format!(
             "{} is outside the work tree and stays as it is, because the attempt could have written what is known of it; \
              a copy from before is {}",
             source.path,

@@ -109,7 +109,7 @@ impl Savepoint<'_> {
                 Err(error) => Some(self.put_back_objects(&was, kept, trash, error).await?),
             };
             if let Some(notice) = notice {
-                self.site.notices.tell(notice);
+                self.site.tell(notice);
                 changed = true;
             }
         }
@@ -194,18 +194,15 @@ impl Savepoint<'_> {
         let aside = autostashes(&repo).await?;
         to_keep.extend(aside.iter().map(|oid| KeptRef::beside(kept, oid)));
         let mut updates = Vec::new();
-        if let Some(branch) = &was.branch {
-            let found = git.refs(&[branch]).await?;
-            let tip = found.into_iter().find(|found| found.name == *branch);
-            let tip = tip.map(|found| found.oid).filter(|tip| *tip != was.oid);
-            if let Some(tip) = tip {
-                to_keep.push(KeptRef::beside(kept, &tip));
-                updates.push(Update::Move {
-                    name: branch.clone(),
-                    new: was.oid.clone(),
-                    old: Some(tip),
-                });
-            }
+        if let Some(branch) = &was.branch
+            && let Some(tip) = git.oid_at(branch).await?.filter(|tip| *tip != was.oid)
+        {
+            to_keep.push(KeptRef::beside(kept, &tip));
+            updates.push(Update::Move {
+                name: branch.clone(),
+                new: was.oid.clone(),
+                old: Some(tip),
+            });
         }
         git.keep(&to_keep, &why).await?;
         git.update_refs(&updates, &why).await?;

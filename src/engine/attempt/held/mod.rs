@@ -101,9 +101,9 @@ pub(super) async fn judge(
     let rules = Rules::of(&settings.tests);
     let checkpoint = open.state.checkpoint_tree().clone();
     let found = find(open, &checkpoint, settings, rules, before, after).await?;
-    open.tell_names(
+    open.tell_few(
         "submodules among the tests changed, and submodules are not held to what they were",
-        &first_few(&found.submodules),
+        &found.submodules,
     );
     if !found.has_none(Fate::Refused) {
         let reason = format!(

@@ -5,8 +5,8 @@
 
 use crate::engine::Loop;
 use crate::error::Error;
+use crate::events::Notices;
 use crate::names::Oid;
-use crate::paths::first_few;
 
 /// These files and directories, at any depth.
 const NAMES: &str = include_str!("instructions.txt");
@@ -42,10 +42,8 @@ impl Aside {
             let why = format!("files that instruct it cannot be as they were: {words}");
             return Ok(Some(why));
         }
-        let names = first_few(&self.paths).join(", ");
-        open.tell(format!(
-            "the reviewer works with these files as they were before the attempt: {names}"
-        ));
+        let what = "the reviewer works with these files as they were before the attempt";
+        open.tell_few(what, &self.paths);
         Ok(None)
     }
 }

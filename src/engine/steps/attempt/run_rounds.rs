@@ -248,7 +248,7 @@ fn doubt(open: &Loop<'_>, begun: &Begun, outcome: &Outcome) -> Option<String> {
         return Some("words around the promise can be read as its opposite".to_owned());
     }
     let listing = open.state.source().list_in_file(&open.repo().top).ok()?;
-    let story = listing.stories.iter().find(|story| story.id == begun.story.id)?;
+    let story = listing.find(&begun.story.id)?;
     let was_open = |text: &str| {
         begun
             .story

@@ -280,7 +280,7 @@ pub(super) async fn keep_in_trash(
     let file = site.repo.read_index_if_there(work)?;
     kept.record(site, work, &file, &touched).await?;
     if is_there(&kept.kept)? {
-        site.notices.tell(format!(
+        site.tell(format!(
             "bytes that git would not give back are kept in {}",
             kept.kept.display()
         ));

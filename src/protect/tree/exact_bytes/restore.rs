@@ -134,7 +134,7 @@ impl ExactBytes {
         }
         if may_convert(site, index, &file, unkept.iter().map(Vec::as_slice)).await? {
             match self.write_as_git(site.repo, index, &file, &unkept).await {
-                Err(ProtectError::Git(error)) => site.notices.tell(format!(
+                Err(ProtectError::Git(error)) => site.tell(format!(
                     "a filter of git failed, so what only it would restore is not: {error}"
                 )),
                 others => written = others?,
@@ -201,7 +201,7 @@ async fn restore_large(
         }
     }
     if !unconverted.is_empty() {
-        site.notices.tell(format!(
+        site.tell(format!(
             "git's rules for line endings or filters have changed, or a filter fails, so these have the bytes that git stores, \
              and not those that they had: {}",
             first_few(unconverted).join(", ")

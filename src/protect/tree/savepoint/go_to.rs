@@ -279,12 +279,12 @@ fn is_rules(path: &[u8]) -> bool {
 fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path) {
     let is_in = |dir: &Path, path: &[u8]| is_there(&path_below(dir, path)).unwrap_or(false);
     let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);
-    let moved = first_few(unstorable.iter().filter(is_moved));
+    let moved = unstorable.iter().filter(is_moved);
     let what = format!(
         "no commit has what git cannot store; it is in {}",
         trash.display()
     );
-    site.notices.tell_names(&what, &moved);
+    site.tell_few(&what, moved);
 }
 
 /// Makes every directory of the files that `index` tracks writable; their permissions are restored with the savepoint.

@@ -8,7 +8,6 @@ use super::Savepoint;
 use crate::fs::{is_file_or_link, leads_to_file, path_below, seen_itself};
 use crate::git::GitError;
 use crate::names::Oid;
-use crate::paths::first_few;
 use crate::protect::records::{Paths, Records};
 use crate::protect::trash::put_away;
 use crate::protect::tree::exact_bytes::ExactBytes;
@@ -239,11 +238,7 @@ impl Savepoint<'_> {
 
 /// Reports what was done to these paths while the work was judged.
 fn tell(site: Site<'_>, done: &str, paths: &Paths) {
-    if !paths.is_empty() {
-        let names = first_few(paths).join(", ");
-        site.notices
-            .tell(format!("while gates or a reviewer ran, {done}: {names}"));
-    }
+    site.tell_few(&format!("while gates or a reviewer ran, {done}"), paths);
 }
 
 /// Lists the repositories in directories of the files that an index tracks. One `lstat` for each directory.

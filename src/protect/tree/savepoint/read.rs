@@ -45,7 +45,6 @@ impl Savepoint<'_> {
             // Other git commands read the real one too.
             repo.install_index(&work).await?;
             self.site
-                .notices
                 .tell("the index was missing or damaged: recreated from the checkpoint".to_owned());
         }
         Ok(work)
