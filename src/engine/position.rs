@@ -219,6 +219,7 @@ impl Position {
             )));
         }
         let (branch, checkpoint, git) = (&state.common.branch, state.checkpoint(), &site.repo.git);
+        let on_top = |oid, notice| Ok(Ok(Parent { oid, notice }));
         let Some(tip) = self.tip.clone() else {
             return Ok(Err(format!("the branch {branch} was deleted; leave it as it is")));
         };
@@ -229,10 +230,7 @@ impl Position {
         }
         let own = state.loop_head().oid.unwrap_or_else(|| checkpoint.clone());
         if self.is_on_branch(state) && (state.has_branch() || self.head.oid.as_ref() == Some(&own)) {
-            return Ok(Ok(Parent {
-                oid: tip,
-                notice: None,
-            }));
+            return on_top(tip, None);
         }
         let on = self.head.branch.as_deref().map(short_branch);
         let Some(head) = self.head.oid.clone() else {
@@ -256,20 +254,20 @@ impl Position {
                 let on = on.unwrap_or("a detached commit");
                 format!("HEAD was on {on} and is put back to {branch}; commits on {on} are kept")
             });
-            return Ok(Ok(Parent { oid: tip, notice }));
+            return on_top(tip, notice);
         }
         match on {
-            Some(name) => Ok(Ok(Parent {
-                oid: tip,
-                notice: Some(format!(
-                    "HEAD was on {name} and is put back to {branch}; the commits on {name} stay there"
-                )),
-            })),
             // Only HEAD names those commits: they go below the checkpoint.
-            None if git.is_ancestor(&tip, &head).await? => Ok(Ok(Parent {
-                oid: head,
-                notice: Some(format!("HEAD was detached and is put back to {branch}")),
-            })),
+            Some(name) => {
+                let notice = format!(
+                    "HEAD was on {name} and is put back to {branch}; the commits on {name} stay there"
+                );
+                on_top(tip, Some(notice))
+            }
+            None if git.is_ancestor(&tip, &head).await? => on_top(
+                head,
+                Some(format!("HEAD was detached and is put back to {branch}")),
+            ),
             None => Ok(Err(format!(
                 "HEAD was detached from {branch}, and both got commits; stay on {branch}"
             ))),

@@ -161,7 +161,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     };
     allow_retries(&context, &mut state);
     take_commands(&mut state, &context.configuration);
-    let is_leaving = state.here.linked.as_ref().is_some_and(|linked| linked.leaving);
+    let is_leaving = state.is_leaving();
     let cut_off =
         state.intent.is_some() || state.phase() == Phase::Running || state.is_running() || is_leaving;
     let place = state.work_tree();

@@ -89,13 +89,9 @@ pub(super) async fn remove_final(
         }
     }
     outside.unlock_work_tree(top).await?;
-    let removed = if has_submodules {
-        // Git removes one with submodules only by force; it was looked at just now.
-        outside.delete_work_tree(top).await
-    } else {
-        outside.remove_work_tree(top).await
-    };
-    if let Err(error) = removed
+    // Git removes one with submodules only by force; it was looked at just now.
+    let force = has_submodules.then_some("-f");
+    if let Err(error) = outside.remove_work_tree(top, force).await
         && may_exist(top)
     {
         return Err(error.into());
@@ -175,7 +171,7 @@ pub(super) async fn remove_new(repo: &Repo, top: &Path, settings: &Settings) -> 
 
 /// Removes an unlocked work tree. A git that was cut off at its very beginning leaves an empty directory.
 async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
-    let removed = git.delete_work_tree(top).await;
+    let removed = git.remove_work_tree(top, Some("-f")).await;
     let _ = remove_named_dir(top);
     match removed {
         Err(error) if may_be_there(top) => Err(error),

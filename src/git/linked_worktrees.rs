@@ -97,16 +97,10 @@ impl Git {
         Ok(())
     }
 
-    /// Removes a work tree that is not locked, with the files that git ignores in it.
-    pub async fn remove_work_tree(&self, top: &Path) -> Result<(), GitError> {
-        let args = [OsStr::new("remove"), "--".as_ref(), top.as_os_str()];
-        self.cmd("worktree", args).done().await
-    }
-
-    /// Deletes a work tree that is not locked, with everything in it.
-    pub async fn delete_work_tree(&self, top: &Path) -> Result<(), GitError> {
-        let args = ["remove", "-f", "--"].map(OsStr::new);
-        let args = args.into_iter().chain([top.as_os_str()]);
+    /// Removes a work tree that is not locked, with the files that git ignores in it; by force (`-f`), with everything.
+    pub async fn remove_work_tree(&self, top: &Path, force: Option<&str>) -> Result<(), GitError> {
+        let options = ["remove"].into_iter().chain(force).chain(["--"]);
+        let args = options.map(OsStr::new).chain([top.as_os_str()]);
         self.cmd("worktree", args).done().await
     }
 }

@@ -195,16 +195,23 @@ impl Repo {
         [base, other]: [&Oid; 2],
         pathspecs: &[String],
     ) -> Result<Oid, GitError> {
-        let (mut entries, mut gone) = (Vec::new(), Vec::new());
-        for change in self.git.changes_among(base, other, pathspecs).await? {
-            match change.is {
-                Some(entry) => entries.push(entry),
-                None => gone.push(change.path),
-            }
-        }
-        if entries.is_empty() && gone.is_empty() {
+        let changes = self.git.changes_among(base, other, pathspecs).await?;
+        self.tree_changed(scratch, base, changes).await
+    }
+
+    /// Writes a tree with these changes.
+    pub async fn tree_changed(
+        &self,
+        scratch: &Path,
+        base: &Oid,
+        changes: Vec<PathChange>,
+    ) -> Result<Oid, GitError> {
+        if changes.is_empty() {
             return Ok(base.clone());
         }
+        let gone = changes.iter().filter(|change| change.is.is_none());
+        let gone: Vec<Vec<u8>> = gone.map(|change| change.path.clone()).collect();
+        let entries: Vec<StagedEntry> = changes.into_iter().filter_map(|change| change.is).collect();
         self.tree_with(scratch, base, &entries, &gone).await
     }
 

@@ -2,7 +2,6 @@
 
 use super::status::Status;
 use crate::names::{typed, typed_path};
-use crate::settings::Strategy;
 use crate::state::Phase;
 
 /// A command that can be typed next.
@@ -75,7 +74,7 @@ impl Status {
             // Without its own work tree, the loop cannot be closed either.
             return match self.worktree {
                 Some(_) if self.work_tree_is_gone => vec![back],
-                _ if self.is_closing || self.strategy == Strategy::Stash => vec![back],
+                _ if self.is_closing || self.strategy.leaves_head() => vec![back],
                 _ => vec![back, keep],
             };
         }
@@ -179,18 +178,18 @@ impl Status {
 
     fn steps_when_complete(&self) -> Vec<NextStep> {
         let change = &typed(&self.change);
-        let (cleanup, keep) = match self.strategy {
-            Strategy::Branch if self.worktree.is_some() => (
+        let (cleanup, keep) = match self.worktree {
+            _ if self.strategy.leaves_head() => (
+                "to close the loop; all changes stay, uncommitted",
+                "to close the loop and keep its stash entries",
+            ),
+            Some(_) => (
                 "to bring all changes, uncommitted, to where it began",
                 "to close the loop; its branch and its work tree stay",
             ),
-            Strategy::Branch => (
+            None => (
                 "to return to the original branch with all changes uncommitted",
                 "to stay on the loop's branch with its commits",
-            ),
-            Strategy::Stash => (
-                "to close the loop; all changes stay, uncommitted",
-                "to close the loop and keep its stash entries",
             ),
         };
         let mut steps = vec![

@@ -144,14 +144,7 @@ pub enum RemoteRefusal {
         /// The ref of the loop there.
         name: String,
     }
-        => |change, remote, name| hint(format!(
-            "put what is here there again: git push {remote} --delete {name}, then: git ralph push {change} --remote {remote}; \
-             or take what is there instead: git ralph pull {change} --remote {remote} --take --force",
-            change = typed(change),
-            remote = typed(remote),
-            name = typed(name)
-        ))
-        .exit(Exit::Person);
+        => Person, "put what is here there again: git push {remote} --delete {name}, then: git ralph push {change} --remote {remote}; or take what is there instead: git ralph pull {change} --remote {remote} --take --force", change, remote, name;
     /// `push` of a loop that `run --any` closed here so that another could begin.
     #[error("loop '{change}' was set aside here for another one, and is not pushed as it is")]
     SetAside { change: String, remote: String }

@@ -147,11 +147,7 @@ fn happening(t: Timestamp, kind: Kind, text: String) -> Happening {
         t,
         kind,
         text,
-        duration: None,
-        base: None,
-        checkpoint: None,
-        diff: None,
-        patch: None,
+        ..Happening::default()
     }
 }
 

@@ -328,7 +328,7 @@ pub struct Patch {
 }
 
 /// An event other than an attempt.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Happening {
     /// Time of the event.
@@ -352,7 +352,7 @@ pub struct Happening {
 }
 
 /// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -371,6 +371,7 @@ pub enum Kind {
     /// An attempt was interrupted.
     Interrupted,
     /// A notice, or a story that has no retries left.
+    #[default]
     Notice,
     /// The loop was closed.
     Finished,

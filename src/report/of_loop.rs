@@ -142,10 +142,7 @@ fn state_of(
     listing: Option<&Listing>,
     then: Option<&Listing>,
 ) -> StoryState {
-    let listed_in = |listing: &Listing| {
-        let found = listing.find(&story.id);
-        found.map(|found| found.done)
-    };
+    let listed_in = |listing: &Listing| Some(listing.find(&story.id)?.done);
     let is_done = listing.and_then(listed_in).unwrap_or_else(|| {
         let completed = &state.progress().completed;
         story.state == StoryState::Complete

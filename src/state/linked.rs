@@ -29,6 +29,11 @@ impl State {
         self.here.linked.is_some()
     }
 
+    /// Returns whether that work tree is still to be removed, after the end of the loop.
+    pub fn is_leaving(&self) -> bool {
+        self.here.linked.as_ref().is_some_and(|linked| linked.leaving)
+    }
+
     /// Returns the work tree that the loop made for itself.
     pub fn own_work_tree(&self) -> Option<PathBuf> {
         let own = self.here.linked.as_ref().map(|_| self.work_tree());

@@ -25,6 +25,11 @@ impl Strategy {
         (self == Self::Stash).then(|| dir.join(INDEX))
     }
 
+    /// Returns whether HEAD stays in its place during the loop.
+    pub fn leaves_head(self) -> bool {
+        self == Self::Stash
+    }
+
     /// Returns the short name of the branch on which HEAD is during a loop that begins at `head`.
     pub fn branch(self, change: &Change, head: &Head) -> String {
         match self {

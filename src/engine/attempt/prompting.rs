@@ -6,10 +6,10 @@ use super::learnings;
 use crate::engine::{Context, Loop, numbers};
 use crate::error::Error;
 use crate::fs::seen;
-use crate::names::{Change, short_branch};
+use crate::names::Change;
 use crate::prompt::{self, Template, from_user};
+use crate::settings::Settings;
 use crate::settings::{BoxMode, Choice, TestChanges};
-use crate::settings::{Settings, Strategy};
 use crate::state::{Message, Phase, Store, Verdict};
 use crate::stories::{Adapter, Listing, Source, Story};
 
@@ -84,13 +84,7 @@ pub fn first_prompt(
 ) -> Result<String, Error> {
     let repo = &context.repo;
     let store = Store::new(&repo.common_dir, change);
-    let branch = match settings.strategy {
-        Strategy::Branch => change.branch(),
-        Strategy::Stash => {
-            let branch = context.head.branch.as_deref().map(short_branch);
-            branch.unwrap_or("HEAD").to_owned()
-        }
-    };
+    let branch = settings.strategy.branch(change, &context.head);
     let file = store.file(learnings::FILE);
     let texts = Texts::of(&repo.top, (source, listing), learnings::newest_in(&file), &file);
     let inputs = prompt::Inputs {

@@ -173,14 +173,13 @@ fn leftover(
     strategy: Strategy,
     refs: &[RefInfo],
 ) -> Result<Option<Oid>, Error> {
-    match strategy {
-        Strategy::Branch => check_branch(change, refs),
-        Strategy::Stash if context.head.oid.is_none() => Err(StartRefusal::NoCommit.into()),
-        Strategy::Stash => {
-            let tip = Strategy::Stash.tip_ref(change);
-            Ok(oid_of(refs, &tip))
-        }
+    if !strategy.leaves_head() {
+        return check_branch(change, refs);
     }
+    if context.head.oid.is_none() {
+        return Err(StartRefusal::NoCommit.into());
+    }
+    Ok(oid_of(refs, &strategy.tip_ref(change)))
 }
 
 /// Finds the stories of the change, at least one of which can be attempted and marked.

@@ -144,15 +144,8 @@ async fn on_checkpoint(open: &Loop<'_>, kept: &Oid, attempt: &str) -> Result<Oid
             to: tree.short().to_owned(),
         });
     }
-    let (mut entries, mut gone) = (Vec::new(), Vec::new());
-    for their in theirs {
-        match their.is {
-            Some(entry) => entries.push(entry),
-            None => gone.push(their.path),
-        }
-    }
     let scratch = open.site().file("restore.index");
     Ok(repo
-        .tree_with(&scratch, state.checkpoint_tree(), &entries, &gone)
+        .tree_changed(&scratch, state.checkpoint_tree(), theirs)
         .await?)
 }

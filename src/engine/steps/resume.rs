@@ -82,7 +82,7 @@ pub async fn resume<'o>(
             ..Completed::of(story)
         }));
     }
-    if strategy == Strategy::Stash && begun.original_branch.as_deref() != context.head.branch_name() {
+    if strategy.leaves_head() && begun.original_branch.as_deref() != context.head.branch_name() {
         return Err(nothing_to_resume(change));
     }
     let store = Store::new(&repo.common_dir, change);
@@ -123,7 +123,7 @@ pub async fn resume<'o>(
     };
     let here = Here {
         linked: begun.linked,
-        moved_head: context.head.oid.clone().filter(|_| strategy == Strategy::Stash),
+        moved_head: context.head.oid.clone().filter(|_| strategy.leaves_head()),
         commands: options.commands(),
         save_points: save_points(repo, change, &remains.refs).await?,
         ..Here::new(WorkTreePath::new(&repo.top), before)

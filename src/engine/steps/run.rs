@@ -46,12 +46,7 @@ impl Stopped {
 
 /// Returns why a loop in which nothing is left to do is not complete: stories are skipped.
 fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
-    let is_open = |id: &&String| {
-        listing
-            .stories
-            .iter()
-            .any(|story| story.id == **id && !story.done)
-    };
+    let is_open = |id: &&String| listing.find(id).is_some_and(|story| !story.done);
     let skipped: Vec<&String> = open.state.progress().skipped.iter().filter(is_open).collect();
     if skipped.is_empty() {
         return Ok(Stopped::Complete);

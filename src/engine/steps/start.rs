@@ -17,7 +17,7 @@ use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, judged, missing_agents, own_output, refuse_inside_attempt};
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{Notices, What};
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
@@ -230,12 +230,7 @@ async fn compute(
 fn tell_nested(open: &Loop<'_>) {
     let nested = open.state.here.before.nested.iter();
     let names: Vec<_> = nested.map(|path| shown(&percent_decode(path))).collect();
-    if !names.is_empty() {
-        let names = names.join(", ");
-        open.tell(format!(
-            "repositories of their own, neither kept nor put back: {names}"
-        ));
-    }
+    open.tell_names("repositories of their own, neither kept nor put back", &names);
 }
 
 /// Reports the agent and its permissions, unless it was just typed.

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::names::{Change, Oid};
-use crate::state::{State, Store};
+use crate::state::Store;
 use crate::stories::resolve_typed;
 
 /// The result of `start`.
@@ -45,8 +45,7 @@ pub async fn start<'o>(
     let state = store.load()?;
     let mut place = options.own_work_tree.clone();
     let mut options = options.clone();
-    let is_leaving = |state: &State| state.here.linked.as_ref().is_some_and(|linked| linked.leaving);
-    if let Some(state) = state.filter(|state| state.is_live() || is_leaving(state)) {
+    if let Some(state) = state.filter(|state| state.is_live() || state.is_leaving()) {
         if state.is_live() && options.restart {
             let top = &context.repo.top;
             let name = change.as_str();
@@ -96,7 +95,7 @@ async fn begin_in_own<'o>(
     place: &Place,
     before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Loop<'o>, Error> {
-    if !options.settings.strategy.is_branch() {
+    if options.settings.strategy.leaves_head() {
         return Err(StartRefusal::StashInWorkTree.into());
     }
     refuse_done(&context, change, options).await?;

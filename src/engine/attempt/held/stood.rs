@@ -34,18 +34,13 @@ pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, E
     let differing = versions
         .into_iter()
         .filter(|(_, version)| version.stood != version.last);
-    let (mut entries, mut gone) = (Vec::new(), Vec::new());
-    for (path, version) in differing {
-        match version.stood {
-            Some(entry) => entries.push(entry),
-            None => gone.push(path),
-        }
-    }
-    if entries.is_empty() && gone.is_empty() {
-        return Ok(last);
-    }
+    let changes = differing.map(|(path, version)| PathChange {
+        path,
+        was: None,
+        is: version.stood,
+    });
     let scratch = open.site().file("held.index");
-    Ok(repo.tree_with(&scratch, &last, &entries, &gone).await?)
+    Ok(repo.tree_changed(&scratch, &last, changes.collect()).await?)
 }
 
 /// Returns the versions of the paths that changed since the commit `start`: `history` has the changes of each commit, the
