@@ -256,12 +256,7 @@ async fn give_next(
     let text = prompt_text(open, &listing, &story, settings)?;
     open.state.show_messages(&story.id);
     take_record(open, &story.id, settings).await?;
-    let given = Given {
-        attempt: numbers::next_number(open, &story.id)?,
-        story: story.id,
-        checkpoint: open.state.checkpoint().clone(),
-        since: Timestamp::now(),
-    };
+    let given = numbers::given_now(open, &story.id)?;
     agent_session(open, &call.session).given = Some(given);
     let before = before.map_or_else(String::new, |before| format!("{before}\n\n"));
     Ok(Answer::GoOn {

@@ -5,9 +5,7 @@ use super::{Loop, numbers};
 use crate::error::Error;
 use crate::events::What;
 use crate::names::counted;
-use crate::state::Given;
 use crate::stories::Story;
-use jiff::Timestamp;
 
 /// Takes the messages into the state, and into the events; `during` is the story and the number of the attempt that ran when
 /// they were written.
@@ -72,11 +70,6 @@ pub(crate) fn take_last(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Records that the prompt about `story` was shown, for the session that receives it.
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
     open.state.show_messages(&story.id);
-    open.state.here.prompted = Some(Given {
-        story: story.id.clone(),
-        attempt: numbers::next_number(open, &story.id)?,
-        checkpoint: open.state.checkpoint().clone(),
-        since: Timestamp::now(),
-    });
+    open.state.here.prompted = Some(numbers::given_now(open, &story.id)?);
     open.save()
 }

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::Loop;
 use crate::error::Error;
 use crate::events::log;
@@ -71,6 +73,16 @@ pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<Str
     let is_kept = is_seen_as_file(&open.repo().common_dir.join(&kept));
     let is_logged = seen(&log).is_some_and(|log| log.len() > 0);
     (is_kept.then_some(kept), is_logged.then_some(log))
+}
+
+/// Returns a story as it is given now.
+pub(crate) fn given_now(open: &Loop<'_>, story: &str) -> Result<Given, FileError> {
+    Ok(Given {
+        story: story.to_owned(),
+        attempt: next_number(open, story)?,
+        checkpoint: open.state.checkpoint().clone(),
+        since: Timestamp::now(),
+    })
 }
 
 /// Returns whether the story that was given to an agent's session is still at the same checkpoint and attempt.
