@@ -1,59 +1,22 @@
-//! An agent's process, and those who hear it. The loop is not named here: while an agent runs, the loop is free.
-
-use std::fs::File;
+//! Who hears an agent's process. The loop is not named here: while an agent runs, the loop is free.
 
 use tokio::sync::oneshot;
 
 use crate::agent::decode::Decoder;
-use crate::agent::job::Job;
-use crate::agent::process::{self, Ended, Listener, ProcessError};
+use crate::agent::process::Listener;
 use crate::engine::output_tail::OutputTail;
 use crate::events::{News, Observer, Stream};
-use crate::signal::Stop;
-
-/// An agent that is about to run.
-pub(super) struct AgentProcess<'a> {
-    /// The change that it works on.
-    pub change: String,
-    pub job: Job,
-    /// The file that gets its output.
-    pub log: &'a File,
-    pub decoder: &'a mut Decoder,
-    pub observer: &'a dyn Observer,
-}
-
-impl AgentProcess<'_> {
-    /// Runs the agent until nothing of it is alive; returns its ending and the end of its readable output. `started` gets its
-    /// process id.
-    ///
-    /// # Errors
-    /// As [`process::run`].
-    pub async fn run(
-        self,
-        mut stop: Stop,
-        started: oneshot::Sender<i32>,
-    ) -> Result<(Ended, String), ProcessError> {
-        let mut listener = AgentListener {
-            change: self.change,
-            observer: self.observer,
-            decoder: self.decoder,
-            tail: OutputTail::default(),
-            started: Some(started),
-        };
-        let ended = process::run(self.job, self.log, &mut stop, &mut listener).await?;
-        Ok((ended, listener.tail.text()))
-    }
-}
 
 /// Listens to an agent: decodes it and shows it.
-struct AgentListener<'a> {
-    change: String,
-    observer: &'a dyn Observer,
-    decoder: &'a mut Decoder,
+pub(super) struct AgentListener<'a> {
+    /// The change that it works on.
+    pub change: String,
+    pub observer: &'a dyn Observer,
+    pub decoder: &'a mut Decoder,
     /// The end of its readable output.
-    tail: OutputTail,
+    pub tail: OutputTail,
     /// Gets its process id.
-    started: Option<oneshot::Sender<i32>>,
+    pub started: Option<oneshot::Sender<i32>>,
 }
 
 impl Listener for AgentListener<'_> {

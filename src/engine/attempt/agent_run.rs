@@ -8,7 +8,7 @@ use std::pin::pin;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
-use super::agent_process::AgentProcess;
+use super::agent_process::AgentListener;
 use super::begun::Begun;
 use super::learnings;
 use super::outcome::Outcome;
@@ -16,9 +16,9 @@ use super::verdict::judge;
 use crate::agent::Agent;
 use crate::agent::decode::Decoder;
 use crate::agent::job::Job;
-use crate::agent::process::{Ended, Ending};
+use crate::agent::process::{self, Ended, Ending};
 use crate::engine::boxed::Confinement;
-use crate::engine::output_tail::printed;
+use crate::engine::output_tail::{OutputTail, printed};
 use crate::engine::run_command::{plain_job, restore_link, variable};
 use crate::engine::{Loop, guard_rail, numbers};
 use crate::error::Error;
@@ -144,23 +144,26 @@ pub(super) async fn run_job(
     open.view.drop_all();
     let link = open.site().repo_link()?;
     let (starts, started) = oneshot::channel();
-    let agent = AgentProcess {
+    let mut listener = AgentListener {
         change: open.change().to_string(),
-        job,
-        log,
-        decoder,
         observer: open.context.observer,
+        decoder,
+        tail: OutputTail::default(),
+        started: Some(starts),
     };
-    let mut running = pin!(agent.run(open.context.stop.clone(), starts));
-    let (ended, tail) = tokio::select! {
+    let mut stop = open.context.stop.clone();
+    let ended = {
+        let mut running = pin!(process::run(job, log, &mut stop, &mut listener));
+        tokio::select! {
         biased;
         Ok(pid) = started => {
-            note_process(open, pid);
-            running.await
+        note_process(open, pid);
+        running.await
         }
         ended = &mut running => ended,
-    }?;
-    Ok((restore_link(open, &link, ended)?, tail))
+        }?
+    };
+    Ok((restore_link(open, &link, ended)?, listener.tail.text()))
 }
 
 /// Notes the agent's process in the state. Even if this fails, the mark in the environment finds the process; after a power

@@ -74,9 +74,7 @@ pub(crate) async fn run(
     let promised = !outcome.judgement.unpromised;
     let spent = outcome.review.insert(Spent {
         reviewer: names,
-        cost_usd: None,
-        input_tokens: None,
-        output_tokens: None,
+        ..Spent::default()
     });
     let mut lines = Vec::new();
     for reviewer in &reviewers {

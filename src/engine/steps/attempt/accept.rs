@@ -21,7 +21,6 @@ use crate::git::worktree::{Reading, WorkTreeError};
 use crate::git::{StagedEntry, operations_in_progress};
 use crate::names::Oid;
 use crate::paths::shown;
-use crate::protect::ProtectError;
 use crate::settings::{EmptyStory, Settings};
 use crate::state::Verdict;
 
@@ -39,14 +38,8 @@ impl From<Judgement> for Refused {
     }
 }
 
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<ProtectError> for Refused {
-    fn from(error: ProtectError) -> Self {
+impl<E: Into<Error>> From<E> for Refused {
+    fn from(error: E) -> Self {
         Self::Error(error.into())
     }
 }
@@ -85,13 +78,12 @@ pub(super) async fn decide(
             Ok(base) => {
                 let mut left = open.read_and_count().await;
                 if let (Ok(_), Some(judged)) = (&left, &base.judged) {
-                    let mut reading = left?;
+                    let reading = left?;
                     let entries = match judged {
                         Judged::Tree(tree) => judged::late(open, &reading, tree).await?,
                         Judged::Entries(entries) => entries.clone(),
                     };
-                    reading = judged::limit(open, reading, &entries).await?;
-                    left = Ok(reading);
+                    left = Ok(judged::limit(open, reading, &entries).await?);
                 }
                 match left_out(open, &left).await? {
                     None => {
@@ -150,11 +142,10 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     let position = open.position().await?;
     let parent = position.parent_for_checkpoint(open.site(), &open.state).await?;
     let parent = parent.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    let gates = Gates::default();
     let mut base = Base {
         position,
         parent,
-        gates,
+        gates: Gates::default(),
         review: None,
         judged: None,
     };
@@ -176,15 +167,15 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         let reason = format!("the submodule {path} was left with uncommitted changes; {advice}");
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
-    let refused = open.repo().refused_submodules().await.map_err(Error::from)?;
+    let refused = open.repo().refused_submodules().await?;
     if let Some(reason) = refused {
         return Err(Judgement::new(Verdict::Failed, reason).into());
     }
     let of_agent = outcome.is_of_agent();
     let settled = if of_agent {
-        Some(list::settle(open, begun, list::Then::Judged).await?)
+        list::settle(open, begun, list::Then::Judged).await?
     } else {
-        None
+        list::Settled::default()
     };
     refuse_empty_work(open, outcome, &begun.settings).await?;
     let proof = match (proof::run(open, begun, of_agent).await?, &outcome.beside) {
@@ -194,15 +185,14 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         (proof, _) => proof,
     };
     base.gates = proof?;
-    recheck_position(open, &mut base, begun, settled.as_ref(), "the gates").await?;
+    recheck_position(open, &mut base, begun, &settled, "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.
     if of_agent {
-        let looked = review::run(open, begun, outcome).await?;
-        base.review = looked?;
+        base.review = review::run(open, begun, outcome).await??;
         reviewed = judged::record(open).map(|record| record.tree);
         if base.review.is_some() {
-            recheck_position(open, &mut base, begun, settled.as_ref(), "the review").await?;
+            recheck_position(open, &mut base, begun, &settled, "the review").await?;
         }
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
@@ -216,23 +206,16 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         });
     }
     let ended = begun.ended(outcome);
-    let hook = Hook::PreCheckpoint.name();
+    let hook = format!("the hook {}", Hook::PreCheckpoint.name());
     match lifecycle_hooks::before_checkpoint(open, begun.about(), ended).await? {
         None => {}
         Some(Refusal::Interrupted(signal)) => return Err(Judgement::interrupted(signal).into()),
         Some(Refusal::Failed(why, tail)) => {
-            let reason = gates::failed(&format!("the hook {hook} said no ({why})"), &tail);
+            let reason = gates::failed(&format!("{hook} said no ({why})"), &tail);
             return Err(Judgement::new(Verdict::GateFailed, &reason).into());
         }
     }
-    recheck_position(
-        open,
-        &mut base,
-        begun,
-        settled.as_ref(),
-        &format!("the hook {hook}"),
-    )
-    .await?;
+    recheck_position(open, &mut base, begun, &settled, &hook).await?;
     if open.state.source().is_by_command() {
         // A tracker marks no story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
@@ -245,7 +228,14 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     let marked = marks::mark_done(open, &begun.story, &begun.before, &begun.settings, begun.number).await;
     watch::end(open, watch).await?;
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    recheck_position(open, &mut base, begun, None, "ralph.doneCommand").await?;
+    recheck_position(
+        open,
+        &mut base,
+        begun,
+        &list::Settled::default(),
+        "ralph.doneCommand",
+    )
+    .await?;
     Ok(base)
 }
 
@@ -272,18 +262,16 @@ async fn recheck_position(
     open: &Loop<'_>,
     base: &mut Base,
     begun: &mut Begun,
-    list: Option<&list::Settled>,
+    list: &list::Settled,
     after: &str,
 ) -> Result<(), Refused> {
-    if let Some(list) = list {
-        list.again(open, begun, after).await?;
-    }
+    list.again(open, begun, after).await?;
     let mut position = open.position().await?;
     if position != base.position {
         neighbours::put_branch_back(open).await?;
         position = open.position().await?;
     }
-    let operations = operations_in_progress(open.repo()).await.map_err(Error::from)?;
+    let operations = operations_in_progress(open.repo()).await?;
     if position == base.position && operations.is_empty() {
         return Ok(());
     }

@@ -297,13 +297,14 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         unjudged,
         ..
     } = judgement;
+    let log = numbers::log_of(open, &current.id, current.attempt);
     match unjudged {
         Some(Unjudged::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
         Some(Unjudged::Asked) => return Ok(Concluded::End(StepEnd::Asked)),
         Some(Unjudged::NoVerdict(reviewer)) => {
             return refuse(AttemptRefusal::NoVerdict {
                 change: open.change().to_string(),
-                log: numbers::log_of(open, &current.id, current.attempt),
+                log,
                 attempt: format!("{}@{}", current.id, current.attempt),
                 why: format!(
                     "the reviewer {reviewer} gave no verdict about story {}: {}",
@@ -317,24 +318,18 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
     if let Some(unavailable) = unavailable {
         return Ok(Concluded::Unavailable(unavailable));
     }
+    let unable = |advice| AttemptRefusal::AgentUnable {
+        log,
+        story: current.id.clone(),
+        verdict,
+        reason,
+        advice,
+    };
     match (verdict, signal) {
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
-        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => {
-            // Where there is advice, the user is needed.
-            let may_pass = verdict == Verdict::Interrupted && advice.is_none();
-            let refusal = AttemptRefusal::AgentUnable {
-                log: numbers::log_of(open, &current.id, current.attempt),
-                story: current.id,
-                verdict,
-                reason,
-                advice,
-            };
-            if may_pass {
-                Ok(Concluded::Broken(refusal))
-            } else {
-                Err(refusal.into())
-            }
-        }
+        // Where there is advice, the user is needed.
+        (Verdict::Interrupted, _) if advice.is_none() => Ok(Concluded::Broken(unable(None))),
+        (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => refuse(unable(advice)),
         (Verdict::Conflict, _) => {
             let retries_left = open.state.phase() != Phase::Exhausted;
             Ok(Concluded::End(StepEnd::Failed { retries_left }))
@@ -342,20 +337,15 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         _ => {
             let retries_left = open.state.phase() == Phase::Failed;
             if retries_left && limits::fails_at_once(open, &current.id)? {
-                return refuse(AttemptRefusal::AgentUnable {
-                    log: numbers::log_of(open, &current.id, current.attempt),
-                    story: current.id,
-                    verdict,
-                    reason,
-                    advice: Some("two attempts ended this way within seconds: fix the cause".to_owned()),
-                });
+                let advice = "two attempts ended this way within seconds: fix the cause";
+                return refuse(unable(Some(advice.to_owned())));
             }
             if retries_left {
                 open.emit(What::Retry {
-                    story: current.id,
+                    story: current.id.clone(),
                     retries: current.retries,
                     max_retries: open.state.progress().max_retries,
-                    reason: current.reason,
+                    reason: current.reason.clone(),
                 });
             }
             Ok(Concluded::End(StepEnd::Failed { retries_left }))

@@ -70,7 +70,7 @@ pub(super) fn limit_of_loop(
     settings: &Settings,
     spent: f64,
 ) -> Result<Option<String>, Error> {
-    Ok(reached(open, settings, spent)?.map(|reached| reached.to_string()))
+    Ok(reached(open, settings, spent)?.map(|reached| reached.words))
 }
 
 /// Returns the limit that the loop has reached. Without limits no event is read.
@@ -84,33 +84,24 @@ fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Re
 
 /// Returns the option of `git ralph run` without which this loop makes no other attempt; `None` if no limit holds.
 pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<&'static str>, Error> {
-    Ok(reached(open, &open.settings(), 0.0)?.map(|reached| reached.raised_by()))
+    Ok(reached(open, &open.settings(), 0.0)?.map(|reached| reached.raised_by))
 }
 
 /// A limit on the whole loop that was reached: it holds for the next command too.
-#[derive(Debug, thiserror::Error)]
-enum Reached {
-    #[error("the loop is {age:#} old ({by})")]
-    Age { age: SignedDuration, by: &'static str },
-    #[error("{} of {} spent ({by})", dollars(*.spent), dollars(*.most))]
-    Cost { spent: f64, most: f64, by: &'static str },
+struct Reached {
+    /// What it is, in words.
+    words: String,
+    /// The option that raises it.
+    raised_by: &'static str,
 }
 
 /// Returns the option of `git ralph run` without which a loop with these attempts makes no other one; `None` if no limit
 /// holds.
 pub(crate) fn raised_by(state: &State, attempts: &[LogEntry], settings: &Settings) -> Option<&'static str> {
-    Reached::of(state, attempts.iter(), settings, 0.0).map(|reached| reached.raised_by())
+    Reached::of(state, attempts.iter(), settings, 0.0).map(|reached| reached.raised_by)
 }
 
 impl Reached {
-    /// Returns the option that raises it.
-    fn raised_by(&self) -> &'static str {
-        match self {
-            Self::Age { .. } => "--max-duration <time>",
-            Self::Cost { .. } => "--max-cost <dollars>",
-        }
-    }
-
     /// Returns the limit that a loop with these attempts has reached; `spent` is the cost of the attempt that runs.
     fn of<'a>(
         state: &State,
@@ -120,15 +111,20 @@ impl Reached {
     ) -> Option<Self> {
         let age = Timestamp::now().duration_since(state.common.started);
         if settings.max_duration.is_some_and(|longest| age >= longest) {
-            return Some(Self::Age {
-                age: SignedDuration::from_secs(age.as_secs()),
-                by: settings.given_by("ralph.maxDuration", MAX_DURATION),
+            let by = settings.given_by("ralph.maxDuration", MAX_DURATION);
+            let age = SignedDuration::from_secs(age.as_secs());
+            return Some(Self {
+                words: format!("the loop is {age:#} old ({by})"),
+                raised_by: "--max-duration <time>",
             });
         }
         let most = settings.max_cost?;
         let earlier = ended.filter_map(|entry| entry.attempt.whole_cost());
         let spent = earlier.sum::<f64>() + spent;
         let by = settings.given_by("ralph.maxCost", MAX_COST);
-        (spent >= most).then_some(Self::Cost { spent, most, by })
+        (spent >= most).then(|| Self {
+            words: format!("{} of {} spent ({by})", dollars(spent), dollars(most)),
+            raised_by: "--max-cost <dollars>",
+        })
     }
 }

@@ -14,6 +14,7 @@ use crate::settings::ListEdits;
 use crate::stories::{Additions, Story};
 
 /// The list that an attempt may leave; `None` if it is not held.
+#[derive(Default)]
 pub(super) struct Settled(Option<Vec<u8>>);
 
 /// What happens to the attempt after its list is settled.
@@ -29,7 +30,7 @@ pub(super) enum Then {
 pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun, then: Then) -> Result<Settled, Error> {
     let (attempt, story, facts) = (begun.number, &begun.story, &mut begun.facts);
     let additions = match begun.settings.list_edits {
-        ListEdits::Allow => return Ok(Settled(None)),
+        ListEdits::Allow => return Ok(Settled::default()),
         ListEdits::Additions => Additions::Stay,
         ListEdits::None => Additions::ArePutBack,
     };
@@ -42,7 +43,7 @@ pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun, then: Then) -
             .map(|bytes| StoryList::with(bytes, &source)),
     };
     let Some(before) = before.filter(|_| !source.is_by_command()) else {
-        return Ok(Settled(None));
+        return Ok(Settled::default());
     };
     let after = before.bytes_after(open.site(), &source)?;
     let seen = after.as_deref().map_err(String::as_str);
