@@ -60,7 +60,8 @@ mod work_tree_place;
 mod work_tree_removal;
 mod work_tree_setup;
 
-pub use attempt::review::{Unanswered, review};
+pub use attempt::backoff::Unanswered;
+pub use attempt::review::review;
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
 pub use context::{Context, refuse_inside_attempt, refuse_side, refuse_word_of_attempt};

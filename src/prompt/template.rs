@@ -105,10 +105,7 @@ impl Template {
     /// Reads the template at `path`, or takes the built-in one.
     pub(super) fn load_or(top: &Path, path: Option<&str>, built_in: &str) -> Result<Self, TemplateError> {
         let Some(path) = path else {
-            return Ok(Self {
-                name: "the built-in template".to_owned(),
-                text: built_in.to_owned(),
-            });
+            return Ok(Self::named("the built-in template", built_in.to_owned()));
         };
         let at = match (path.strip_prefix("~/"), std::env::home_dir()) {
             (Some(below), Some(home)) => home.join(below),
@@ -119,10 +116,7 @@ impl Template {
                 path: path.to_owned(),
                 cause,
             })?;
-        Ok(Self {
-            name: path.to_owned(),
-            text,
-        })
+        Ok(Self::named(path, text))
     }
 
     /// Returns whether it has a variable: without one, an agent does not learn what to do.
@@ -140,10 +134,7 @@ impl Template {
 
     #[cfg(test)]
     pub(super) fn of(text: &str) -> Self {
-        Self {
-            name: "t.md".to_owned(),
-            text: text.to_owned(),
-        }
+        Self::named("t.md", text.to_owned())
     }
 
     /// Renders the template, and checks that the result promises nothing.
@@ -192,19 +183,18 @@ impl Template {
     }
 
     fn render_here<V: Serialize>(&self, variables: &V, kind: &Kind) -> Result<String, TemplateError> {
+        let mistake = |error| self.mistake(&error);
         let mut environment = Environment::new();
         // The position of a mistake is only known with this.
         environment.set_debug(true);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(STEPS));
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
-        environment.set_syntax(syntax.map_err(|error| self.mistake(&error))?);
+        environment.set_syntax(syntax.map_err(mistake)?);
         environment
             .add_template(&self.name, &self.text)
-            .map_err(|error| self.mistake(&error))?;
-        let template = environment
-            .get_template(&self.name)
-            .map_err(|error| self.mistake(&error))?;
+            .map_err(mistake)?;
+        let template = environment.get_template(&self.name).map_err(mistake)?;
         let mut unknown: Vec<String> = template
             .undeclared_variables(true)
             .into_iter()
@@ -217,7 +207,7 @@ impl Template {
         let mut prompt = Limited(Vec::new());
         template
             .render_captured_to(Serde(variables), &mut prompt)
-            .map_err(|error| self.mistake(&error))?;
+            .map_err(mistake)?;
         let text = String::from_utf8_lossy(&prompt.0).into_owned();
         self.refuse_promise(&text, kind)?;
         Ok(text)
@@ -244,12 +234,7 @@ impl Template {
             .find(|(_, line)| with_tag(line) && bare(line))
             .or_else(|| lines.clone().filter(|(_, line)| with_tag(line)).last())
             .map_or(1, |(number, _)| number + 1);
-        Err(TemplateError::Mistake {
-            name: self.name.clone(),
-            line: number,
-            column: 1,
-            problem: kind.problem.to_owned(),
-        })
+        Err(self.at_place((number, 1), kind.problem.to_owned()))
     }
 
     fn mistake(&self, error: &minijinja::Error) -> TemplateError {
@@ -259,22 +244,22 @@ impl Template {
         }
         match (error.range(), error.line()) {
             (Some(range), _) => self.at(range.start, problem),
-            (None, line) => TemplateError::Mistake {
-                name: self.name.clone(),
-                line: line.unwrap_or(1),
-                column: 1,
-                problem,
-            },
+            (None, line) => self.at_place((line.unwrap_or(1), 1), problem),
         }
     }
 
     fn at(&self, offset: usize, problem: String) -> TemplateError {
         let before = self.text.get(..offset).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        self.at_place((before.matches('\n').count() + 1, column), problem)
+    }
+
+    fn at_place(&self, (line, column): (usize, usize), problem: String) -> TemplateError {
         TemplateError::Mistake {
             name: self.name.clone(),
-            line: before.matches('\n').count() + 1,
-            column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+            line,
+            column,
             problem,
         }
     }

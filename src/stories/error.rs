@@ -14,7 +14,7 @@ refusals! {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// `--adapter` names none of [`Adapter::ALL`].
-    #[error("unknown adapter '{name}': the adapters are {}", known_adapters())]
+    #[error("unknown adapter '{name}': the adapters are {}", Adapter::ALL.map(Adapter::name).join(", "))]
     UnknownAdapter {
         name: String,
         /// The change whose list it should read, if it is known.
@@ -232,10 +232,6 @@ fn broken(passed_over: &[String]) -> Option<&str> {
 
 fn verb(by_run: bool) -> &'static str {
     if by_run { "run" } else { "start" }
-}
-
-fn known_adapters() -> String {
-    Adapter::ALL.map(Adapter::name).join(", ")
 }
 
 fn relative_to(path: &str) -> &'static str {

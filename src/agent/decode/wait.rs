@@ -49,7 +49,7 @@ fn clock(text: &str, now: &Zoned) -> Option<u64> {
         .split(|char: char| char.is_whitespace() || char == ',')
         .filter(|word| !word.is_empty())
         .peekable();
-    let date = words.next_if(|word| !begins_with_digit(word));
+    let date = words.next_if(|word| !word.starts_with(|char: char| char.is_ascii_digit()));
     let date = match date {
         None => None,
         Some(month) => Some(day_of_year(month, words.next()?)?),
@@ -75,10 +75,6 @@ fn clock(text: &str, now: &Zoned) -> Option<u64> {
     }
     let until = until.to_zoned(now.time_zone().clone()).ok()?;
     Some(seconds(now.timestamp(), until.timestamp()))
-}
-
-fn begins_with_digit(word: &str) -> bool {
-    word.starts_with(|char: char| char.is_ascii_digit())
 }
 
 /// Reads a time zone in brackets; for other words in brackets the time zone of this machine is taken.

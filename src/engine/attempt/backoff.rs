@@ -30,17 +30,15 @@ pub(crate) struct Unavailable {
     pub waited: Duration,
 }
 
-/// The result of waiting.
+/// Why a service gave no answer, although it still may.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Waited {
-    /// It is time to try again.
-    Over,
-    /// It would take too long; the text says why.
-    TooLong(String),
-    /// `git ralph stop` asked git-ralph to stop.
-    Asked,
+pub enum Unanswered {
     /// This signal asked git-ralph to stop.
     Interrupted(i32),
+    /// It cannot answer for longer than a limit allows, described by the text.
+    Limited(String),
+    /// `git ralph stop` ended the wait for it.
+    Asked,
 }
 
 /// The number and total time of the waits for one attempt.
@@ -50,33 +48,32 @@ pub(crate) struct Backoff {
     waited: Duration,
 }
 
-/// Waits until it is worth trying again.
+/// Waits until it is worth trying again, or returns why it did not wait until then.
 pub(crate) async fn wait_for_service(
     open: &Loop<'_>,
     backoff: &mut Backoff,
     unavailable: &Unavailable,
     settings: &Settings,
-) -> Waited {
+) -> Result<(), Unanswered> {
     backoff.waited = backoff.waited.saturating_add(unavailable.waited);
     let delay = delay(unavailable.retry_after, backoff.times, fastrand::f64());
     let words = format!("{:#}", in_words(delay));
+    let too_long = |limit: &str| {
+        Err(Unanswered::Limited(format!(
+            "an agent's service is unavailable for another {words}, longer than {limit} allows: {}",
+            unavailable.reason
+        )))
+    };
     if let Some(longest) = settings.max_wait
         && backoff.waited.saturating_add(delay) > to_std(longest)
     {
-        return Waited::TooLong(format!(
-            "an agent's service is unavailable for another {words}, longer than ralph.maxWait allows: {}",
-            unavailable.reason
-        ));
+        return too_long("ralph.maxWait");
     }
     let now = Timestamp::now();
     if let Some(longest) = settings.max_duration
         && now.duration_since(open.state.common.started) + rounded(delay) > longest
     {
-        let by = settings.given_by("ralph.maxDuration", MAX_DURATION);
-        return Waited::TooLong(format!(
-            "an agent's service is unavailable for another {words}, longer than {by} allows: {}",
-            unavailable.reason
-        ));
+        return too_long(settings.given_by("ralph.maxDuration", MAX_DURATION));
     }
     backoff.times += 1;
     backoff.waited += delay;
@@ -94,7 +91,7 @@ pub(crate) async fn wait_for_service(
 }
 
 /// Counts down until a time, which is this long from now.
-async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Waited {
+async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Result<(), Unanswered> {
     let begun = Instant::now();
     let mut stop = open.context.stop.clone();
     loop {
@@ -103,17 +100,17 @@ async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Waite
         if left.is_zero() {
             // Meanwhile anybody may have changed the work tree.
             open.view.drop_all();
-            return Waited::Over;
+            return Ok(());
         }
         if open.store.is_asked_to_stop() {
             open.context.observer.hear(News::Countdown(Duration::ZERO));
-            return Waited::Asked;
+            return Err(Unanswered::Asked);
         }
         tokio::select! {
             biased;
             signal = stop.asked(1) => {
                 open.context.observer.hear(News::Countdown(Duration::ZERO));
-                return Waited::Interrupted(signal);
+                return Err(Unanswered::Interrupted(signal));
             }
             () = sleep(left.min(TICK)) => {}
         }

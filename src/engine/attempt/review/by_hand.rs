@@ -9,7 +9,7 @@ use super::asking::{Answer, Ground, Work, ask};
 use super::opinion::Opinion;
 use super::reviewer::Reviewer;
 use super::{instructions, reviewer_changes, template_at, template_path, wait_for_reviewer};
-use crate::engine::attempt::backoff::{Backoff, Waited};
+use crate::engine::attempt::backoff::{Backoff, Unanswered};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::numbers::range_of;
 use crate::engine::open_refusal::OpenRefusal;
@@ -46,17 +46,6 @@ pub struct Reviewed {
     pub duration: f64,
     /// Its cost in US dollars, if it reports it.
     pub cost_usd: Option<f64>,
-}
-
-/// Why a reviewer that the user asked gave no answer, although it may still.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unanswered {
-    /// This signal asked git-ralph to stop.
-    Interrupted(i32),
-    /// Its service cannot answer for longer than a limit allows, described by the text.
-    Limited(String),
-    /// `git ralph stop` ended the wait for its service.
-    Asked,
 }
 
 /// Asks the reviewer of the settings about an attempt at a story: the latest one if no number is given, and that of the
@@ -154,13 +143,10 @@ pub async fn review(
                 Opinion::Away(unavailable) => unavailable.clone(),
             };
             let waited = wait_for_reviewer(open, &mut backoff, unavailable, &patience).await?;
-            reviewed.accepted = Err(match waited {
-                Waited::Over => continue,
-                Waited::TooLong(why) => Unanswered::Limited(why),
-                Waited::Asked => Unanswered::Asked,
-                Waited::Interrupted(signal) => Unanswered::Interrupted(signal),
-            });
-            break answer;
+            if let Err(why) = waited {
+                reviewed.accepted = Err(why);
+                break answer;
+            }
         };
         reviewed.add(&reviewer.name(), &answer);
         if reviewed.accepted != Ok(true) {

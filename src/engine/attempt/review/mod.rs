@@ -19,7 +19,7 @@ use std::path::Path;
 
 use self::asking::{Answer, Ground, Work, ask};
 use super::agent_run::job;
-use super::backoff::{Backoff, Unavailable, Waited, wait_for_service};
+use super::backoff::{Backoff, Unanswered, Unavailable, wait_for_service};
 use super::begun::Begun;
 use super::gates::judged;
 use super::outcome::{Outcome, Spent};
@@ -33,7 +33,7 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Story;
 
-pub use by_hand::{Unanswered, review};
+pub use by_hand::review;
 use opinion::Opinion;
 use reviewer::Reviewer;
 pub(crate) use reviewer::name;
@@ -188,14 +188,12 @@ async fn wait(
         unjudged: Some(why),
         ..Judgement::new(Verdict::RateLimited, reason)
     };
-    Ok(
-        match wait_for_reviewer(open, backoff, unavailable, settings).await? {
-            Waited::Over => None,
-            Waited::TooLong(why) => Some(ended(Unjudged::Limited(why))),
-            Waited::Asked => Some(ended(Unjudged::Asked)),
-            Waited::Interrupted(signal) => Some(Judgement::interrupted(signal)),
-        },
-    )
+    let waited = wait_for_reviewer(open, backoff, unavailable, settings).await?;
+    Ok(waited.err().map(|why| match why {
+        Unanswered::Limited(why) => ended(Unjudged::Limited(why)),
+        Unanswered::Asked => ended(Unjudged::Asked),
+        Unanswered::Interrupted(signal) => Judgement::interrupted(signal),
+    }))
 }
 
 fn words_of_reviewer(unavailable: &Unavailable) -> String {
@@ -208,7 +206,7 @@ async fn wait_for_reviewer(
     backoff: &mut Backoff,
     unavailable: Unavailable,
     settings: &Settings,
-) -> Result<Waited, Error> {
+) -> Result<Result<(), Unanswered>, Error> {
     let unavailable = Unavailable {
         reason: words_of_reviewer(&unavailable),
         ..unavailable

@@ -30,7 +30,7 @@ mod unreviewed;
 use jiff::{SignedDuration, Timestamp};
 
 use super::manual_edits::commit_manual_edits;
-use crate::engine::attempt::backoff::{self, Backoff, Waited};
+use crate::engine::attempt::backoff::{self, Backoff, Unanswered};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{gates, held, prompt_text, review, unpromised};
@@ -158,10 +158,10 @@ async fn attempt_until_answered(
         // The next one may be the usual agent's again.
         which = Which::Usual;
         match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
-            Waited::Over => {}
-            Waited::TooLong(why) => return Ok(StepEnd::Limited(why)),
-            Waited::Asked => return Ok(StepEnd::Asked),
-            Waited::Interrupted(signal) => return Ok(StepEnd::Interrupted(signal)),
+            Ok(()) => {}
+            Err(Unanswered::Limited(why)) => return Ok(StepEnd::Limited(why)),
+            Err(Unanswered::Asked) => return Ok(StepEnd::Asked),
+            Err(Unanswered::Interrupted(signal)) => return Ok(StepEnd::Interrupted(signal)),
         }
     }
 }

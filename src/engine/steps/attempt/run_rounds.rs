@@ -14,7 +14,7 @@ use crate::agent::Agent;
 use crate::agent::decode::Report;
 use crate::agent::promise::Evidence;
 use crate::engine::attempt::agent_run::run_agent;
-use crate::engine::attempt::backoff::{Backoff, Unavailable, Waited, wait_for_service};
+use crate::engine::attempt::backoff::{Backoff, Unanswered, Unavailable, wait_for_service};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, Uncounted, WhyUnchanged};
@@ -312,12 +312,11 @@ async fn wait(
     let waited = wait_for_service(open, backoff, &unavailable, settings).await;
     open.state.end_wait();
     open.save()?;
-    Ok(match waited {
-        Waited::Over => None,
-        Waited::TooLong(limit) => Some(Judgement::unjudged(Unjudged::Limited(limit), reason)),
-        Waited::Asked => Some(Judgement::unjudged(Unjudged::Asked, BY_REQUEST)),
-        Waited::Interrupted(signal) => Some(Judgement::interrupted(signal)),
-    })
+    Ok(waited.err().map(|why| match why {
+        Unanswered::Limited(limit) => Judgement::unjudged(Unjudged::Limited(limit), reason),
+        Unanswered::Asked => Judgement::unjudged(Unjudged::Asked, BY_REQUEST),
+        Unanswered::Interrupted(signal) => Judgement::interrupted(signal),
+    }))
 }
 
 /// Returns the prompt of another round, which begins with these files changed.
