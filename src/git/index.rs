@@ -108,7 +108,7 @@ impl Entries {
 }
 
 /// A private index that was just made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrivateIndex {
     /// True if the source was there and could be read.
     pub sound: bool,
@@ -336,10 +336,7 @@ impl Repo {
         discard(&door, to)?;
         let source = fallback.map_or("--empty", Oid::as_str);
         self.git.cmd("read-tree", [source]).index(to).done().await?;
-        Ok(PrivateIndex {
-            sound: false,
-            entries: Entries::default(),
-        })
+        Ok(PrivateIndex::default())
     }
 
     /// Converts an index with a shared file (`core.splitIndex`) to a complete one: a private index must not depend on a

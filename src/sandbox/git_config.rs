@@ -45,10 +45,8 @@ pub(super) struct Place<'a> {
 /// Covers the files of git's configuration that have keys, where they are seen.
 pub(super) fn covers(mounts: &[Mount], place: &Place<'_>) -> Vec<Mount> {
     let mut found = Found {
-        covers: Vec::new(),
-        known: Vec::new(),
-        texts: 0,
         room: MOST,
+        ..Found::default()
     };
     for file in files(place) {
         found.add(&file, place.home, DEPTH);
@@ -148,6 +146,7 @@ fn is_seen(path: &Path, mounts: &[Mount]) -> bool {
 }
 
 /// The files that have keys, each with a copy without them, if it can be shown, and all that were looked at.
+#[derive(Default)]
 struct Found {
     covers: Vec<(PathBuf, Option<String>)>,
     known: Vec<PathBuf>,

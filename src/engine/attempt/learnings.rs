@@ -29,12 +29,7 @@ pub(crate) fn make_file(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the newest learnings; returns none if there are none, or if the file is no regular file.
-pub(super) fn newest(open: &Loop<'_>) -> String {
-    newest_in(&open.file(FILE))
-}
-
-/// Reads the newest learnings of a file.
+/// Reads the newest learnings of a file; returns none if there are none, or if it is no regular file.
 pub(crate) fn newest_in(path: &Path) -> String {
     read_end(path).unwrap_or_default()
 }

@@ -21,7 +21,6 @@ pub fn prompt_text(
     settings: &Settings,
 ) -> Result<String, Error> {
     let current = open.state.current_at(&story.id);
-    let learnings = learnings::newest(open);
     let running = open.state.phase() == Phase::Running;
     let attempt = match current {
         Some(current) if running => current.attempt,
@@ -40,12 +39,7 @@ pub fn prompt_text(
     let top = &open.repo().top;
     let last_log = last_log.map(|log| below(top, &log));
     // A session has none of git-ralph's variables, so the prompt names the path.
-    let texts = Texts::of(
-        top,
-        (open.state.source(), listing),
-        learnings,
-        &learnings::file(open),
-    );
+    let texts = Texts::of(top, (open.state.source(), listing), &learnings::file(open));
     let change = open.change().worked_on();
     let work = (&change, open.state.source(), listing, story);
     let inputs = prompt::Inputs {
@@ -86,7 +80,7 @@ pub fn first_prompt(
     let store = Store::new(&repo.common_dir, change);
     let branch = settings.strategy.branch(change, &context.head);
     let file = store.file(learnings::FILE);
-    let texts = Texts::of(&repo.top, (source, listing), learnings::newest_in(&file), &file);
+    let texts = Texts::of(&repo.top, (source, listing), &file);
     let inputs = prompt::Inputs {
         branch: &branch,
         strategy: settings.strategy.name(),
@@ -112,10 +106,10 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    fn of(top: &Path, (source, listing): (&Source, &Listing), learnings: String, file: &Path) -> Self {
+    fn of(top: &Path, (source, listing): (&Source, &Listing), file: &Path) -> Self {
         Self {
             context: context_files(top, source, listing),
-            learnings,
+            learnings: learnings::newest_in(file),
             learnings_file: below(top, file),
         }
     }

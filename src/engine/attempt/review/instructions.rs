@@ -15,6 +15,7 @@ const NAMES: &str = include_str!("instructions.txt");
 const NOTHING: &str = "000000";
 
 /// The instruction files that the attempt changed.
+#[derive(Default)]
 pub(super) struct Aside {
     /// Their paths.
     pub paths: Vec<Vec<u8>>,
@@ -59,11 +60,7 @@ pub(super) async fn changed(
     let paths = changes.iter().map(|(_, path)| path);
     let paths: Vec<Vec<u8>> = paths.filter(|path| is_instruction(path)).cloned().collect();
     if paths.is_empty() {
-        return Ok(Aside {
-            paths,
-            tree: None,
-            back: Vec::new(),
-        });
+        return Ok(Aside::default());
     }
     let mut was = open.repo().git.staged_between(judged, before).await?;
     was.retain(|entry| entry.mode != NOTHING && paths.contains(&entry.path));
