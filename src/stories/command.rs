@@ -93,8 +93,7 @@ pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, Sou
             Err(_) => values.push(value),
         }
     }
-    Records::read(&text, &values)
-        .map_err(|wrong| malformed(format!("{} at line {}", wrong.problem, wrong.line)))
+    Records::read(&text, &values).map_err(malformed)
 }
 
 async fn run(

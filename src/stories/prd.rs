@@ -86,12 +86,14 @@ pub(super) fn found(top: &Path) -> Vec<Found> {
 
 fn branch(top: &Path, path: &str) -> Result<Option<String>, String> {
     let bytes = file::read(&top.join(path), path).map_err(|error| error.to_string())?;
-    let root = root(text(&bytes)?)?;
-    let branch = Members::of(root).and_then(|members| {
-        let (_, branch) = members.first(&["branchName"])?;
-        serde_json::from_str::<String>(branch.get()).ok()
-    });
-    Ok(branch)
+    Ok(text_of(root(text(&bytes)?)?, "branchName"))
+}
+
+/// Returns the text of a member.
+fn text_of(root: &RawValue, name: &str) -> Option<String> {
+    let members = Members::of(root)?;
+    let (_, value) = members.first(&[name])?;
+    serde_json::from_str(value.get()).ok()
 }
 
 fn change_of(branch: &str) -> &str {
@@ -106,12 +108,8 @@ pub(super) fn parse(bytes: &[u8], shown: &str) -> Result<Records, SourceError> {
 
 /// Returns the description of the whole list; empty if it has none.
 pub(super) fn description(bytes: &[u8]) -> String {
-    let text = text(bytes).ok().and_then(|text| root(text).ok());
-    let members = text.and_then(Members::of);
-    let described = members.and_then(|members| {
-        let (_, described) = members.first(&["description"])?;
-        serde_json::from_str::<String>(described.get()).ok()
-    });
+    let root = text(bytes).and_then(root).ok();
+    let described = root.and_then(|root| text_of(root, "description"));
     described.unwrap_or_default().trim().to_owned()
 }
 
@@ -139,9 +137,7 @@ fn records(text: &str) -> Result<(Records, Beside<'_>), String> {
     };
     let values: Vec<&RawValue> =
         serde_json::from_str(list.get()).map_err(|_| "its stories are not a list".to_owned())?;
-    let records =
-        Records::read(text, &values).map_err(|wrong| format!("{} at line {}", wrong.problem, wrong.line))?;
-    Ok((records, beside))
+    Ok((Records::read(text, &values)?, beside))
 }
 
 /// Returns what a file says.

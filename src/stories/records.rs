@@ -78,14 +78,6 @@ enum Mark {
     New(usize, String),
 }
 
-/// A value that does not belong there in a list of stories.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Misshapen {
-    /// Its 1-based line.
-    pub(super) line: usize,
-    pub(super) problem: String,
-}
-
 /// The stories of a text, in the order in which they are to be worked on.
 #[derive(Debug)]
 pub(super) struct Records {
@@ -97,7 +89,7 @@ pub(super) struct Records {
 
 impl Records {
     /// Reads the objects `values`, which are parts of `text`.
-    pub(super) fn read(text: &str, values: &[&RawValue]) -> Result<Self, Misshapen> {
+    pub(super) fn read(text: &str, values: &[&RawValue]) -> Result<Self, String> {
         let lines = Lines::of(text);
         let mut records = Vec::with_capacity(values.len());
         let mut warnings = Vec::new();
@@ -105,9 +97,9 @@ impl Records {
         let mut first_line: HashMap<String, usize> = HashMap::new();
         let mut word = None;
         for value in values {
-            let members = Members::of(value).ok_or_else(|| Misshapen {
-                line: lines.line(offset(text, value)),
-                problem: "a story must be an object".to_owned(),
+            let members = Members::of(value).ok_or_else(|| {
+                let line = lines.line(offset(text, value));
+                format!("a story must be an object at line {line}")
             })?;
             let (order, mut record) = members.record(text, &lines, value);
             word = word.or_else(|| members.word());
