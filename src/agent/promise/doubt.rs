@@ -6,16 +6,20 @@
 use super::sentence::{ENDS, is_bare, is_decoration, is_item, is_one_of, phrases};
 
 /// The number of lines with words that are read before the promise.
-const LINES: usize = 12;
+const LINES: usize = 24;
 
 /// The completion after which nothing is to be said.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
-/// The beginnings of a line with an open box or a cross, without the marker of its item.
-const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "❌", "✗", "✘"];
+/// The beginnings of a line with an open box, without the marker of its item.
+const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐"];
+
+/// The same for what has failed; they count at the end of a line and in a cell of a table, too.
+const CROSSES: &[char] = &['❌', '✗', '✘'];
 
 /// Words for which a line that announces the promise is no condition.
-const DONE: &str = "done, complete, finished, signal, promise, final";
+const DONE: &str = "done, complete, finished, signal, promise, final, fertig, erledigt, termin, fini, listo, hecho, \
+                    conclu, pronto, fatto, finit, готов, gotow, 完成, 完了, 완료, bitti";
 
 /// The fewest words of a line that is taken for a sentence, and its fewest letters in a script without blanks.
 const SENTENCE: (usize, usize) = (4, 6);
@@ -34,9 +38,13 @@ const COUNTED: &str = "passed, token, changed, %";
 /// The tags of what the prompt asks for besides the promise.
 const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>", "</unchanged>")];
 
-/// Words with which a sentence says that there is nothing of the kind, or no longer, that nothing changed, or no need.
-const NOTHING: &str = "nothing, none, no longer, previously, initially, at first, any other, neces, nécess, hace falta, \
-                       hizo falta, już, больше не, 没有任何, без измен, без змін, bez zmian, aynı";
+/// Words with which a sentence says that there is nothing of the kind, or no longer, that nothing changed, no need, or that it is
+/// the work of another story.
+const NOTHING: &str = "nothing, none, no longer, previously, initially, at first, any other, 100%, belongs to, other story, \
+                       vorher, gehört zu, auparavant, appartient, neces, nécess, hace falta, hizo falta, que faltan, \
+                       pertenece, anteriormente, foi preciso, pertence, mancanti, appartiene, precedentemente, już, \
+                       wcześniej, bez zmian, больше не, больше ничего, раньше, ранее, кроме того, без измен, без змін, 没有任何, \
+                       没有剩余, 以前, 之前, 残っている作業はあり, 残っていません, 変更していません, aynı, gerek yok";
 
 /// Words that set what is missing against what is done, or tell what is to come. They count in the last line before the
 /// promise.
@@ -51,7 +59,16 @@ const FAILED: &str = "failed, failure, fehlgeschlagen, échou, échec, fallid, f
                       失敗, 실패, başarısız, niezalicz, nieudan, فشل, فاشل, mislukt, selhal, विफल, असफल, thất bại";
 
 /// Words between a part and the whole: "3 of 5".
-const OF: &str = "of, von, sur, de, di, su, из, з, z, ze, van, av";
+const OF: &str = "of, von, sur, de, dos, das, di, su, из, з, z, ze, van, av";
+
+/// Articles between such a word and the whole.
+const ARTICLES: &str = "the, den, der, les, las, los, le, i, de";
+
+/// Endings of the word after the whole where it comes before the part, as in Turkish: "5 testten 3".
+const OUT_OF: &[&str] = &["ten", "tan", "den", "dan"];
+
+/// The most words of a name in quotation marks.
+const QUOTED: usize = 3;
 
 /// Phrases with which a message says that something is not done, in the languages that agents mostly answer in.
 const UNDONE: &str = include_str!("undone.txt");
@@ -65,14 +82,19 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
         .iter()
         .fold(after.to_owned(), |text, tags| without(&text, *tags));
     let mut is_code = false;
-    let prose = before.lines().filter(|line| {
+    let (mut prose, mut result) = (Vec::new(), None);
+    for line in before.lines() {
         let is_fence = line.trim_start().starts_with("```");
         is_code ^= is_fence;
-        !is_code && !is_fence && (!is_bare(line) || has_open_box(line))
-    });
-    let prose: Vec<&str> = prose.collect();
+        if is_code {
+            result = Some(line).filter(|line| is_result(line)).or(result);
+        } else if !is_fence && (!is_bare(line) || has_open_box(line)) {
+            prose.push(line);
+        }
+    }
     let last = prose.get(prose.len().saturating_sub(LINES)..).unwrap_or_default();
     let said = last.iter().copied().find(|line| says_undone(line) || asks(line));
+    let said = said.or_else(|| result.filter(|line| counts_failures(&line.to_lowercase())));
     let is_open = |line: &&str| is_condition(line) || !is_item(line) && turns(line);
     let announced = || last.last().copied().filter(is_open);
     let has_words = |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric);
@@ -91,18 +113,57 @@ fn without(text: &str, (open, close): (&str, &str)) -> String {
     })
 }
 
-/// Returns true for an item of a list with an open box or a cross.
+/// Returns true for an item of a list with an open box, and for one, or a cell of a table, with a cross.
 fn has_open_box(line: &str) -> bool {
     let item = line.trim_start_matches(|char: char| {
         char.is_whitespace() || "-*+>.)".contains(char) || char.is_ascii_digit()
     });
     OPEN_BOXES.iter().any(|open| item.starts_with(open))
+        || item.starts_with(CROSSES)
+        || item.trim_end_matches(is_decoration).ends_with(CROSSES)
+        || line
+            .split('|')
+            .skip(1)
+            .any(|cell| cell.trim().starts_with(CROSSES))
+}
+
+/// Returns true for a line in which a program counts tests.
+fn is_result(line: &str) -> bool {
+    let line = line.to_lowercase();
+    line.contains(|char: char| char.is_ascii_digit())
+        && (line.contains("pass") || phrases(FAILED).any(|failed| line.contains(failed)))
+}
+
+/// Returns a line without the names in it: what stands between backquotes, or a few words in quotation marks.
+fn without_names(line: &str) -> String {
+    const QUOTES: &[(char, char)] = &[
+        ('`', '`'),
+        ('"', '"'),
+        ('“', '”'),
+        ('«', '»'),
+        ('„', '“'),
+        ('「', '」'),
+    ];
+    QUOTES.iter().fold(line.to_owned(), |line, (open, close)| {
+        let mut kept = String::new();
+        let mut rest = line.as_str();
+        while let Some((before, quoted)) = rest.split_once(*open) {
+            kept.push_str(before);
+            let Some((name, after)) = quoted.split_once(*close) else {
+                break;
+            };
+            let is_name = *open == '`' || name.split_whitespace().count() <= QUOTED;
+            kept.push_str(if is_name { "x" } else { name });
+            rest = after;
+        }
+        kept + rest
+    })
 }
 
 fn says_undone(line: &str) -> bool {
     let line = line.to_lowercase().replace('\u{2019}', "'");
     let says = |sentence: &str| {
-        let sentence = format!("{sentence}.");
+        let sentence = format!("{}.", sentence.trim_end_matches(is_decoration));
         let has = |list: &'static str| phrases(list).any(|phrase| sentence.contains(phrase));
         has(UNDONE) && !has(NOTHING)
     };
@@ -110,7 +171,7 @@ fn says_undone(line: &str) -> bool {
         || is_other_promise(&line)
         || counts_failures(&line)
         || counts_parts(&line)
-        || line
+        || without_names(&line)
             .split(|char| ENDS.contains(&char) || ['?', '？', ';', '；'].contains(&char))
             .any(says)
 }
@@ -152,7 +213,9 @@ fn counts_failures(line: &str) -> bool {
             .flatten()
             .filter(|number| !number.is_empty())
             .peekable();
-        numbers.peek().is_some() && numbers.all(|number| !number.trim_matches('0').is_empty())
+        // Such a test is expected to fail.
+        let is_expected = line[..at].ends_with('x');
+        !is_expected && numbers.peek().is_some() && numbers.all(|number| !number.trim_matches('0').is_empty())
     };
     let failing = line.contains("pass").then_some("failing");
     phrases(FAILED)
@@ -169,13 +232,32 @@ fn counts_parts(line: &str) -> bool {
     let words = line.split(|char: char| !char.is_alphanumeric() && char != '/');
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let is_of = |at: usize, whole: &str| {
-        let part = |back: usize| at >= back && is_part(words[at - back], whole);
-        at > 1 && is_one_of(OF, words[at - 1]) && (part(2) || part(3))
+        let of = at - usize::from(at > 0 && is_one_of(ARTICLES, words[at - 1]));
+        let part = |back: usize| of >= back && is_part(words[of - back], whole);
+        of > 1 && is_one_of(OF, words[of - 1]) && (part(2) || part(3))
+    };
+    let is_out_of = |at: usize, word: &str| {
+        let ends = OUT_OF.iter().any(|end| word.ends_with(end));
+        ends && at > 0 && words.get(at + 1).is_some_and(|part| is_part(part, words[at - 1]))
     };
     words.iter().enumerate().any(|(at, word)| {
         word.split_once('/')
             .is_some_and(|(part, whole)| is_part(part, whole))
             || is_of(at, word)
+            || is_out_of(at, word)
+    }) || is_among(line, is_part)
+}
+
+/// Returns true if a part of a whole is counted as in Chinese and Japanese: "5 件中 3 件".
+fn is_among(line: &str, is_part: impl Fn(&str, &str) -> bool) -> bool {
+    let is_other = |char: char| !char.is_ascii_digit();
+    line.split_once('中').is_some_and(|(before, after)| {
+        let mut before = before.rsplit(is_other).filter(|number| !number.is_empty());
+        let mut after = after.split(is_other).filter(|number| !number.is_empty());
+        before
+            .next()
+            .zip(after.next())
+            .is_some_and(|(whole, part)| is_part(part, whole))
     })
 }
 
@@ -214,7 +296,7 @@ fn turns(line: &str) -> bool {
         words.contains(word) && (!has_blanks || words.contains(&format!(" {word} ")))
     };
     let mut asked = line.match_indices("? ");
-    phrases(TURNS).any(is_there)
+    phrases(TURNS).any(is_there) && !line.contains("no longer")
         || line.contains(['？', '؟'])
         || asked.any(|(at, _)| line[..at].ends_with(char::is_alphabetic))
 }
@@ -250,162 +332,4 @@ fn is_footer(line: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(text: &str) -> String {
-        format!("{text}\n\n{COMPLETION}\n")
-    }
-
-    #[test]
-    fn words_that_say_the_opposite_are_doubtful_in_ten_languages() {
-        for text in [
-            "Two tests still fail.",
-            "- [ ] tests",
-            "1. [ ] tests",
-            "☐ tests",
-            "Remaining work: the second file.",
-            "The parser isn’t done. It doesn’t pass.",
-            "That was the first half. The second half is for the next turn.",
-            "TODO: real implementation",
-            "Die Story ist nicht fertig.",
-            "Die zweite Box fehlt noch, das habe ich nicht geschafft.",
-            "L'histoire n'est pas terminée.",
-            "Je n'ai pas pu lancer les tests.",
-            "La historia todavía no está terminada.",
-            "A história ainda não está pronta.",
-            "La storia non è completa.",
-            "Het verhaal is nog niet klaar.",
-            "Historia nie jest gotowa.",
-            "История ещё не готова.",
-            "测试没有通过，所以我不能输出",
-            "第二个任务还没做。",
-            "ストーリーはまだ完了していません。",
-            "아직 완료되지 않았습니다.",
-            "İkinci kutu henüz bitmedi.",
-            "Tests: 2 failed, 9 passed.",
-            "  9 passing\n  1 failing, 9 passing",
-            "❌ the second box",
-            "Welche Datei soll ich nehmen?",
-            "どのファイルを使いますか？",
-            "Wenn alles grün ist, schreibe ich:",
-            "全部通过之后我会写这一行：",
-            "Sobald alles grün ist, schreibe ich",
-            "Tests: 28 passed, 3 tests failed",
-            "Tests : 14 réussis, 3 échoués.",
-            "测试：14 个通过，失败 3 个。",
-            "3/5 tasks",
-            "3 tâches sur 5 sont faites.",
-            "Выполнено 3 из 5 задач.",
-            "Le code est écrit mais je n'ai rien lancé.",
-            "Kod jest napisany, lecz nie działa.",
-            "コードは書きましたが、テストは動かしていません。",
-            "코드는 작성했지만 실행하지 않았습니다.",
-            "Which base is it? Then I can go on.",
-            "Next I'll write the migration.",
-            "Previously it was red. Now it is not finished.",
-            "<promise>FAILED: no database</promise>",
-        ] {
-            assert_eq!(
-                doubt(&said(text), false).as_deref(),
-                text.lines().last(),
-                "{text}"
-            );
-            assert!(doubt(&said(text), true).is_some(), "{text}");
-        }
-    }
-
-    #[test]
-    fn honest_messages_are_not_doubtful() {
-        for text in [
-            "",
-            "All tests pass. There were no failures.",
-            "- [x] tests\n- [x] docs",
-            "I could not find any other caller, so nothing else changes.",
-            "There is nothing left to do.",
-            "**Remaining work:** none",
-            "Previously the cache was not implemented; now it is.",
-            "Added the page and its tests:\n\n```\n- [ ] an example\nnot yet\n```\nDone.",
-            "Alle Tests laufen, keine Fehler.",
-            "Tous les tests passent.",
-            "Todas las pruebas pasan sin errores.",
-            "Все тесты проходят.",
-            "所有测试都通过了。",
-            "すべてのテストに合格しました。",
-            "모든 테스트가 통과했습니다.",
-            "Result: 0 failed, 12 passed",
-            "failed: 0, passed: 12",
-            "I fixed the 2 failing tests.",
-            "The test `test_404_failed` is new.",
-            "Tests : 27 réussis, 0 échoué.",
-            "通过 37 个测试，失败 0 个",
-            "14 test geçti, 0 başarısız",
-            "修复了：测试失败是因为字段没有设置。",
-            "5/5 tasks, 1/0",
-            "I initially could not run the tests; now they pass.",
-            "La tâche est terminée :",
-            "- Names are escaped not when written but when read.",
-            "Stary interfejs pozostał bez zmian.",
-            "Agora não há mais falhas.",
-            "Teraz nie ma błędów.",
-            "All tests pass now",
-            "Status:",
-            "The story is complete, so here is the line:",
-            "No hace falta cambiar nada más.",
-        ] {
-            assert_eq!(doubt(&said(text), false), None, "{text}");
-        }
-        let far = format!(
-            "This is not done yet.\n{}",
-            "Then I changed a file.\n".repeat(LINES)
-        );
-        assert_eq!(doubt(&said(&far), false), None);
-        assert_eq!(doubt("Not yet.", false), None);
-    }
-
-    #[test]
-    fn what_follows_the_promise_is_doubtful_unless_it_is_a_footer() {
-        for (after, is_doubtful) in [
-            ("Tokens: 3 sent.", false),
-            ("🤖 Generated with a tool", false),
-            ("```", false),
-            ("---", false),
-            ("<learning>The parser is not done by\nhand.</learning>", false),
-            ("<unchanged>form.html shows it</unchanged>", false),
-            ("Summary: all tests pass.", false),
-            ("12 passed in 0.3s", false),
-            ("🎉", false),
-            ("Task completed in 3m 12s.", false),
-            ("»", false),
-            ("12,345", false),
-            ("Время: 12 с", false),
-            ("Let me know if you'd like any changes!", false),
-            ("I will add the second part tomorrow.", true),
-            ("第二部分明天再做。", true),
-            ("2. adım yarın yapılacak.", true),
-            ("3 files changed, 2 insertions(+)", false),
-        ] {
-            let message = format!("{COMPLETION}\n{after}\n");
-            assert_eq!(
-                doubt(&message, false).as_deref(),
-                Some(after).filter(|_| is_doubtful),
-                "{after}"
-            );
-        }
-        for (after, is_doubtful) in [
-            ("Bye.", false),
-            ("Session saved to /tmp/log", false),
-            ("Done in 3.2 seconds.", false),
-            ("tokens used\n1,234", false),
-            ("[INFO] The session has ended.", false),
-            ("Wait, I take that back.", true),
-            ("现在开始第一步。", true),
-        ] {
-            let message = format!("{COMPLETION}\n{after}\n");
-            assert_eq!(doubt(&message, true).is_some(), is_doubtful, "{after}");
-        }
-        assert!(doubt(&format!("{COMPLETION}\n- [ ] tests\n"), true).is_some());
-        assert!(doubt(&format!("- [ ] {COMPLETION}\n"), false).is_some());
-        assert!(doubt(&format!("- [x] {COMPLETION}\n"), false).is_none());
-    }
-}
+mod tests;

@@ -1,0 +1,187 @@
+use super::*;
+
+fn said(text: &str) -> String {
+    format!("{text}\n\n{COMPLETION}\n")
+}
+
+#[test]
+fn words_that_say_the_opposite_are_doubtful_in_ten_languages() {
+    for text in [
+        "Two tests still fail.",
+        "- [ ] tests",
+        "1. [ ] tests",
+        "☐ tests",
+        "Remaining work: the second file.",
+        "The parser isn’t done. It doesn’t pass.",
+        "That was the first half. The second half is for the next turn.",
+        "TODO: real implementation",
+        "Die Story ist nicht fertig.",
+        "Die zweite Box fehlt noch, das habe ich nicht geschafft.",
+        "L'histoire n'est pas terminée.",
+        "Je n'ai pas pu lancer les tests.",
+        "La historia todavía no está terminada.",
+        "A história ainda não está pronta.",
+        "La storia non è completa.",
+        "Het verhaal is nog niet klaar.",
+        "Historia nie jest gotowa.",
+        "История ещё не готова.",
+        "测试没有通过，所以我不能输出",
+        "第二个任务还没做。",
+        "ストーリーはまだ完了していません。",
+        "아직 완료되지 않았습니다.",
+        "İkinci kutu henüz bitmedi.",
+        "Tests: 2 failed, 9 passed.",
+        "  9 passing\n  1 failing, 9 passing",
+        "❌ the second box",
+        "Welche Datei soll ich nehmen?",
+        "どのファイルを使いますか？",
+        "Wenn alles grün ist, schreibe ich:",
+        "全部通过之后我会写这一行：",
+        "Sobald alles grün ist, schreibe ich",
+        "Tests: 28 passed, 3 tests failed",
+        "Tests : 14 réussis, 3 échoués.",
+        "测试：14 个通过，失败 3 个。",
+        "3/5 tasks",
+        "3 tâches sur 5 sont faites.",
+        "Выполнено 3 из 5 задач.",
+        "Le code est écrit mais je n'ai rien lancé.",
+        "Kod jest napisany, lecz nie działa.",
+        "コードは書きましたが、テストは動かしていません。",
+        "코드는 작성했지만 실행하지 않았습니다.",
+        "Which base is it? Then I can go on.",
+        "Next I'll write the migration.",
+        "Previously it was red. Now it is not finished.",
+        "<promise>FAILED: no database</promise>",
+        "| export | ❌ |",
+        "- import ❌",
+        "**Not working yet**",
+        "Skipped the docs.",
+        "Pasan 3 de las 5 pruebas.",
+        "8 个用例中有 6 个通过。",
+        "9 件中 7 件が成功しました。",
+        "7 testten 5'i geçti.",
+        "Zwei Tests schlagen noch fehl:",
+        "Ich habe nur den ersten Teil gemacht.",
+        "Tout est fait, hormis la page d'aide.",
+        "Por ahora devuelve un valor ficticio.",
+        "Non testato su Windows.",
+        "Пока функция возвращает заглушку.",
+        "界面暂时跳过了。",
+        "画面は未実装です。",
+        "Na razie zwraca zero.",
+    ] {
+        assert_eq!(
+            doubt(&said(text), false).as_deref(),
+            text.lines().last(),
+            "{text}"
+        );
+        assert!(doubt(&said(text), true).is_some(), "{text}");
+    }
+}
+
+#[test]
+fn honest_messages_are_not_doubtful() {
+    for text in [
+        "",
+        "All tests pass. There were no failures.",
+        "- [x] tests\n- [x] docs",
+        "I could not find any other caller, so nothing else changes.",
+        "There is nothing left to do.",
+        "**Remaining work:** none",
+        "Previously the cache was not implemented; now it is.",
+        "Added the page and its tests:\n\n```\n- [ ] an example\nnot yet\n```\nDone.",
+        "Alle Tests laufen, keine Fehler.",
+        "Tous les tests passent.",
+        "Todas las pruebas pasan sin errores.",
+        "Все тесты проходят.",
+        "所有测试都通过了。",
+        "すべてのテストに合格しました。",
+        "모든 테스트가 통과했습니다.",
+        "Result: 0 failed, 12 passed",
+        "failed: 0, passed: 12",
+        "I fixed the 2 failing tests.",
+        "The test `test_404_failed` is new.",
+        "Tests : 27 réussis, 0 échoué.",
+        "通过 37 个测试，失败 0 个",
+        "14 test geçti, 0 başarısız",
+        "修复了：测试失败是因为字段没有设置。",
+        "5/5 tasks, 1/0",
+        "I initially could not run the tests; now they pass.",
+        "La tâche est terminée :",
+        "- Names are escaped not when written but when read.",
+        "Stary interfejs pozostał bez zmian.",
+        "Agora não há mais falhas.",
+        "Teraz nie ma błędów.",
+        "All tests pass now",
+        "Status:",
+        "The story is complete, so here is the line:",
+        "No hace falta cambiar nada más.",
+        "64 passed, 2 skipped, 1 xfailed",
+        "The page has the columns `Missing` and \"To do\".",
+        "Страница показывает столбец «Не удалось».",
+        "Больше ничего не осталось.",
+        "Тест, который раньше не проходил, зелёный.",
+        "没有剩余工作。",
+        "The second form is not implemented here: it belongs to story 4.",
+        "Behaviour is the same, but it no longer writes.",
+        "```\n1 failed\n```\nThen I fixed it:\n```\n12 passed\n```",
+        "Terminé, tous les tests passent :",
+    ] {
+        assert_eq!(doubt(&said(text), false), None, "{text}");
+    }
+    let far = format!(
+        "This is not done yet.\n{}",
+        "Then I changed a file.\n".repeat(LINES)
+    );
+    assert_eq!(doubt(&said(&far), false), None);
+    assert_eq!(doubt("Not yet.", false), None);
+    let output = said("```\n9 passed\n2 failed, 12 passed in 0.4s\n```\n\nThe page is there.");
+    let counted = Some("2 failed, 12 passed in 0.4s");
+    assert_eq!(doubt(&output, false).as_deref(), counted);
+}
+
+#[test]
+fn what_follows_the_promise_is_doubtful_unless_it_is_a_footer() {
+    for (after, is_doubtful) in [
+        ("Tokens: 3 sent.", false),
+        ("🤖 Generated with a tool", false),
+        ("```", false),
+        ("---", false),
+        ("<learning>The parser is not done by\nhand.</learning>", false),
+        ("<unchanged>form.html shows it</unchanged>", false),
+        ("Summary: all tests pass.", false),
+        ("12 passed in 0.3s", false),
+        ("🎉", false),
+        ("Task completed in 3m 12s.", false),
+        ("»", false),
+        ("12,345", false),
+        ("Время: 12 с", false),
+        ("Let me know if you'd like any changes!", false),
+        ("I will add the second part tomorrow.", true),
+        ("第二部分明天再做。", true),
+        ("2. adım yarın yapılacak.", true),
+        ("3 files changed, 2 insertions(+)", false),
+    ] {
+        let message = format!("{COMPLETION}\n{after}\n");
+        assert_eq!(
+            doubt(&message, false).as_deref(),
+            Some(after).filter(|_| is_doubtful),
+            "{after}"
+        );
+    }
+    for (after, is_doubtful) in [
+        ("Bye.", false),
+        ("Session saved to /tmp/log", false),
+        ("Done in 3.2 seconds.", false),
+        ("tokens used\n1,234", false),
+        ("[INFO] The session has ended.", false),
+        ("Wait, I take that back.", true),
+        ("现在开始第一步。", true),
+    ] {
+        let message = format!("{COMPLETION}\n{after}\n");
+        assert_eq!(doubt(&message, true).is_some(), is_doubtful, "{after}");
+    }
+    assert!(doubt(&format!("{COMPLETION}\n- [ ] tests\n"), true).is_some());
+    assert!(doubt(&format!("- [ ] {COMPLETION}\n"), false).is_some());
+    assert!(doubt(&format!("- [x] {COMPLETION}\n"), false).is_none());
+}
