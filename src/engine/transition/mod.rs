@@ -24,6 +24,8 @@ use super::Loop;
 use crate::error::Error;
 use crate::events::What;
 use crate::fs::Durability;
+use crate::names::typed;
+use crate::refs::KeptRef;
 use crate::state::Intent;
 use phases::Transition;
 
@@ -52,8 +54,34 @@ pub(super) async fn take_untold(
     intent: Intent,
     known: Known,
 ) -> Result<Vec<What>, Error> {
+    if matches!(intent, Intent::End(_)) {
+        keep_checkpoint(open).await?;
+    }
     begin(open, intent.clone())?;
     make(open, intent, known).await
+}
+
+/// Keeps the last checkpoint of a loop that ends under a ref of its own, if the loop's branch no longer has it.
+async fn keep_checkpoint(open: &Loop<'_>) -> Result<(), Error> {
+    let (checkpoint, tip) = (open.state.checkpoint().clone(), open.position().await?.tip);
+    let Some(tip) = tip else { return Ok(()) };
+    // Git cannot say it of a commit that is gone, and nothing can keep that.
+    if open.git().is_ancestor(&checkpoint, &tip).await.unwrap_or(true) {
+        return Ok(());
+    }
+    let name = open
+        .change()
+        .ralph_ref(&format!("replaced/{}", checkpoint.short()));
+    let kept = open
+        .keep_refs(&[KeptRef::new(name, checkpoint)], "ralph: the last checkpoint")
+        .await?;
+    let names: Vec<_> = kept.iter().map(|kept| typed(&kept.name)).collect();
+    open.tell(format!(
+        "{} no longer has the last checkpoint, which is kept: git log {}",
+        open.state.common.branch,
+        names.join(" ")
+    ));
+    Ok(())
 }
 
 /// Makes a step that the state already has, and emits its events.

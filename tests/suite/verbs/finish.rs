@@ -469,3 +469,22 @@ fn the_intent_to_add_a_file_is_staged_again() {
     assert!(before.contains(" A intended"), "{before}");
     assert!(!sandbox.git(&["ls-files"]).contains("gone"));
 }
+
+#[test]
+fn end_keeps_a_checkpoint_that_the_branch_no_longer_has() {
+    for end in [&["finish", "--cleanup"][..], &["finish", "--keep"], &["abort"]] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        sandbox
+            .step("next", &sandbox.completing("echo made >made"))
+            .exits(0);
+        let checkpoint = sandbox.git(&["rev-parse", "HEAD"]);
+        sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+        sandbox
+            .ralph(end)
+            .exits(0)
+            .says("ralph/add-login no longer has the last checkpoint, which is kept: git log refs/ralph/add-login/replaced/");
+        let kept = sandbox.git(&["for-each-ref", "--points-at", &checkpoint, "refs/ralph"]);
+        assert!(!kept.is_empty(), "{end:?}");
+    }
+}
