@@ -24,7 +24,7 @@ use crate::git::{DiffSize, Git, Head, Repo, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::prompt::Template;
-use crate::protect::{AttemptRecord, Savepoint, Site, UserRefs};
+use crate::protect::{AttemptRecord, Savepoint, Site, StoryList, UserRefs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
 use crate::slot::Slot;
@@ -57,6 +57,8 @@ pub struct Loop<'o> {
     pub(super) released: Option<String>,
     /// The files of the work tree that this process's own output goes to: they are no work.
     pub(super) own_output: Vec<Vec<u8>>,
+    /// The list as it was when sides began to run; `None` if none runs.
+    pub(super) held_list: Option<StoryList>,
     /// True if this command has named to the user the line that an agent never printed.
     pub(super) has_told_missing_line: Cell<bool>,
     /// What this process has read of the loop's events.
@@ -89,6 +91,7 @@ impl<'o> Loop<'o> {
             is_looking: false,
             puts_off: false,
             released: None,
+            held_list: None,
             has_told_missing_line: Cell::default(),
             lock: Some(lock),
         }

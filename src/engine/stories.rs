@@ -214,6 +214,15 @@ pub(crate) fn changes_only_the_list(open: &Loop<'_>, reading: &Reading) -> bool 
 
 /// Reads the list, inside the guard if a command prints it, and passes the open stories to the progress.
 pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
+    if open.held_list.is_some() {
+        // An attempt may write to the file at any time.
+        let path = &open.state.source().path;
+        let list = open.git().file_of(open.state.checkpoint(), path).await?;
+        let listing = open.state.source().list_in(&list.unwrap_or_default())?;
+        let listing = remembering(&open.state, listing);
+        note_open(&mut open.state, &listing)?;
+        return Ok(listing);
+    }
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
     let listing = listing_of(&open.state, &open.repo().top).await;

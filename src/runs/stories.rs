@@ -13,8 +13,8 @@ use super::command::{Command, Printed};
 use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
-    self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, free_places, made_by,
-    may_begin, open_side, remove_lost, remove_side, take_in, was_taken_in,
+    self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, free_places, hold_list,
+    made_by, may_begin, open_side, release_list, remove_lost, remove_side, take_in, was_taken_in,
 };
 use crate::error::Error;
 use crate::events::Silent;
@@ -52,6 +52,8 @@ struct Abreast<'r, C> {
     free: BTreeSet<u16>,
     /// The stories that are worked on, with their places.
     running: BTreeMap<u16, String>,
+    /// The places in which a side could not begin once: another attempt may have written to the list at that moment.
+    doubtful: BTreeSet<u16>,
     /// The stories whose last attempt something else than its agent ended.
     broken: BTreeSet<String>,
     printed: (Sender<Printed>, Receiver<Printed>),
@@ -78,6 +80,7 @@ pub async fn abreast(
         directories: Directories::of(open)?,
         free: free_places(open, jobs).await?.into_iter().collect(),
         running: BTreeMap::new(),
+        doubtful: BTreeSet::new(),
         broken: BTreeSet::new(),
         printed: mpsc::channel(MOST_LINES),
         end: None,
@@ -115,7 +118,14 @@ pub async fn abreast(
             biased;
             Some(line) = run.printed.1.recv() => command.relay(&line),
             ended = children.join_next() => match ended {
-                Some(Ok((story, place, ended))) => Box::pin(run.note_end(open, story, place, ended)).await,
+                Some(Ok((story, place, ended))) => {
+                    Box::pin(run.note_end(open, story, place, ended)).await;
+                    if run.running.is_empty()
+                        && let Err(error) = release_list(open).await
+                    {
+                        run.stop_with(End::Failed(error));
+                    }
+                }
                 Some(Err(_)) => {}
                 None => break,
             },
@@ -166,6 +176,7 @@ impl<C: Command> Abreast<'_, C> {
         let side = open.change().side(place)?;
         open.tell(format!("story {story} begins in {side}"));
         let words = [side.as_str(), STORY, &story];
+        hold_list(open)?;
         let child = Child::start((story.clone(), &story), words, typed, place, &self.printed.0)
             .map_err(Error::system("start git-ralph"))?;
         self.options.started += 1;
@@ -190,6 +201,11 @@ impl<C: Command> Abreast<'_, C> {
             }
             Settled::Left => return,
             Settled::NotBegun => {}
+        }
+        if self.doubtful.insert(place) && self.end.is_none() {
+            self.options.started = self.options.started.saturating_sub(1);
+            self.free.insert(place);
+            return;
         }
         // Its place is not used any more: another one may do.
         self.options.started = self.options.started.saturating_sub(1);
@@ -252,7 +268,7 @@ impl<C: Command> Abreast<'_, C> {
                 return Ok(Settled::Left);
             }
         }
-        if let Err(error) = remove_side(open, side, made.as_ref()).await {
+        if let Err(error) = Box::pin(remove_side(open, side, made.as_ref())).await {
             open.tell(format!("{name} stays: {error}"));
             return Ok(Settled::Left);
         }

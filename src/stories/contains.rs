@@ -162,6 +162,15 @@ pub(super) fn restore_marks<E>(
     })
 }
 
+/// Returns whether two lists say the same but for their marks and their layout.
+pub(super) fn is_same<E>(one: &[u8], other: &[u8], read: impl Fn(&[u8]) -> Result<View, E>) -> bool {
+    let (Ok(one), Ok(other)) = (read(one), read(other)) else {
+        return false;
+    };
+    let says = |part: &Part| (part.id.clone(), part.all.clone(), part.boxes.clone());
+    one.above == other.above && one.stories.iter().map(says).eq(other.stories.iter().map(says))
+}
+
 /// Returns the list `after`, which contains the list `before`, with the marks as they were except in the stories that are `free`,
 /// and with new stories open; and what that changes, in words.
 fn with_marks_of(

@@ -173,6 +173,11 @@ impl Source {
         contains::restore_marks(before, after, free, |bytes| self.view(bytes))
     }
 
+    /// Returns whether two lists say the same but for their marks and their layout.
+    pub fn is_same(&self, one: &[u8], other: &[u8]) -> bool {
+        contains::is_same(one, other, |bytes| self.view(bytes))
+    }
+
     fn view(&self, bytes: &[u8]) -> Result<View, SourceError> {
         match self.adapter {
             _ if self.is_whole() => Ok(whole::view(bytes)),

@@ -1,5 +1,6 @@
 //! Checkpoints: the commit of a complete story, or of edits by the user.
 
+use super::side::with_held_list;
 use crate::engine::position::Position;
 use crate::engine::stories::changes_only_the_list;
 use crate::engine::transition::{self, Known};
@@ -79,6 +80,7 @@ pub(super) async fn commit(
     position: &Position,
     tree: Oid,
 ) -> Result<(), Error> {
+    let tree = with_held_list(open, tree, new.story.as_deref()).await?;
     submodules::share(open, open.state.checkpoint_tree(), &tree).await?;
     let name = match (&new.story, new.attempt) {
         (Some(story), Some(attempt)) => open.state.change.attempt_ref(story, attempt),

@@ -2,6 +2,7 @@
 //! attempt cannot take them along.
 
 use super::checkpoint::{self, NewCheckpoint};
+use super::side::with_held_list;
 use super::work_away;
 use crate::engine::checkpoint_message::CHECKPOINT;
 use crate::engine::position::{checkpoint_gone, refuse_operation};
@@ -50,7 +51,8 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     if tip == checkpoint.commit && is_as_left? {
         return Ok(());
     }
-    let reading = open.read_work_tree().await?;
+    let mut reading = open.read_work_tree().await?;
+    reading.tree = with_held_list(open, reading.tree, None).await?;
     if tip == checkpoint.commit && reading.tree == checkpoint.tree {
         let started = open.state.common.started;
         return Ok(checkpoint.record_unseen_edits(started).await?);

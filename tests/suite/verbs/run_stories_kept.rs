@@ -241,13 +241,36 @@ fn only_the_run_marks_a_story_while_attempts_run() {
          2) sed 's/\\[ \\]/[x]/' '{list}' >\"$notes/list\"; cp \"$notes/list\" '{list}'; touch \"$notes/ticked\";; esac",
         list = list.display()
     ));
-    sandbox
-        .ralph(&words("--jobs=2", &[], &agent))
-        .exits(0)
-        .says("TODO.md: put back while attempts run: marks of 1, 2, 3; 'git ralph skip todo <story>'");
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0).says(
+        "TODO.md: put back, because attempts run: marks of 1, 2, 3 (kept: git show refs/ralph/todo/replaced/",
+    );
     for story in ["1", "2", "3"] {
         let found = checkpoints(&sandbox);
         assert!(found.contains(&format!("checkpoint: {story}")), "{found:?}");
     }
     require_no_side(&sandbox);
+}
+
+#[test]
+fn list_that_an_attempt_replaces_in_the_loops_own_work_tree_is_put_back() {
+    for act in [
+        "rm -f {}",
+        "printf '\\0\\0' >{}",
+        "echo '- [x] Other' >{}",
+        "ln -sf \"$notes/list\" {}",
+    ] {
+        let sandbox = Sandbox::with_free_stories(3);
+        let list = sandbox.top.join("TODO.md");
+        let act = act.replace("{}", &format!("'{}'", list.display()));
+        let agent = sandbox.completing(&format!(
+            "sed 's/\\[ \\]/[x]/' '{list}' >\"$notes/list\"; echo x >work$RALPH_STORY; test $RALPH_STORY != 2 || {{ {act}; }}",
+            list = list.display()
+        ));
+        sandbox
+            .ralph(&words("--jobs=2", &[], &agent))
+            .exits(0)
+            .says("3 of 3 stories are complete");
+        assert_eq!(verdicts(&sandbox).len(), 3, "{act}");
+        require_no_side(&sandbox);
+    }
 }

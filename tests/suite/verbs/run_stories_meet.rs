@@ -40,12 +40,12 @@ fn edits_and_commits_of_the_user_meanwhile_stay() {
         sandbox.git(&["commit", "-qam", "user"]);
     });
     assert_eq!(committed.git(&["show", "ralph/todo:common"]), "of the user's");
-    let struck = Sandbox::with_free_stories(3);
+    let struck = Sandbox::with_free_stories(2);
     meanwhile(&struck, |sandbox| {
-        let list = sandbox.read("TODO.md").replace("- [ ] 3. Story 3\n", "");
+        let list = sandbox.read("TODO.md").replace("- [ ] 2. Story 2\n", "");
         sandbox.write("TODO.md", &list);
     });
-    assert!(!struck.read("TODO.md").contains("Story 3"));
+    assert!(struck.read("TODO.md").contains("- [x] 2. Story 2\n"));
 }
 
 #[test]
@@ -231,4 +231,65 @@ fn agent_that_marks_or_reformats_its_list_is_in_conflict_with_no_other() {
     ];
     json.ralph(&run).exits(0);
     assert_eq!(verdicts(&json).len(), 3);
+}
+
+#[test]
+fn work_trees_among_the_files_of_the_loop_are_for_one_story_after_another() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.configure("ralph.worktreeDir", ".trees");
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    let why = "ralph.worktreeDir is in the work tree, and git does not ignore it";
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0).says(why);
+    let ignored = Sandbox::with_free_stories(2);
+    ignored.configure("ralph.worktreeDir", ".trees");
+    ignored.write(".git/info/exclude", ".trees/\n");
+    let agent = ignored.completing("echo x >work$RALPH_STORY");
+    ignored
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("story 2 begins in todo+2");
+    require_no_side(&ignored);
+}
+
+#[test]
+fn side_whose_preparation_makes_files_leaves_no_work_tree_and_no_ref() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.configure("ralph.worktreeSetup", "echo made >prepared");
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    let run = sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    assert!(!run.stderr.contains("beside its attempt"), "{}", run.stderr);
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)"]);
+    assert!(!refs.contains("todo+"), "{refs}");
+}
+
+#[test]
+fn notes_of_an_agent_in_a_list_of_one_line_a_story_are_never_lost() {
+    let sandbox = Sandbox::new();
+    let stories =
+        [1, 2, 3].map(|id| format!(r#"{{"id":"{id}","title":"Story {id}","passes":false,"notes":""}}"#));
+    sandbox.write(
+        "prd.json",
+        &format!(r#"{{"userStories":[{}]}}"#, stories.join(",")),
+    );
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    sandbox.configure("ralph.order", "free");
+    let agent = sandbox.completing(
+        "sed -i.bak \"s/Story $RALPH_STORY\\\",\\\"passes\\\":false,\\\"notes\\\":\\\"/&learned $RALPH_STORY/\" prd.json; rm prd.json.bak; echo x >work$RALPH_STORY",
+    );
+    let run = [
+        "run",
+        "todo",
+        "--stories=prd.json",
+        "--jobs=3",
+        "--keep",
+        "--",
+        &agent,
+    ];
+    sandbox.ralph(&run).exits(0);
+    let list = sandbox.read("prd.json");
+    for id in ["1", "2", "3"] {
+        assert!(list.contains(&format!("learned {id}")), "{list}");
+    }
 }

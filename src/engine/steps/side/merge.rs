@@ -71,7 +71,12 @@ async fn with_additions(
     let (Some(base), Some(theirs)) = (base, theirs) else {
         return Ok(Some(tip.to_vec()));
     };
-    let kept = source.settle(&base, Ok(&theirs), &story.id, additions).bytes;
+    let kept = source.settle(&base, Ok(&theirs), &story.id, additions);
+    if kept.put_back.is_some() && open.settings().list_edits == ListEdits::Allow {
+        // Other edits are allowed only where nothing else was changed.
+        return Ok(None);
+    }
+    let kept = kept.bytes;
     // The marks count if it is the agent that makes them.
     let tip_with_marks = || {
         let marked = source.restore_marks(&kept, tip, |id| id != story.id);
@@ -90,7 +95,5 @@ async fn with_additions(
     if settled.put_back.is_none() {
         return Ok(Some(merged));
     }
-    let without_additions = source.settle(&base, Ok(&kept), &story.id, Additions::ArePutBack);
-    // Where nothing was added, only the layout is different.
-    Ok(without_additions.put_back.is_none().then(tip_with_marks))
+    Ok(source.is_same(&base, &kept).then(tip_with_marks))
 }

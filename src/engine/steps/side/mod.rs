@@ -4,13 +4,13 @@
 //! - `ready` finds the next story that may begin. `begin` starts a side, with what the loop knows of its story.
 //! - `made` reads what a side has made, and `remove` removes it once that is taken in.
 //! - `take_in` makes it an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
-//! - `marks` keeps the marks of the loop's list meanwhile.
+//! - `list` holds the loop's list meanwhile.
 //! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
 
 mod begin;
 mod blame;
+mod list;
 mod made;
-mod marks;
 mod merge;
 mod ready;
 mod remove;
@@ -18,6 +18,8 @@ mod take_in;
 
 pub use begin::begin_side;
 pub(crate) use blame::blame;
+pub(crate) use list::with_held_list;
+pub use list::{hold_list, release_list};
 pub use made::{Made, made_by, open_side};
 pub(crate) use ready::count_last;
 pub use ready::{Beginning, Directories, may_begin, was_taken_in, why_in_turn};

@@ -1,11 +1,12 @@
 //! Finds the next story that may begin beside those that are worked on.
 
-use super::marks::put_marks_back;
+use super::list::put_list_back;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
 use crate::engine::steps::attempt::{AttemptOptions, prepare, put_branch_back};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::work_tree_place::{configured, real};
 use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
 use crate::error::Error;
 use crate::protect::RepoLink;
@@ -53,9 +54,7 @@ pub async fn may_begin(
     let settings = &options.settings;
     prepare(open, options).await?;
     messages::take(open, None)?;
-    if !running.is_empty() {
-        put_marks_back(open).await?;
-    }
+    put_list_back(open).await?;
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
@@ -150,6 +149,8 @@ pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<
         Some(format!("git does not track {}", source.path))
     } else if submodules::has_submodules(open.repo()) {
         Some("the repository has submodules".to_owned())
+    } else if are_seen(open, settings).await? {
+        Some("ralph.worktreeDir is in the work tree, and git does not ignore it".to_owned())
     } else if order::says_nothing(&listing, settings.order) {
         let list = &source.path;
         Some(format!(
@@ -158,6 +159,20 @@ pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<
     } else {
         None
     })
+}
+
+/// Returns whether the work trees of sides would be among the files of the loop's own one.
+async fn are_seen(open: &Loop<'_>, settings: &Settings) -> Result<bool, Error> {
+    let repo = open.repo();
+    let main = repo.main_top().await?;
+    let dir = configured(main.as_deref().unwrap_or(&repo.top), settings);
+    let Ok(below) = dir.strip_prefix(real(&repo.top)) else {
+        return Ok(false);
+    };
+    let ignored = open
+        .git()
+        .cmd("check-ignore", ["-q", "--", &below.join("x").to_string_lossy()]);
+    Ok(ignored.answer().await?.is_none())
 }
 
 /// Returns whether the loop has this attempt of a side already.

@@ -15,6 +15,9 @@ use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
 use crate::state::{Store, is_side, sides};
 
+/// The refs of a side that have no work of its attempt.
+const OF_START: [&str; 4] = ["start", "anchor", "judged", "gate-files"];
+
 /// Returns the first places of a change in which nothing of the user's is: no loop and no branch of that name.
 ///
 /// # Errors
@@ -51,7 +54,7 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let prefix = name.ralph_ref("");
     let all = [prefix.trim_end_matches('/'), &name.branch_ref()].map(str::to_owned);
     let refs = open.git().refs(&all.each_ref().map(String::as_str)).await?;
-    let of_start = ["start", "anchor", "judged", "gate-files"].map(|role| name.ralph_ref(role));
+    let of_start = OF_START.map(|role| name.ralph_ref(role));
     let is_work = |found: &&RefInfo| {
         let is_branch = found.name == name.branch_ref() && found.oid == *state.initial();
         !is_branch && !of_start.contains(&found.name)
@@ -122,7 +125,7 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
     }
     let change = side.change().clone();
     let (attempts, finished) = (change.ralph_ref("attempts/"), change.ralph_ref("finished"));
-    let plain = ["start", "anchor"].map(|role| change.ralph_ref(role));
+    let plain = OF_START.map(|role| change.ralph_ref(role));
     let mut known_oids: Vec<&Oid> = Vec::new();
     if let Some(made) = known {
         known_oids.extend(&made.commit);
@@ -192,5 +195,5 @@ async fn remove_at_end(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     {
         keep(open, made, "the loop ends").await?;
     }
-    remove_side(open, side, made.as_ref()).await
+    Box::pin(remove_side(open, side, made.as_ref())).await
 }

@@ -6,11 +6,12 @@ use std::io;
 use jiff::SignedDuration;
 
 use super::Made;
-use super::marks::put_marks_back;
+use super::list::put_list_back;
 use super::merge::merged;
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Report};
 use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::learnings;
 use crate::engine::attempt::outcome::{Beside, Outcome};
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -55,7 +56,12 @@ pub enum Taken {
 pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
     let (settings, id) = (&options.settings, made.attempt.story.clone());
     open.advance(|progress| progress.turn_to(&id))?;
-    put_marks_back(open).await?;
+    put_list_back(open).await?;
+    if open.held_list.is_some() {
+        // The list of the checkpoint is read, and has the user's additions then.
+        put_branch_back(open).await?;
+        commit_manual_edits(open, &id).await?;
+    }
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
@@ -96,7 +102,8 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let wanted: Vec<KeptRef> = kept.chain(commits).collect();
     open.keep_refs(&wanted, "ralph: an attempt that was made beside others")
         .await?;
-    let facts = take_record(open, &id, settings).await?;
+    let mut facts = take_record(open, &id, settings).await?;
+    hold(open, &mut facts).await?;
     let (since, chosen) = (made.attempt.started, (listing, story));
     let mut begun = Begun {
         facts,
@@ -132,6 +139,18 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         Concluded::Broken(refusal) => Taken::Broken(refusal),
         Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
     })
+}
+
+/// Records the list of the checkpoint as the one before the attempt, if it is held: an attempt may write to the file at any time.
+async fn hold(open: &Loop<'_>, facts: &mut Facts) -> Result<(), Error> {
+    let list = facts.list.as_mut().filter(|_| open.held_list.is_some());
+    let path = &open.state.source().path;
+    if let Some(list) = list
+        && let Some(bytes) = open.git().file_of(open.state.checkpoint(), path).await?
+    {
+        list.bytes = bytes;
+    }
+    Ok(())
 }
 
 /// Returns whether the story has the words in the list of the last checkpoint that the agent of a side was given, whatever
@@ -261,7 +280,16 @@ async fn put_in_place(open: &Loop<'_>, tree: &Oid, beside: &Beside) -> Result<Op
     let is_there = |file: &StagedEntry| !of_gates.contains(&file.path);
     open.state.here.gate_files.borrow_mut().retain(is_there);
     place(open, tree).await?;
+    let list = [format!(":(top,literal){}", open.state.source().path)];
     let mut seen = open.read_work_tree().await?.tree;
+    if open.held_list.is_some() {
+        // Another attempt may write to the list at any time.
+        let scratch = open.site().file("merge.index");
+        seen = open
+            .repo()
+            .tree_with_those_of(&scratch, [&seen, tree], &list)
+            .await?;
+    }
     if seen == *tree {
         return Ok(None);
     }

@@ -1,0 +1,113 @@
+//! Holds the loop's list while sides run.
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::git::StagedEntry;
+use crate::names::{Oid, typed};
+use crate::refs::KeptRef;
+use crate::settings::{ListEdits, Mark};
+use crate::stories::Additions;
+
+/// Holds the list in the loop's own work tree from now on: an attempt may write to it, and only what was judged is done.
+pub fn hold_list(open: &mut Loop<'_>) -> Result<(), Error> {
+    if open.held_list.is_none() {
+        open.held_list = open.site().read_story_list(open.state.source())?;
+    }
+    Ok(())
+}
+
+/// Puts the list back for the last time: no side runs any more.
+pub async fn release_list(open: &mut Loop<'_>) -> Result<(), Error> {
+    put_list_back(open).await?;
+    open.held_list = None;
+    Ok(())
+}
+
+/// Puts back what changed in the list since the last checkpoint, but additions. The list as it was is kept.
+pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<(), Error> {
+    let source = open.state.source().clone();
+    let before = match &open.held_list {
+        Some(_) => open.git().file_of(open.state.checkpoint(), &source.path).await?,
+        None => None,
+    };
+    let (Some(mut held), Some(bytes)) = (open.held_list.clone(), before) else {
+        return Ok(());
+    };
+    held.bytes = bytes;
+    let now = held.bytes_after(open.site(), &source)?;
+    let seen = now.as_deref().map_err(String::as_str);
+    let Some((bytes, what)) = settled(open, &held.bytes, seen, "") else {
+        return Ok(());
+    };
+    let (message, list) = ("a story list that changed while attempts ran", &source.path);
+    let tree = open.read_work_tree().await?.tree;
+    let commit = open.commit_on_checkpoint(&tree, message).await?;
+    let name = open.change().ralph_ref(&format!("replaced/{}", commit.short()));
+    let refs = open
+        .keep_refs(&[KeptRef::new(name, commit)], &format!("ralph: {message}"))
+        .await?;
+    held.write(open.site(), &source, &bytes)?;
+    open.view.drop_all();
+    let names: Vec<_> = refs.iter().map(|kept| typed(&kept.name)).collect();
+    open.tell(format!(
+        "{list}: put back, because attempts run: {what} (kept: git show {})",
+        names.join(" ")
+    ));
+    Ok(())
+}
+
+/// Returns what the list has to be in place of what was `seen`, and what that puts back, in words; `None` if it may be that. `story` may
+/// have changed as an attempt at it may change it.
+fn settled(
+    open: &Loop<'_>,
+    before: &[u8],
+    seen: Result<&[u8], &str>,
+    story: &str,
+) -> Option<(Vec<u8>, String)> {
+    let source = open.state.source();
+    let kept = match (open.settings().list_edits, seen) {
+        (ListEdits::Allow, Ok(seen)) => source.restore_marks(before, seen, |id| id == story)?,
+        (ListEdits::None, _) => source.settle(before, seen, story, Additions::ArePutBack),
+        _ => source.settle(before, seen, story, Additions::Stay),
+    };
+    kept.put_back.map(|what| (kept.bytes, what))
+}
+
+/// Returns the tree of a checkpoint with its list as an attempt at `story` may leave it, if the list is held: another attempt may have
+/// changed it since it was put back. The index gets it, too.
+pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&str>) -> Result<Oid, Error> {
+    let (source, git) = (open.state.source(), open.git());
+    if open.held_list.is_none() {
+        return Ok(tree);
+    }
+    let (before, now) = (
+        git.file_of(open.state.checkpoint(), &source.path).await?,
+        git.file_of(&tree, &source.path).await?,
+    );
+    let (Some(before), Some(now)) = (before, now) else {
+        return Ok(tree);
+    };
+    let Some((mut bytes, _)) = settled(open, &before, Ok(&now), story.unwrap_or_default()) else {
+        return Ok(tree);
+    };
+    if open.settings().mark == Mark::Auto
+        && let Some(story) = source
+            .list_in(&before)?
+            .stories
+            .iter()
+            .find(|one| Some(&*one.id) == story)
+        && let Some((marked, _)) = source.with_mark(&bytes, story)?
+    {
+        bytes = marked;
+    }
+    let (repo, list) = (open.repo(), [format!(":(top,literal){}", source.path)]);
+    let found = git.changes_among(&repo.empty_tree().await?, &tree, &list).await?;
+    let Some(entry) = found.into_iter().find_map(|change| change.is) else {
+        return Ok(tree);
+    };
+    let oid = repo.store_text(&bytes).await?;
+    let entries = [StagedEntry { oid, ..entry }];
+    repo.set_entries(&repo.index(), &entries).await?;
+    let scratch = open.site().file("merge.index");
+    Ok(repo.tree_with(&scratch, &tree, &entries, &[]).await?)
+}
