@@ -8,7 +8,7 @@ use crate::support::{Running, Sandbox, wait_until};
 /// An agent that works on until it may go on.
 fn waiting(sandbox: &Sandbox) -> String {
     sandbox.completing(&format!(
-        "touch \"$notes/$RALPH_STORY\"; echo \"half of $RALPH_STORY\" >work$RALPH_STORY; {}",
+        "echo \"half of $RALPH_STORY\" >work$RALPH_STORY; touch \"$notes/$RALPH_STORY\"; {}",
         until("go")
     ))
 }
