@@ -171,6 +171,24 @@ pub(super) fn is_same<E>(one: &[u8], other: &[u8], read: impl Fn(&[u8]) -> Resul
     one.above == other.above && one.stories.iter().map(says).eq(other.stories.iter().map(says))
 }
 
+/// Returns whether a story says the same in two lists but for its marks and its layout.
+pub(super) fn has_same_story<E>(
+    one: &[u8],
+    other: &[u8],
+    story: &str,
+    read: impl Fn(&[u8]) -> Result<View, E>,
+) -> bool {
+    let says = |list: &[u8]| {
+        let part = read(list)
+            .ok()?
+            .stories
+            .into_iter()
+            .find(|part| part.id == story)?;
+        Some((part.all, part.boxes))
+    };
+    says(one).is_some_and(|one| Some(one) == says(other))
+}
+
 /// Returns the list `after`, which contains the list `before`, with the marks as they were except in the stories that are `free`,
 /// and with new stories open; and what that changes, in words.
 fn with_marks_of(

@@ -178,6 +178,11 @@ impl Source {
         contains::is_same(one, other, |bytes| self.view(bytes))
     }
 
+    /// Returns whether a story says the same in two lists but for its marks and its layout.
+    pub fn has_same_story(&self, one: &[u8], other: &[u8], story: &str) -> bool {
+        contains::has_same_story(one, other, story, |bytes| self.view(bytes))
+    }
+
     fn view(&self, bytes: &[u8]) -> Result<View, SourceError> {
         match self.adapter {
             _ if self.is_whole() => Ok(whole::view(bytes)),

@@ -231,6 +231,15 @@ fn agent_that_marks_or_reformats_its_list_is_in_conflict_with_no_other() {
     ];
     json.ralph(&run).exits(0);
     assert_eq!(verdicts(&json).len(), 3);
+    json.git(&["checkout", "-q", "main"]);
+    let sorts = r#"s/"id":"(.)","title":"([^"]*)"/"title":"\2","id":"\1"/g"#;
+    let agent = json.completing(&format!(
+        "echo y >work$RALPH_STORY; sed -i.bak -E '{sorts}' prd.json; rm prd.json.bak"
+    ));
+    let again = ["run", "again", run[2], run[3], run[4], run[5], &agent];
+    json.ralph(&again).exits(0);
+    let log = json.ralph(&["log", "again", "--json"]).exits(0).json();
+    assert_eq!(log["attempts"].as_array().unwrap().len(), 3, "{log}");
 }
 
 #[test]
