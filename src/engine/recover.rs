@@ -220,6 +220,9 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         }
     }
     if open.state.phase() == Phase::Running {
+        if !open.state.is_by_hand() {
+            open.completed = Some(Effect::Undone);
+        }
         end_interrupted_attempt(open).await?;
     } else if open.state.is_running() {
         repair_git_files(open, false).await?;

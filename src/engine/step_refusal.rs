@@ -46,6 +46,10 @@ pub enum StepRefusal {
     #[error("loop '{0}' has changed while the question was asked: nothing was done")]
     AnsweredElsewhere(String)
         => Busy, "git ralph status {change}", (change);
+    /// `complete` was called for what an attempt had made that was cut off.
+    #[error("an attempt that was cut off is undone now: the work tree is not the one that you saw")]
+    UndoneNow(String)
+        => "look at it, then run the same command again; what was undone: git ralph log {change}", (change);
     /// `prune` was called for a loop that is not closed.
     #[error("loop '{0}' is still active: nothing was removed")]
     LoopLive(String)

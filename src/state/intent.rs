@@ -86,6 +86,8 @@ pub enum Effect {
     Failed,
     /// `redo`: completed stories are undone.
     Redone,
+    /// An attempt of an agent is undone.
+    Undone,
     /// `finish` or `abort`: the loop is closed.
     Closed(Ending),
 }

@@ -15,10 +15,13 @@ use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::{Error, refuse};
 use crate::git::GitError;
 use crate::settings::Settings;
-use crate::state::Verdict;
+use crate::state::{Effect, Verdict};
 
 /// Accepts the work tree as the finished story, because the user or a driver says so.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    if open.completed == Some(Effect::Undone) {
+        return refuse(StepRefusal::UndoneNow(open.change().to_string()));
+    }
     refuse_operation(open.repo()).await?;
     refuse_unfit(open).await?;
     if open.state.is_live() && !open.state.has_branch() {

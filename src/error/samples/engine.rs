@@ -185,6 +185,7 @@ pub(super) fn step() -> Vec<StepRefusal> {
             attempt: "2@1".to_owned(),
         },
         StepRefusal::NothingFailed(change()),
+        StepRefusal::UndoneNow(change()),
         StepRefusal::LoopFinished {
             change: change(),
             end: "closed by git ralph abort 3m ago; 1 of 2 stories were complete".to_owned(),

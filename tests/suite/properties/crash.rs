@@ -49,6 +49,18 @@ fn next_continues_after_a_crash() {
 }
 
 #[test]
+fn complete_accepts_no_work_tree_that_the_user_has_not_seen() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    killed(&sandbox);
+    let complete = sandbox.ralph(&["complete"]).exits(1);
+    complete.says("an attempt that was cut off is undone now: the work tree is not the one that you saw");
+    assert_eq!(sandbox.subjects("HEAD")[0], "initial state");
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.subjects("HEAD")[0], "checkpoint: 1");
+}
+
+#[test]
 fn status_finishes_a_step_after_a_crash() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
