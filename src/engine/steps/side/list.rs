@@ -84,10 +84,11 @@ pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&st
         git.file_of(open.state.checkpoint(), &source.path).await?,
         git.file_of(&tree, &source.path).await?,
     );
-    let (Some(before), Some(now)) = (before, now) else {
+    let Some(before) = before else {
         return Ok(tree);
     };
-    let Some((mut bytes, _)) = settled(open, &before, Ok(&now), story.unwrap_or_default()) else {
+    let seen = now.as_deref().ok_or("it was gone");
+    let Some((mut bytes, _)) = settled(open, &before, seen, story.unwrap_or_default()) else {
         return Ok(tree);
     };
     if open.settings().mark == Mark::Auto
@@ -101,7 +102,11 @@ pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&st
         bytes = marked;
     }
     let (repo, list) = (open.repo(), [format!(":(top,literal){}", source.path)]);
-    let found = git.changes_among(&repo.empty_tree().await?, &tree, &list).await?;
+    // The file may have become a link, or be gone.
+    let empty = repo.empty_tree().await?;
+    let found = git
+        .changes_among(&empty, open.state.checkpoint_tree(), &list)
+        .await?;
     let Some(entry) = found.into_iter().find_map(|change| change.is) else {
         return Ok(tree);
     };
