@@ -78,7 +78,7 @@ fn moment(t: Timestamp) -> String {
     zoned.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Where a loop began, and where its work is: `ralph/add-login, from main (1b2c3d4e5f); …`.
+/// The branches of a loop, its own and the one on which it began: `ralph/add-login, from main (1b2c3d4e5f); …`.
 #[derive(Serialize)]
 struct Origin {
     branch: String,

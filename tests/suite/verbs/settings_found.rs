@@ -98,3 +98,13 @@ fn doctor_and_a_dry_run_name_values_with_which_a_run_would_stop() {
         sandbox.git(&["config", "--unset", key]);
     }
 }
+
+#[test]
+fn limits_of_nothing_are_refused() {
+    let sandbox = Sandbox::new();
+    for key in ["ralph.maxAttempts", "ralph.maxCost"] {
+        sandbox.configure(key, "0");
+        sandbox.ralph(&["run"]).exits(1).says("is '0', but must be");
+        sandbox.git(&["config", "--unset", key]);
+    }
+}

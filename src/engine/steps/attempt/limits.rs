@@ -89,7 +89,7 @@ pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<&'static str>, Error> 
 
 /// A limit on the whole loop that was reached: it holds for the next command too.
 struct Reached {
-    /// What it is, in words.
+    /// The limit in words.
     words: String,
     /// The option that raises it.
     raised_by: &'static str,
