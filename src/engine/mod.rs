@@ -87,7 +87,7 @@ pub use steps::resume::resume;
 pub use steps::return_to_base::{place_before, return_to_base, return_to_loop};
 pub use steps::run::{Driver, Stopped, note_end_of_run};
 pub use steps::side::{
-    Beginning, Directories, Made, Taken, begin_side, free_places, hold_list, made_by, may_begin, open_side,
+    Beginning, Made, Shared, Taken, begin_side, free_places, hold_list, made_by, may_begin, open_side,
     release_list, remove_lost, remove_side, settings_of_side, take_in, was_taken_in, why_in_turn,
 };
 pub use steps::start::preview;

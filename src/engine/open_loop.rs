@@ -252,6 +252,7 @@ impl<'o> Loop<'o> {
     /// Returns the record of the current attempt, or of one that begins.
     pub(crate) fn attempt_record(&self) -> AttemptRecord<'_> {
         let state = &self.state;
+        let others = self.store.others_held();
         AttemptRecord {
             site: self.site(),
             change: &state.change,
@@ -260,7 +261,8 @@ impl<'o> Loop<'o> {
             source: state.source(),
             checkpoint: self.checkpoint(),
             name: self.trash_name(),
-            is_alone: !self.store.may_another_be_held(),
+            is_alone: others.as_ref().is_ok_and(Vec::is_empty),
+            others: others.unwrap_or_default(),
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
         return Ok(None);
     }
     let files = match who {
-        Who::Gates | Who::Reviewer => GitFiles::before_gates(open.site()).await?,
+        Who::Gates | Who::Reviewer => GitFiles::before_gates(open.site(), &open.store.others_held()?).await?,
         Who::Hook | Who::Tracker | Who::Closed => GitFiles::before_command(open.site()).await?,
     };
     let refs = open.user_refs().await?;

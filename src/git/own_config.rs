@@ -46,6 +46,18 @@ impl Git {
         }))
     }
 
+    /// Returns whether the content of a configuration file differs from an earlier one in nothing but settings that
+    /// [`Git::keep_harmless_settings`] keeps.
+    pub async fn adds_only_harmless(&self, was: &[u8], is: &[u8]) -> Result<bool, GitError> {
+        let list = |bytes: &[u8]| self.config_of(Path::new("-"), LIST).stdin(bytes).any_exit();
+        let (was, is) = (list(was).await?, list(is).await?);
+        let is_read = [&was, &is].iter().all(|listed| listed.code == Some(0));
+        let (was, is) = (settings_of(&was.stdout), settings_of(&is.stdout));
+        let kept = harmless_additions(&was, &is);
+        let is_kept = |(key, value): &&Setting| kept.contains(&(key, value.as_deref().unwrap_or_default()));
+        Ok(is_read && is.iter().filter(|setting| !is_kept(setting)).eq(&was))
+    }
+
     /// Returns whether two configuration files differ in nothing but headers that git sends to a named host.
     pub async fn differ_in_headers(&self, one: &Path, other: &Path) -> Result<bool, GitError> {
         // In a directory without a repository: the present configuration may be one that git cannot read.
@@ -131,13 +143,7 @@ impl Git {
     /// Reads the settings of one file, without included files; returns none if git cannot read it.
     async fn settings_in(&self, file: &Path) -> Result<Vec<Setting>, GitError> {
         let listed = self.config_of(file, LIST).any_exit().await?;
-        let text = String::from_utf8_lossy(&listed.stdout);
-        let setting = |entry: &str| match entry.split_once('\n') {
-            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-            None => (entry.to_owned(), None),
-        };
-        let entries = text.split('\0').filter(|entry| !entry.is_empty());
-        Ok(entries.map(setting).collect())
+        Ok(settings_of(&listed.stdout))
     }
 
     /// Reads the place of the work tree in one file.
@@ -145,6 +151,17 @@ impl Git {
         let mut settings = self.settings_in(file).await?.into_iter().rev();
         Ok(settings.find_map(|(key, value)| (key == "core.worktree").then_some(value?)))
     }
+}
+
+/// Returns the settings in a list of git's.
+fn settings_of(listed: &[u8]) -> Vec<Setting> {
+    let text = String::from_utf8_lossy(listed);
+    let setting = |entry: &str| match entry.split_once('\n') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (entry.to_owned(), None),
+    };
+    let entries = text.split('\0').filter(|entry| !entry.is_empty());
+    entries.map(setting).collect()
 }
 
 /// Returns whether a setting is a header for one host, as a CI system writes a new one for each job.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::GitError;
@@ -80,6 +80,23 @@ impl OwnFiles {
             files.take_place(place, &copy.join(place))?;
         }
         Ok(files)
+    }
+
+    /// Reads a copy that another process may discard or replace at any time; returns `None` if there is none, or not the same
+    /// all the time.
+    pub fn load_whole(copy: &Path) -> Result<Option<Self>, GitError> {
+        let identity = || Ok::<_, FileError>(kind_of(copy)?.map(|found| (found.dev(), found.ino())));
+        let before = identity()?;
+        let files = Self::load(copy)?;
+        Ok(Some(files).filter(|_| before.is_some() && identity().is_ok_and(|after| after == before)))
+    }
+
+    /// Replaces the files that all work trees share by those of an earlier state.
+    pub fn take_shared(&mut self, earlier: Self) {
+        let is_shared = |name: &PathBuf| name.starts_with(PLACES[0]);
+        self.0.retain(|name, _| !is_shared(name));
+        self.0
+            .extend(earlier.0.into_iter().filter(|(name, _)| is_shared(name)));
     }
 
     /// Writes a copy into the directory `copy` below `door`, replacing an older one. The copy is complete or absent: with half a
@@ -175,6 +192,20 @@ impl OwnFiles {
             });
         }
         Ok(differed)
+    }
+
+    /// Returns the repository's configuration in this state and in another one, if nothing else differs.
+    pub fn configurations<'a>(&'a self, now: &'a Self) -> Option<(&'a [u8], &'a [u8])> {
+        let config = Path::new(PLACES[0]).join("config");
+        let mut others = self.0.keys().chain(now.0.keys()).filter(|name| **name != config);
+        match (self.0.get(&config)?, now.0.get(&config)?) {
+            (Entry::File { bytes: was, .. }, Entry::File { bytes: is, .. })
+                if others.all(|name| self.0.get(name) == now.0.get(name)) =>
+            {
+                Some((was, is))
+            }
+            _ => None,
+        }
     }
 
     fn take_place(&mut self, place: &str, dir: &Path) -> Result<(), GitError> {

@@ -22,6 +22,7 @@ use crate::git::Head;
 use crate::git::index::Entries;
 use crate::git::worktree::Reading;
 use crate::names::Change;
+use crate::slot::Slot;
 use crate::stories::Source;
 
 /// The name of an attempt as the subject of a message.
@@ -48,15 +49,32 @@ impl GitFiles {
         Self::of(site, ControlFiles::read(site)?).await
     }
 
-    /// Reads them, and keeps a copy for the case that git-ralph is killed.
-    pub async fn before_gates(site: Site<'_>) -> Result<Self, ProtectError> {
-        Self::of(site, ControlFiles::save(site)?).await
+    /// Reads them, and keeps a copy for the case that git-ralph is killed. `others` are the slots of the loops that run
+    /// meanwhile.
+    pub async fn before_gates(site: Site<'_>, others: &[Slot]) -> Result<Self, ProtectError> {
+        Self::of(site, ControlFiles::save(site, others)?).await
     }
 
     async fn of(site: Site<'_>, control: ControlFiles) -> Result<Self, ProtectError> {
         Ok(Self {
             control,
             inner: InnerGitFiles::read(site).await?,
+            link: site.repo_link()?,
+        })
+    }
+}
+
+/// What the attempts of a repository share while several run: git's own files, and the directories of git and of the loop.
+pub(crate) struct SharedFiles {
+    control: ControlFiles,
+    link: RepoLink,
+}
+
+impl SharedFiles {
+    /// Reads them, before the first attempt begins.
+    pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
+        Ok(Self {
+            control: ControlFiles::read(site)?,
             link: site.repo_link()?,
         })
     }
@@ -80,6 +98,8 @@ pub(crate) struct AttemptRecord<'a> {
     pub name: String,
     /// True if no other loop of the repository runs: what was done to the repository is the attempt's doing.
     pub is_alone: bool,
+    /// The slots of the other loops that run.
+    pub others: Vec<Slot>,
 }
 
 impl AttemptRecord<'_> {
@@ -91,7 +111,7 @@ impl AttemptRecord<'_> {
         let ((), refs) = tokio::try_join!(ignored_files::record(self.site), repository.refs(known))?;
         Records::of(self.site).settle_hidden()?;
         let held = Held {
-            control: repository.take()?,
+            control: repository.take(&self.others)?,
             tree: HeldOfTree::take(self.site).await?,
         };
         refs.record(self.site.slot)?;
@@ -141,7 +161,7 @@ impl AttemptRecord<'_> {
     /// Records git's own files again before another round of the attempt: they were put back after the last one, but for
     /// settings that run nothing.
     pub fn before_round(&self, held: &mut Held) -> Result<(), ProtectError> {
-        held.control = ControlFiles::save(self.site)?;
+        held.control = ControlFiles::save(self.site, &self.others)?;
         Ok(())
     }
 
@@ -198,6 +218,17 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
+    /// Puts back what attempts that run beside each other have done to what they share: one that began meanwhile takes it for what
+    /// was there before. Returns whether git's own files had changed.
+    pub async fn while_attempts_run(&self, before: &SharedFiles) -> Result<bool, ProtectError> {
+        before.link.restore(self.site)?;
+        if !before.control.differ(self.site).await? {
+            return Ok(false);
+        }
+        let known = &self.checkpoint;
+        self.put_files_back(&before.control, known, "the attempts").await
+    }
+
     /// Restores git's own files after `who`, and then HEAD and the loop's branch if git cannot read them; returns whether
     /// git's own files had changed.
     async fn put_files_back(
@@ -206,6 +237,12 @@ impl AttemptRecord<'_> {
         known: &Savepoint<'_>,
         who: &str,
     ) -> Result<bool, ProtectError> {
+        // The loops of a repository put back the same files.
+        let _turn = if self.is_alone {
+            None
+        } else {
+            ControlFiles::turn(self.site).await
+        };
         let differed = before.put_back(self.site, who, &self.control_trash()).await?;
         self.repair_own_position().await?;
         let changed = !differed.is_empty();

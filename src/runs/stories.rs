@@ -13,7 +13,7 @@ use super::command::{Command, Printed};
 use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
-    self, AttemptOptions, Directories, Driver, Loop, Made, StepEnd, Stopped, Taken, free_places, hold_list,
+    self, AttemptOptions, Driver, Loop, Made, Shared, StepEnd, Stopped, Taken, free_places, hold_list,
     made_by, may_begin, open_side, release_list, remove_lost, remove_side, take_in, was_taken_in,
 };
 use crate::error::Error;
@@ -47,7 +47,7 @@ struct Abreast<'r, C> {
     options: AttemptOptions,
     tenure: Option<&'r Tenure>,
     driver: Driver,
-    directories: Directories,
+    shared: Shared,
     /// The places in which nothing runs.
     free: BTreeSet<u16>,
     /// The stories that are worked on, with their places.
@@ -77,7 +77,7 @@ pub async fn abreast(
         options: options.clone(),
         tenure,
         driver: Driver::new(open, options)?,
-        directories: Directories::of(open)?,
+        shared: Shared::read(open)?,
         free: free_places(open, jobs).await?.into_iter().collect(),
         running: BTreeMap::new(),
         doubtful: BTreeSet::new(),
@@ -164,6 +164,7 @@ impl<C: Command> Abreast<'_, C> {
         place: u16,
         typed: &[OsString],
     ) -> Result<Option<Child<String>>, Error> {
+        self.shared.put_back(open).await?;
         let running: Vec<String> = self.running.values().cloned().collect();
         let story = match may_begin(open, &self.options, &running).await? {
             engine::Beginning::Story(story) => story,
@@ -242,7 +243,7 @@ impl<C: Command> Abreast<'_, C> {
     }
 
     async fn try_to_settle(&mut self, open: &mut Loop<'_>, name: &Change) -> Result<Settled, Error> {
-        self.directories.restore(open)?;
+        self.shared.put_back(open).await?;
         let side = match open_side(open, name, &Silent).await {
             Err(Error::Open(refusal)) if refusal.is_of_lost_work_tree() => {
                 remove_lost(open, name).await?;

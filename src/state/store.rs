@@ -260,10 +260,14 @@ impl Store {
     /// Returns whether a process may hold another loop of the repository. Takes no lock: the next command of that loop would
     /// find it taken.
     pub fn may_another_be_held(&self) -> bool {
-        let is_held = |change: &Change| self.of_other(change).is_held();
-        changes_in(&self.root).map_or(true, |all| {
-            all.iter().any(|change| *change != self.change && is_held(change))
-        })
+        self.others_held().map_or(true, |others| !others.is_empty())
+    }
+
+    /// Returns the slots of the other loops of the repository that processes hold. Takes no lock either.
+    pub fn others_held(&self) -> Result<Vec<Slot>, StateError> {
+        let mut all = changes_in(&self.root)?;
+        all.retain(|change| *change != self.change && self.of_other(change).is_held());
+        Ok(all.iter().map(|change| self.of_other(change).slot()).collect())
     }
 
     /// Returns whether a process holds the lock; gives what is left of a git-ralph that was killed a moment to end.

@@ -2,13 +2,23 @@
 //! rules, hooks, the list of a shallow repository. They are restored after an attempt, and their replacements go to the
 //! trash.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use crate::fs::{leads_to_file, may_exist};
 use crate::git::{OwnFiles, PutBack, Runs, Shallow};
 use crate::protect::trash::free_name;
 use crate::protect::{ProtectError, Site};
 use crate::slot::Slot;
+
+/// Name of the lock under which the files are put back, in the directory of all loops.
+const TURN: &str = ".own-files.lock";
+/// The time between two tries to take it, and their number.
+const TURN_WAIT: Duration = Duration::from_millis(10);
+const TURNS: u32 = 500;
 
 /// Name of the copy of git's own files in the slot.
 const OWN_FILES: &str = "git-files";
@@ -39,9 +49,17 @@ impl ControlFiles {
         })
     }
 
-    /// Reads the files before an attempt, gates or a reviewer, and keeps a copy for the case that git-ralph is killed.
-    pub fn save(site: Site<'_>) -> Result<Self, ProtectError> {
-        let now = Self::read(site)?;
+    /// Reads the files before an attempt, gates or a reviewer, and keeps a copy for the case that git-ralph is killed. What
+    /// all work trees share is taken from the copy of an attempt that runs in one of the slots `others`, if there is one: what
+    /// that attempt has changed since will be put back.
+    pub fn save(site: Site<'_>, others: &[Slot]) -> Result<Self, ProtectError> {
+        let mut now = Self::read(site)?;
+        for other in others {
+            if let Some(earlier) = OwnFiles::load_whole(&other.file(OWN_FILES))? {
+                now.files.take_shared(earlier);
+                break;
+            }
+        }
         let door = site.own_door();
         now.shallow.write(&door, &site.file(SHALLOW), 0o600)?;
         now.files.save(&door, &site.file(OWN_FILES))?;
@@ -64,6 +82,20 @@ impl ControlFiles {
     /// Forgets the copy.
     pub fn forget(site: Site<'_>) -> Result<(), ProtectError> {
         Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
+    }
+
+    /// Waits until no other process puts the files back, and keeps others from it until the result is dropped: of two that do it at
+    /// once, one would take away what the other has just kept. An attempt that holds the lock is not waited for.
+    pub async fn turn(site: Site<'_>) -> Option<File> {
+        let path = site.repo.common_dir.join("ralph").join(TURN);
+        let file = site.door(&path).open_or_make(&path).ok()?;
+        for _ in 0..TURNS {
+            if file.try_lock().is_ok() {
+                return Some(file);
+            }
+            sleep(TURN_WAIT).await;
+        }
+        None
     }
 
     /// Restores the files to their state before `who` ran, before any git reads them; returns those that had changed.
@@ -105,6 +137,19 @@ impl ControlFiles {
         Err(ProtectError::Unproven(
             files.map(|runs| (runs.path, copy.join(runs.name))).collect(),
         ))
+    }
+
+    /// Returns whether the files are others now, but for settings that [`ControlFiles::settle`] keeps.
+    pub async fn differ(&self, site: Site<'_>) -> Result<bool, ProtectError> {
+        let now = Self::read(site)?;
+        if (&now.files, &now.shallow) == (&self.files, &self.shallow) {
+            return Ok(false);
+        }
+        let configurations = self.files.configurations(&now.files);
+        let Some((was, is)) = configurations.filter(|_| now.shallow == self.shallow) else {
+            return Ok(true);
+        };
+        Ok(!site.repo.git.adds_only_harmless(was, is).await?)
     }
 
     /// Keeps what is harmless of a replaced configuration. Returns the replaced exclude rules, if there were any.

@@ -6,6 +6,7 @@ use super::{ControlFiles, UserRefs, linked_work_trees};
 use crate::git::GitError;
 use crate::names::Change;
 use crate::protect::{ProtectError, Site};
+use crate::slot::Slot;
 
 /// The record of the repository in which an attempt runs.
 #[derive(Clone, Copy)]
@@ -30,9 +31,9 @@ impl RepositoryRecord<'_> {
     }
 
     /// Records the other work trees and git's own files; returns the files, for this process to hold.
-    pub fn take(&self) -> Result<ControlFiles, ProtectError> {
+    pub fn take(&self, others: &[Slot]) -> Result<ControlFiles, ProtectError> {
         linked_work_trees::record(self.site)?;
-        ControlFiles::save(self.site)
+        ControlFiles::save(self.site, others)
     }
 
     /// Removes the locks that no process holds, those of other refs only if they came since the attempt began; returns their

@@ -42,6 +42,7 @@ mod run_stories;
 mod run_stories_ends;
 mod run_stories_kept;
 mod run_stories_meet;
+mod run_stories_planted;
 mod settings_found;
 mod skip;
 mod start;

@@ -4,7 +4,7 @@
 //! - `ready` finds the next story that may begin. `begin` starts a side, with what the loop knows of its story.
 //! - `made` reads what a side has made, and `remove` removes it once that is taken in.
 //! - `take_in` makes it an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
-//! - `list` holds the loop's list meanwhile.
+//! - `list` holds the loop's list meanwhile, and `shared` what all attempts share.
 //! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
 
 mod begin;
@@ -14,6 +14,7 @@ mod made;
 mod merge;
 mod ready;
 mod remove;
+mod shared;
 mod take_in;
 
 pub use begin::begin_side;
@@ -22,9 +23,10 @@ pub(crate) use list::with_held_list;
 pub use list::{hold_list, release_list};
 pub use made::{Made, made_by, open_side};
 pub(crate) use ready::count_last;
-pub use ready::{Beginning, Directories, may_begin, was_taken_in, why_in_turn};
+pub use ready::{Beginning, may_begin, was_taken_in, why_in_turn};
 pub(in crate::engine) use remove::remove_all;
 pub use remove::{free_places, remove_lost, remove_side};
+pub use shared::Shared;
 pub use take_in::{Taken, take_in};
 
 use crate::settings::{NoSignal, Settings};

@@ -9,28 +9,12 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::work_tree_place::{configured, real};
 use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
 use crate::error::Error;
-use crate::protect::RepoLink;
 use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Listing;
 
 /// The number of conflicts after which a story is only worked on alone.
 const CONFLICTS: usize = 2;
-
-/// Git's directory and the loop's own, as they are while sides run: an attempt may delete them.
-pub struct Directories(RepoLink);
-
-impl Directories {
-    /// Records where they are.
-    pub fn of(open: &Loop<'_>) -> Result<Self, Error> {
-        Ok(Self(open.site().repo_link()?))
-    }
-
-    /// Puts them back.
-    pub fn restore(&self, open: &Loop<'_>) -> Result<(), Error> {
-        Ok(self.0.restore(open.site())?)
-    }
-}
 
 /// The answer to whether a story may begin now.
 pub enum Beginning {

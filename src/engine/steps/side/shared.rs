@@ -1,0 +1,27 @@
+//! What all sides share while they run.
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::protect::SharedFiles;
+
+/// Git's own files and directories as they are before the first side begins.
+pub struct Shared(SharedFiles);
+
+impl Shared {
+    /// Reads them.
+    pub fn read(open: &Loop<'_>) -> Result<Self, Error> {
+        Ok(Self(SharedFiles::read(open.site())?))
+    }
+
+    /// Puts back what attempts have done to them.
+    pub async fn put_back(&self, open: &Loop<'_>) -> Result<(), Error> {
+        let changed = open.attempt_record().while_attempts_run(&self.0).await;
+        if !matches!(changed, Ok(false)) {
+            // If they were read before, they may have been planted.
+            open.context.configuration.hooks.replace(None);
+            open.view.drop_all();
+        }
+        changed?;
+        Ok(())
+    }
+}
