@@ -22,8 +22,10 @@ use crate::held;
 
 /// Returns the name of a signal for people.
 pub fn name(signal: i32) -> String {
-    if signal == LEASE_LOST {
-        return "the loss of its lease".to_owned();
+    match signal {
+        LEASE_LOST => return "the loss of its lease".to_owned(),
+        SKIPPED => return "git ralph skip".to_owned(),
+        _ => {}
     }
     match Signal::try_from(signal) {
         Ok(Signal::SIGINT) => "SIGINT (Ctrl-C)".to_owned(),
@@ -37,10 +39,25 @@ pub fn name(signal: i32) -> String {
 struct Asked {
     times: u32,
     first: i32,
+    /// True while only the attempt that runs is to end.
+    skips: bool,
+}
+
+impl Asked {
+    /// Returns the first of so many requests to a listener.
+    fn signal(self, times: u32, listener: &Stop) -> Option<i32> {
+        if self.times >= listener.before.saturating_add(times) {
+            return Some(self.first);
+        }
+        (self.skips && listener.is_skipped && times == 1).then_some(SKIPPED)
+    }
 }
 
 /// Stands for a signal where git-ralph itself ends an attempt: another run has its loop.
 pub const LEASE_LOST: i32 = 0;
+
+/// Stands for a signal where the user skips the story of the attempt that runs: the run goes on.
+pub const SKIPPED: i32 = -1;
 
 /// Notes SIGINT, SIGQUIT, SIGTERM and SIGHUP for as long as it lives.
 #[derive(Clone, Debug)]
@@ -50,6 +67,8 @@ pub struct Stop {
     notes: watch::Sender<Asked>,
     /// The number of earlier requests, which others handle.
     before: u32,
+    /// True if it is for an attempt, which the user can skip.
+    is_skipped: bool,
 }
 
 impl Stop {
@@ -72,6 +91,7 @@ impl Stop {
             asked,
             notes: sender,
             before: 0,
+            is_skipped: true,
         })
     }
 
@@ -80,19 +100,29 @@ impl Stop {
         note(&self.notes, LEASE_LOST);
     }
 
+    /// Asks all that listen to end the attempt that runs, and nothing else, until [`Stop::end_skip`].
+    pub fn skip(&self) {
+        self.notes.send_modify(|asked| asked.skips = true);
+    }
+
+    /// Takes such a request back: the attempt has ended.
+    pub fn end_skip(&self) {
+        self.notes.send_modify(|asked| asked.skips = false);
+    }
+
     /// Listens only to requests from now on, for the work that is left after a first request.
     pub fn renewed(&self) -> Self {
         Self {
             asked: self.asked.clone(),
             notes: self.notes.clone(),
             before: self.asked.borrow().times,
+            is_skipped: false,
         }
     }
 
     /// Returns the first signal that asked us to stop, if any has.
     pub fn signal(&self) -> Option<i32> {
-        let asked = *self.asked.borrow();
-        (asked.times > self.before).then_some(asked.first)
+        self.asked.borrow().signal(1, self)
     }
 
     /// Returns the number of requests to stop so far.
@@ -102,12 +132,17 @@ impl Stop {
 
     /// Waits until we were asked to stop `times` times; returns the first signal.
     pub async fn asked(&mut self, times: u32) -> i32 {
-        let times = self.before.saturating_add(times);
-        let asked = self.asked.wait_for(|asked| asked.times >= times).await;
-        match asked.map(|asked| asked.first) {
-            Ok(first) => first,
+        let listener = self.clone();
+        let is_asked = |asked: &Asked| asked.signal(times, &listener).is_some();
+        match self
+            .asked
+            .wait_for(is_asked)
+            .await
+            .map(|asked| asked.signal(times, &listener))
+        {
+            Ok(Some(first)) => first,
             // Every listener is gone: no one is left to ask.
-            Err(_) => std::future::pending().await,
+            Ok(None) | Err(_) => std::future::pending().await,
         }
     }
 }

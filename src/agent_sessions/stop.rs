@@ -120,6 +120,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
         StepEnd::Failed { retries_left: false } => Err(retries_spent(open, story.id)),
         StepEnd::Limited(limit) => Ok(Answer::Tell(limited(open, &limit))),
         StepEnd::Asked => Ok(Answer::Tell(limited(open, "git ralph stop"))),
+        StepEnd::Skipped => Ok(Answer::Tell(limited(open, "git ralph skip"))),
         StepEnd::Interrupted(signal) => Err(Error::Stopped(signal)),
     }
 }

@@ -73,7 +73,7 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
     Ok(match Box::pin(attempt(&mut open, step, &options)).await? {
         StepEnd::Checkpointed => Exit::Done,
         StepEnd::Failed { .. } => Exit::RetriesLeft,
-        StepEnd::Limited(_) | StepEnd::Asked => Exit::Limit,
+        StepEnd::Limited(_) | StepEnd::Asked | StepEnd::Skipped => Exit::Limit,
         StepEnd::Interrupted(signal) => Exit::Signal(signal),
     })
 }

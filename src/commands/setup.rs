@@ -155,7 +155,7 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
         (StepEnd::Checkpointed, None) => Exit::Done,
         (StepEnd::Failed { retries_left: true }, None) => Exit::RetriesLeft,
         (StepEnd::Failed { retries_left: false }, None) => Exit::RetriesSpent,
-        (StepEnd::Limited(_) | StepEnd::Asked, None) => Exit::Limit,
+        (StepEnd::Limited(_) | StepEnd::Asked | StepEnd::Skipped, None) => Exit::Limit,
     }
 }
 

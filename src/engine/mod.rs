@@ -77,7 +77,7 @@ pub use steps::adopt::{Portable, adopt};
 pub(crate) use steps::attempt::limits::{raised_by, raised_in};
 pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal};
 pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
-pub use steps::manual::{complete, fail, revert, skip};
+pub use steps::manual::{complete, fail, revert};
 pub use steps::preflight::{Found, StartOptions};
 pub(crate) use steps::prune::outdated;
 pub use steps::prune::{prune, verb};
@@ -90,6 +90,7 @@ pub use steps::side::{
     Beginning, Made, Shared, Taken, begin_side, free_places, hold_list, made_by, may_begin, open_side,
     release_list, remove_lost, remove_side, settings_of_side, take_in, was_taken_in, why_in_turn,
 };
+pub use steps::skip::{skip, story_to_skip, take_skips};
 pub use steps::start::preview;
 pub use steps::start_again::start;
 pub use steps::take_list::take_list;

@@ -116,6 +116,10 @@ pub enum OpenRefusal {
         stories: Vec<String>,
     }
         => "all with their ids: git ralph stories {change}", change;
+    /// No word, where the story that is attempted is meant.
+    #[error("several stories of '{change}' are attempted: {}", running.join(", "))]
+    WhichToSkip { change: String, running: Vec<String> }
+        => "git ralph skip {change} <story>", change;
     /// A word that names neither a loop nor a story with an attempt.
     #[error("'{word}' is not a story with an attempt, or a change")]
     NoStoryOrChange { change: String, word: String }

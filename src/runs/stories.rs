@@ -14,7 +14,7 @@ use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
     self, AttemptOptions, Driver, Loop, Made, Shared, StepEnd, Stopped, Taken, free_places, hold_list,
-    made_by, may_begin, open_side, release_list, remove_lost, remove_side, take_in, was_taken_in,
+    made_by, may_begin, open_side, release_list, remove_lost, remove_side, take_in, take_skips, was_taken_in,
 };
 use crate::error::Error;
 use crate::events::Silent;
@@ -195,6 +195,9 @@ impl<C: Command> Abreast<'_, C> {
         let Ok(side) = open.change().side(place) else {
             return;
         };
+        if let Err(error) = self.take_skips(open).await {
+            self.stop_with(End::Failed(error));
+        }
         match Box::pin(self.settle(open, &side)).await {
             Settled::Free => {
                 self.free.insert(place);
@@ -218,6 +221,12 @@ impl<C: Command> Abreast<'_, C> {
         } else {
             open.tell(format!("{refusal}; {side} is not used any more"));
         }
+    }
+
+    /// Skips the stories that the user asks to skip, but those that are worked on.
+    async fn take_skips(&self, open: &mut Loop<'_>) -> Result<(), Error> {
+        let running: Vec<String> = self.running.values().cloned().collect();
+        take_skips(open, &running).await
     }
 
     /// Takes in what a side has made, and removes the side.
@@ -282,6 +291,10 @@ impl<C: Command> Abreast<'_, C> {
         let is_promised = made.attempt.verdict == Verdict::Complete;
         loop {
             let (is_needless, is_broken) = match self.take_in(open, made.clone()).await {
+                Ok(Taken::End(StepEnd::Skipped)) => {
+                    self.take_skips(open).await?;
+                    continue;
+                }
                 Ok(taken) => {
                     let is = (
                         matches!(taken, Taken::Needless),
@@ -322,7 +335,8 @@ impl<C: Command> Abreast<'_, C> {
     async fn note_taken(&mut self, open: &mut Loop<'_>, story: &str, taken: Taken) -> Result<(), Error> {
         let was_broken = self.broken.remove(story);
         let stopped = match taken {
-            Taken::Needless | Taken::End(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => {
+            Taken::Needless
+            | Taken::End(StepEnd::Checkpointed | StepEnd::Skipped | StepEnd::Failed { retries_left: true }) => {
                 None
             }
             Taken::End(StepEnd::Failed { retries_left: false }) => self.driver.give_way(open).await?,

@@ -1,16 +1,12 @@
 //! The words of the user for the next prompt (`git ralph tell`): a file a message, which no lock guards, until a process that
 //! holds the loop makes them a part of its state.
 
-use std::io::{self, Read};
 use std::path::PathBuf;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{State, StateError, Store};
-use crate::fs::{
-    Durability, FileError, Links, entries_of, file_error, is_directory, open_regular, seen_itself,
-};
+use crate::fs::{FileError, file_error};
 
 /// Directory of the messages, below the loop's own.
 pub const MESSAGES: &str = "messages";
@@ -47,36 +43,12 @@ impl Store {
         if text.len() > LONGEST {
             return Err(StateError::TooManyWords);
         }
-        let (dir, door) = (self.file(MESSAGES), self.door());
-        if !is_directory(&dir)? {
-            door.remove_file(&dir)?;
-            door.make_dir(&dir, 0o700)?;
-        }
-        let begun = Timestamp::now().as_nanosecond();
-        for count in 0_u32.. {
-            let name = format!("{begun:020}.{count:03}");
-            let (half, whole) = (dir.join(format!(".{name}")), dir.join(name));
-            // Who has made this file is the only one who may give it the other name.
-            match door.make_file(&half, 0o600) {
-                Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => continue,
-                made => drop(made.map_err(|source| file_error("make", &half, source))?),
-            }
-            if door.exists(&whole)? {
-                door.remove_file(&half)?;
-                continue;
-            }
-            door.write(&half, text.as_bytes(), 0o600, Durability::Whole)?;
-            let moved = door.rename(&half, &door, &whole);
-            moved.map_err(|source| file_error("move", &half, source))?;
-            break;
-        }
-        Ok(())
+        Ok(self.leave(MESSAGES, text)?)
     }
 
     /// Removes the files of messages.
     pub fn forget_messages<'n>(&self, mut names: impl Iterator<Item = &'n String>) -> Result<(), FileError> {
-        let door = self.door();
-        names.try_for_each(|name| door.remove_file(&self.file(MESSAGES).join(name)))
+        names.try_for_each(|name| self.forget_left(MESSAGES, name))
     }
 
     /// Moves the files of messages to the trash; returns the directory.
@@ -93,39 +65,12 @@ impl Store {
 
     /// Returns the number of messages that no process has read yet.
     pub fn untaken(&self) -> usize {
-        self.message_files().map_or(0, |files| files.len())
+        self.left_files(MESSAGES).map_or(0, |files| files.len())
     }
 
     /// Reads the messages, oldest first, with the names of their files.
     pub fn messages(&self) -> Result<Vec<(String, String)>, FileError> {
-        // An attempt can write here: what is no message is passed over.
-        self.door().give(&self.file(MESSAGES), 0o700);
-        let mut files = self.message_files()?;
-        files.sort();
-        let read = |file: PathBuf| {
-            let name = file.file_name()?.to_str()?.to_owned();
-            self.door().give(&file, 0o600);
-            let mut bytes = Vec::new();
-            let opened = open_regular(&file, Links::Refused).ok()?;
-            opened.take(LONGEST as u64).read_to_end(&mut bytes).ok()?;
-            Some((name, String::from_utf8_lossy(&bytes).trim().to_owned()))
-        };
-        Ok(files.into_iter().filter_map(read).collect())
-    }
-
-    fn message_files(&self) -> Result<Vec<PathBuf>, FileError> {
-        let dir = self.file(MESSAGES);
-        if !is_directory(&dir)? {
-            return Ok(Vec::new());
-        }
-        let files = entries_of(&dir)?.into_iter().map(|entry| entry.path());
-        let is_hidden = |path: &PathBuf| {
-            path.file_name()
-                .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-        };
-        let is_message =
-            |path: &PathBuf| !is_hidden(path) && seen_itself(path).is_some_and(|found| found.is_file());
-        Ok(files.filter(is_message).collect())
+        self.left(MESSAGES, LONGEST)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Steps of the user, or of another driver, on a story: complete, fail, revert, skip.
+//! Steps of the user, or of another driver, on a story: complete, fail, revert.
 
 use super::attempt::{self, AttemptOptions, Concluded, StepEnd, conclude};
 use super::revert::{Undoing, read_what_is_left, undo};
@@ -9,8 +9,7 @@ use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::position::refuse_operation;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::stories::{listing_of, read_list, story_in, story_to_do};
-use crate::engine::story_refusal::StoryRefusal;
+use crate::engine::stories::{listing_of, story_to_do};
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
 use crate::error::{Error, refuse};
 use crate::git::GitError;
@@ -128,39 +127,4 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
 /// Forgets the record of an attempt that never began: the user's work is not compared with it.
 pub(crate) fn forget_record(open: &Loop<'_>) -> Result<(), Error> {
     Ok(open.attempt_record().forget()?)
-}
-
-/// Skips a story, or stops skipping it; returns the story's id.
-pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Result<String, Error> {
-    let listing = read_list(open).await?;
-    let skipped = &open.state.progress().skipped;
-    let id = match story {
-        Some(id) if skipped.iter().any(|skipped| skipped == id) => id.to_owned(),
-        Some(id) => {
-            let story = story_in(open.state.source(), &listing, id)?;
-            if undo {
-                return Err(StoryRefusal::NotSkipped(story.id).into());
-            }
-            let mut unmarked = open.state.common.unmarked.iter();
-            if story.done && unmarked.all(|unmarked| unmarked.id != story.id) {
-                return Err(StoryRefusal::AlreadyComplete(story.id).into());
-            }
-            story.id
-        }
-        None if undo => match skipped.last() {
-            Some(last) => last.clone(),
-            None => return Err(StoryRefusal::NothingSkipped.into()),
-        },
-        None => story_to_do(&open.state, &listing)?.id,
-    };
-    open.advance(|progress| {
-        if undo {
-            progress.unskip(&id)
-        } else {
-            progress.skip(&id)
-        }
-    })?;
-    read_list(open).await?;
-    open.save()?;
-    Ok(id)
 }

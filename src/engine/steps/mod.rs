@@ -21,6 +21,7 @@ pub(super) mod run;
 pub(crate) mod save;
 mod saved;
 pub(crate) mod side;
+pub(crate) mod skip;
 mod snapshot;
 pub(super) mod start;
 pub(super) mod start_again;

@@ -140,7 +140,7 @@ impl Driver {
         let end = attempt(open, step, &self.options).await;
         self.options.started += 1;
         match end {
-            Ok(StepEnd::Checkpointed | StepEnd::Failed { retries_left: true }) => Ok(None),
+            Ok(StepEnd::Checkpointed | StepEnd::Skipped | StepEnd::Failed { retries_left: true }) => Ok(None),
             Ok(StepEnd::Failed { retries_left: false })
             | Err(Error::Step(StepRefusal::RetriesSpent { .. })) => self.give_way(open).await,
             Ok(StepEnd::Limited(limit)) => Ok(Some(Stopped::Limit(limit))),

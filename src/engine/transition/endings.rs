@@ -119,6 +119,7 @@ pub(super) async fn close(
         linked.emptied_before = emptied_into(&trash)?.len();
     }
     messages::take_last(open)?;
+    open.store.forget_skips()?;
     open.state.here.closed = Some(how);
     open.state.here.closed_at = Some(Timestamp::now());
     open.advance(Progress::close)?;

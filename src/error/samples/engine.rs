@@ -95,6 +95,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             word: "add".to_owned(),
             stories: words(&["add-a-form", "add-a-page"]),
         },
+        OpenRefusal::WhichToSkip {
+            change: change(),
+            running: words(&["2", "3"]),
+        },
         OpenRefusal::NoStoryOrChange {
             change: change(),
             word: "foo".to_owned(),

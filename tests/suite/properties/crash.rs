@@ -111,7 +111,6 @@ fn second_process_is_refused_while_the_first_runs() {
         &["complete"],
         &["fail"],
         &["revert"],
-        &["skip"],
         &["start", CHANGE],
     ] {
         sandbox

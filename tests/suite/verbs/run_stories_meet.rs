@@ -302,3 +302,37 @@ fn notes_of_an_agent_in_a_list_of_one_line_a_story_are_never_lost() {
         assert!(list.contains(&format!("learned {id}")), "{list}");
     }
 }
+
+#[test]
+fn story_that_is_attempted_beside_others_is_skipped_alone() {
+    let sandbox = Sandbox::with_free_stories(3);
+    let agent = sandbox.completing(&format!(
+        "echo x >work$RALPH_STORY; touch \"$notes/$RALPH_STORY\"; test $RALPH_STORY = 3 || {}",
+        until("go$RALPH_STORY")
+    ));
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    wait_until("both work", || {
+        ["1", "2"].iter().all(|note| sandbox.notes.join(note).exists())
+    });
+    sandbox
+        .ralph(&["skip"])
+        .exits(1)
+        .says("several stories of 'todo' are attempted: 1, 2");
+    sandbox
+        .ralph(&["skip", "2"])
+        .exits(0)
+        .says("ends the attempt at story 2, keeps its work");
+    wait_until("the third works", || sandbox.notes.join("3").exists());
+    fs::write(sandbox.notes.join("go1"), "").unwrap();
+    running.end().exits(5).says("story 2 is skipped, as you asked");
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 complete", "3 complete"]);
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/ralph/todo/attempts/2",
+    ]);
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:work2")]), "x");
+    require_no_side(&sandbox);
+}

@@ -1,6 +1,8 @@
 //! `git ralph skip`: the loop passes over a story, until it is told otherwise.
 
-use crate::support::{CHANGE, Sandbox, TASKS};
+use std::fs;
+
+use crate::support::{CHANGE, Running, Sandbox, TASKS, wait_until};
 
 #[test]
 fn a_story_can_be_skipped_and_taken_up_again() {
@@ -100,4 +102,69 @@ fn a_skipped_story_that_the_user_ticks_is_complete() {
         .exits(0)
         .says("nothing is left to do");
     assert_eq!(sandbox.status()["phase"], "complete");
+}
+
+/// Begins a run whose first agent waits, and waits until that works.
+fn begun(sandbox: &Sandbox, verb: &str) -> Running {
+    let agent = sandbox.completing(
+        "echo $RALPH_STORY >>\"$notes/log\"; echo x >work$RALPH_STORY; touch \"$notes/began\"; \
+         test $RALPH_STORY != 1 || until test -e \"$notes/go\"; do sleep 0.05; done",
+    );
+    let running = sandbox.direct(&[verb, CHANGE, "--", &agent]).start();
+    wait_until("the agent works", || sandbox.notes.join("began").exists());
+    running
+}
+
+#[test]
+fn story_that_is_being_attempted_is_skipped_and_its_work_kept() {
+    let sandbox = Sandbox::new();
+    let running = begun(&sandbox, "run");
+    sandbox
+        .ralph(&["skip"])
+        .exits(0)
+        .says("git-ralph ends the attempt at story 1, keeps its work, and skips the story");
+    running.end().exits(5).says("story 1 is skipped, as you asked");
+    assert_eq!(sandbox.noted("log"), "1\n2\n3\n");
+    let log = sandbox.ralph(&["log", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(log["attempts"][0]["verdict"], "interrupted");
+    assert_eq!(log["attempts"][0]["reason"], "stopped by git ralph skip");
+    let kept = format!("refs/ralph/{CHANGE}/attempts/1/1:work1");
+    assert_eq!(sandbox.git(&["show", &kept]), "x");
+    assert!(!sandbox.top.join("work1").exists());
+}
+
+#[test]
+fn other_story_is_skipped_before_the_next_attempt_and_the_request_can_be_taken_back() {
+    let sandbox = Sandbox::new();
+    let running = begun(&sandbox, "run");
+    sandbox
+        .ralph(&["skip", "3"])
+        .exits(0)
+        .says("git-ralph skips story 3 before it begins another attempt");
+    sandbox.ralph(&["skip", "9"]).exits(1).says("has no story '9'");
+    sandbox.ralph(&["skip", "2"]).exits(0);
+    let asked = sandbox.ralph(&["skip", "2", "--undo", "--json"]).exits(0).json();
+    assert_eq!(asked["undo"], true);
+    sandbox
+        .ralph(&["skip", "2", "--undo"])
+        .exits(1)
+        .says("story 2 is not skipped");
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running.end().exits(5).says("story 3 is skipped, as you asked");
+    assert_eq!(sandbox.noted("log"), "1\n2\n");
+}
+
+#[test]
+fn skip_of_the_story_that_next_attempts_ends_that_with_6() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let running = begun(&sandbox, "next");
+    sandbox.ralph(&["skip", CHANGE, "1"]).exits(0);
+    running.end().exits(6);
+    let agent = sandbox.completing("echo $RALPH_STORY >>\"$notes/log\"");
+    sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("story 1 is skipped, as you asked");
+    assert_eq!(sandbox.noted("log"), "1\n2\n");
 }

@@ -22,6 +22,7 @@ use crate::git::worktree::Reading;
 use crate::paths::{first_few, shown};
 use crate::protect::UserRefs;
 use crate::settings::{OnFailure, RetryContext, Settings};
+use crate::signal::SKIPPED;
 use crate::state::{Completed, Phase, Verdict};
 use crate::stories::Story;
 
@@ -46,8 +47,20 @@ pub enum StepEnd {
     Limited(String),
     /// `git ralph stop` ended the wait for the agent's service.
     Asked,
+    /// `git ralph skip` ended the attempt, which does not count.
+    Skipped,
     /// This signal asked git-ralph to stop; the attempt does not count.
     Interrupted(i32),
+}
+
+impl StepEnd {
+    /// Returns the end of an attempt that a signal ended, or what stands for one.
+    fn interrupted(signal: i32) -> Self {
+        match signal {
+            SKIPPED => Self::Skipped,
+            _ => Self::Interrupted(signal),
+        }
+    }
 }
 
 /// The conclusion of an attempt.
@@ -77,7 +90,7 @@ pub(crate) async fn conclude(
     let (accepted, left) = Box::pin(decided).await?;
     if accepted.is_none() && is_persons_word {
         let signal = refused_complete::end(open, &begun, outcome).await?;
-        return Ok(Concluded::End(StepEnd::Interrupted(signal)));
+        return Ok(Concluded::End(StepEnd::interrupted(signal)));
     }
     side::count_last(open, &begun.story.id, &mut outcome.judgement)?;
     if outcome
@@ -326,7 +339,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         advice,
     };
     match (verdict, signal) {
-        (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::Interrupted(signal))),
+        (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::interrupted(signal))),
         // Where there is advice, the user is needed.
         (Verdict::Interrupted, _) if advice.is_none() => Ok(Concluded::Broken(unable(None))),
         (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => refuse(unable(advice)),

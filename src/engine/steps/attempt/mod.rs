@@ -30,6 +30,7 @@ mod unreviewed;
 use jiff::{SignedDuration, Timestamp};
 
 use super::manual_edits::commit_manual_edits;
+use super::skip::{SkipWatch, take_skips};
 use crate::engine::attempt::backoff::{self, Backoff, Unanswered};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -195,6 +196,7 @@ async fn attempt_once(
     let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
     // No command of the list has run yet that could write for the user.
     messages::take(open, None)?;
+    take_skips(open, &[]).await?;
     if let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, step, settings)).await? {
         return Box::pin(conclude(open, outcome, begun)).await;
     }
@@ -243,6 +245,7 @@ async fn attempt_once(
         text,
         which,
     };
+    let _watch = SkipWatch::begin(open, &begun.story.id);
     let outcome = Box::pin(run_rounds::run(open, &mut begun, first, options)).await?;
     if !outcome.never_began() && tells_cost {
         limits::tell_unknown_cost(open, settings, options.started, outcome.cost().is_none());

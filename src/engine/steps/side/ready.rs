@@ -5,6 +5,7 @@ use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
 use crate::engine::steps::attempt::{AttemptOptions, prepare, put_branch_back};
 use crate::engine::steps::manual_edits::commit_manual_edits;
+use crate::engine::steps::skip::take_skips;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::work_tree_place::{configured, real};
 use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
@@ -39,6 +40,7 @@ pub async fn may_begin(
     prepare(open, options).await?;
     messages::take(open, None)?;
     put_list_back(open).await?;
+    take_skips(open, running).await?;
     let listing = stories::read_list(open).await?;
     let listing = unmarked_stories::require_marks(open, listing, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);

@@ -22,6 +22,7 @@ use crate::engine::steps::attempt::{
     take_record,
 };
 use crate::engine::steps::manual_edits::commit_manual_edits;
+use crate::engine::steps::skip::SkipWatch;
 use crate::engine::transition::place;
 use crate::engine::{Loop, Step, list_growth, numbers, stories, unmarked_stories};
 use crate::error::Error;
@@ -134,6 +135,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         outcome.judgement = judgement;
     }
     outcome.beside = Some(beside);
+    let _watch = SkipWatch::begin(open, &id);
     Ok(match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Taken::End(end),
         Concluded::Broken(refusal) => Taken::Broken(refusal),

@@ -1,0 +1,54 @@
+//! Requests to skip a story while a process holds its loop (`git ralph skip`): a file a request.
+
+use super::Store;
+use crate::fs::FileError;
+
+/// Directory of the requests, below the loop's own.
+const SKIPS: &str = "skips";
+
+/// Maximum length of a request, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// The first lines of a request: to skip the story that the rest names, or not to skip it any more.
+const WORDS: [&str; 2] = ["skip", "undo"];
+
+/// A request that has been read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkipRequest {
+    file: String,
+    /// The id of the story.
+    pub story: String,
+    /// True if the story is not to be skipped any more.
+    pub is_undone: bool,
+}
+
+impl Store {
+    /// Asks the process that holds the loop to skip a story, or not to skip it any more. Takes no lock.
+    pub fn ask_to_skip(&self, story: &str, is_undone: bool) -> Result<(), FileError> {
+        let word = WORDS[usize::from(is_undone)];
+        self.leave(SKIPS, &format!("{word}\n{story}\n"))
+    }
+
+    /// Reads the requests, oldest first.
+    pub fn skip_requests(&self) -> Result<Vec<SkipRequest>, FileError> {
+        let request = |(file, text): (String, String)| {
+            let (word, story) = text.split_once('\n').unwrap_or_default();
+            SkipRequest {
+                file,
+                story: story.to_owned(),
+                is_undone: word == WORDS[1],
+            }
+        };
+        Ok(self.left(SKIPS, LONGEST)?.into_iter().map(request).collect())
+    }
+
+    /// Removes a request that was fulfilled.
+    pub fn forget_skip(&self, request: &SkipRequest) -> Result<(), FileError> {
+        self.forget_left(SKIPS, &request.file)
+    }
+
+    /// Removes all requests: the loop is over.
+    pub fn forget_skips(&self) -> Result<(), FileError> {
+        self.door().remove(&self.file(SKIPS))
+    }
+}
