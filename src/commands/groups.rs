@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 /// The groups, each with its verbs.
 pub const GROUPS: &[(&str, &[&str])] = &[
-    ("Begin and end", &["run", "stop", "start", "finish", "abort"]),
+    (
+        "Begin and end",
+        &["run", "stop", "start", "finish", "land", "abort"],
+    ),
     (
         "Attempts",
         &[

@@ -25,6 +25,7 @@ mod hook;
 pub mod hooks;
 pub mod install;
 mod job_page;
+pub mod land;
 pub mod list;
 pub mod log;
 mod notify;
@@ -126,6 +127,12 @@ pub enum Command {
     ///
     /// Without a choice, asks on a terminal.
     Finish(Verb<finish::Args>),
+    /// Merge finished changes into the branch here, if gates pass
+    ///
+    /// For changes that were finished with --keep, in the order in which they are typed. Each is merged with the branch that is
+    /// checked out here, and the gates run on the result in a work tree of its own; only if they pass, the branch moves. A change that
+    /// conflicts, or on which a gate fails, is left out, and the next one is tried.
+    Land(Verb<land::Args>),
     /// Start or resume a loop, and attempt stories until none is left
     Run(Verb<run::Args>),
     /// Watch loops while they run, in any terminal
@@ -261,6 +268,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Finish(Verb(args)) => {
             Box::pin(finish::run(&with_events(&mut screen, args.json), args)).await
         }
+        Command::Land(Verb(args)) => Box::pin(land::run(&Console::new(screen), screen, args)).await,
         Command::Run(Verb(args)) if args.has_schedule() => {
             Box::pin(several::run(with_events(&mut screen, args.json).screen, args)).await
         }

@@ -15,7 +15,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::source_of_new_loop;
 use crate::engine::{
-    AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
+    AttemptOptions, BegunFor, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
 };
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
@@ -256,7 +256,7 @@ impl Command for Typed<'_> {
             own_work_tree: args.worktree.place(),
             linked: None,
             set_up: Vec::new(),
-            is_side: false,
+            begun_for: BegunFor::Change,
         };
         if args.dry_run {
             Box::pin(show(screen, context, &change, args, &options)).await?;

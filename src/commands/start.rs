@@ -5,7 +5,7 @@ use super::pick::change_to_run;
 use super::setup::{Console, here, put_stories_in, tell_ignored, tell_strategy};
 use crate::cli;
 use crate::cli::complete::{changes, names_of, offer, offer_anywhere};
-use crate::engine::{Context, StartOptions, agent_of, resume, start};
+use crate::engine::{BegunFor, Context, StartOptions, agent_of, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
@@ -86,7 +86,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         own_work_tree: args.worktree.place(),
         linked: None,
         set_up: Vec::new(),
-        is_side: false,
+        begun_for: BegunFor::Change,
     };
     if args.dry_run {
         if !dry_run::of_new_loop(console.screen, &context, &change, &options, refs).await? {

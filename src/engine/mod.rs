@@ -77,8 +77,10 @@ pub use steps::adopt::{Portable, adopt};
 pub(crate) use steps::attempt::limits::{raised_by, raised_in};
 pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal};
 pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
+pub use steps::land::{Landed, land};
 pub use steps::manual::{complete, fail, revert};
-pub use steps::preflight::{Found, StartOptions};
+
+pub use steps::preflight::{BegunFor, Found, StartOptions};
 pub(crate) use steps::prune::outdated;
 pub use steps::prune::{prune, verb};
 pub use steps::redo::redo;

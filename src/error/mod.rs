@@ -20,6 +20,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::steps::land_refusal::LandRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::exit::Exit;
@@ -56,6 +57,8 @@ pub enum Error {
     Attempt(#[from] AttemptRefusal) = transparent;
     /// The loop was not closed.
     Finish(#[from] FinishRefusal) = transparent;
+    /// A change did not land.
+    Land(#[from] LandRefusal) = transparent;
     /// The loop was not carried to a remote or back.
     Remote(#[from] RemoteRefusal) = transparent;
     /// A lifecycle hook refused.

@@ -96,7 +96,7 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     let head = target.head().await?;
     let git = &target.git;
     let from = target.tree_at(head.oid.as_ref()).await?;
-    let (changed, entries) = changed_files(open, target, &from).await?;
+    let (changed, entries) = changed_files(target, &target_index(open), &from).await?;
     if !changed.is_empty() {
         return refuse(FinishRefusal::ChangesInTheWay {
             path: target.top.clone(),
@@ -137,11 +137,15 @@ fn show_command(top: &Path, flag: &str, paths: &[Vec<u8>]) -> Option<String> {
 
 /// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git is configured
 /// not to look at too. Returns them with the unusual entries of its index.
-async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<(Vec<Vec<u8>>, Entries), Error> {
-    let index = target_index(open);
-    let made = target.private_index(&index, Some(from)).await?;
-    target.show_paths(&index, &made.entries.hidden()).await?;
-    target.refresh(&index).await?;
+/// `index` is a private one.
+pub(super) async fn changed_files(
+    target: &Repo,
+    index: &Path,
+    from: &Oid,
+) -> Result<(Vec<Vec<u8>>, Entries), Error> {
+    let made = target.private_index(index, Some(from)).await?;
+    target.show_paths(index, &made.entries.hidden()).await?;
+    target.refresh(index).await?;
     let args = [
         "--name-only",
         "-z",
@@ -150,8 +154,8 @@ async fn changed_files(open: &Loop<'_>, target: &Repo, from: &Oid) -> Result<(Ve
         from.as_str(),
         "--",
     ];
-    let changed = target.git.cmd("diff-index", args).index(&index).fields().await?;
-    target.discard_index(&index)?;
+    let changed = target.git.cmd("diff-index", args).index(index).fields().await?;
+    target.discard_index(index)?;
     Ok((changed, made.entries))
 }
 

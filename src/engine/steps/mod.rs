@@ -7,6 +7,8 @@ pub(crate) mod checkpoint;
 pub(super) mod finish;
 pub(crate) mod finish_refusal;
 mod gates_at_start;
+pub(super) mod land;
+pub(crate) mod land_refusal;
 pub(super) mod leave;
 pub(crate) mod manual;
 pub(crate) mod manual_edits;

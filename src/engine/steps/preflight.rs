@@ -45,8 +45,27 @@ pub struct StartOptions {
     pub linked: Option<Linked>,
     /// The new files in it that its preparation made, which are no work of the loop.
     pub set_up: Vec<StagedEntry>,
-    /// True for a side: the loop of one story of another change.
-    pub is_side: bool,
+    /// What the loop is begun for.
+    pub begun_for: BegunFor,
+}
+
+/// What a loop is begun for.
+#[derive(Clone, Debug, Default)]
+pub enum BegunFor {
+    /// The stories of a change.
+    #[default]
+    Change,
+    /// One story of another change, beside others.
+    Side,
+    /// The gates alone, which judge what is merged for this list; no story is attempted.
+    Landing(Box<Source>),
+}
+
+impl BegunFor {
+    /// Returns whether the loop is one of several of its change, and no one's own.
+    pub fn is_of_side(&self) -> bool {
+        !matches!(self, Self::Change)
+    }
 }
 
 impl StartOptions {
@@ -108,19 +127,14 @@ pub(super) async fn check(
         None => repo.git.all_refs(repo.has_many_refs()).await?,
     };
     let leftover = leftover(context, change, options.settings.strategy, &refs)?;
-    let (source, listing) = stories_to_do(context, change, options).await?;
-    check_template(context, change, &options.settings, &source, &listing)?;
-    held::require_pathspecs(&repo.git, &options.settings).await?;
-    unpromised::require_judge(&options.settings)?;
-    let missing = |agent: Option<Agent>| AttemptRefusal::of_missing(&agent?.command, &repo.top);
-    let stand_in = stand_in(&options.settings, &repo.top);
-    let has_stand_in = stand_in.is_some() && missing(stand_in).is_none();
-    let agent = agent_of(&options.agent, &options.settings, &repo.top);
-    if let Some(missing) = missing(agent)
-        && !has_stand_in
-    {
-        return Err(missing.into());
-    }
+    let (source, listing) = match &options.begun_for {
+        BegunFor::Landing(source) => ((**source).clone(), Listing::default()),
+        BegunFor::Change | BegunFor::Side => {
+            let found = stories_to_do(context, change, options).await?;
+            check_attempts(context, change, options, &found).await?;
+            found
+        }
+    };
     let tips = tips(context, &refs).await?;
     let loop_refs = change.ralph_ref("");
     Ok(Found {
@@ -133,6 +147,27 @@ pub(super) async fn check(
             .filter(|found| found.name.starts_with(&loop_refs))
             .collect(),
     })
+}
+
+/// Refuses what would prevent every attempt.
+async fn check_attempts(
+    context: &Context<'_>,
+    change: &Change,
+    options: &StartOptions,
+    (source, listing): &(Source, Listing),
+) -> Result<(), Error> {
+    let repo = &context.repo;
+    check_template(context, change, &options.settings, source, listing)?;
+    held::require_pathspecs(&repo.git, &options.settings).await?;
+    unpromised::require_judge(&options.settings)?;
+    let missing = |agent: Option<Agent>| AttemptRefusal::of_missing(&agent?.command, &repo.top);
+    let stand_in = stand_in(&options.settings, &repo.top);
+    let has_stand_in = stand_in.is_some() && missing(stand_in).is_none();
+    let agent = agent_of(&options.agent, &options.settings, &repo.top);
+    match missing(agent) {
+        Some(missing) if !has_stand_in => Err(missing.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses the branch of the loop itself, and a HEAD on something other than a branch.

@@ -217,7 +217,7 @@ async fn compute(
     };
     let here = Here {
         linked: options.linked.clone(),
-        is_side: options.is_side,
+        is_side: options.begun_for.is_of_side(),
         commands: options.commands(),
         ..Here::new(WorkTreePath::new(&repo.top), before)
     };

@@ -1,7 +1,7 @@
 //! `start` on a change that may already have a live loop: it stays as it is, or is aborted first.
 
 use super::abort::abort;
-use super::preflight::StartOptions;
+use super::preflight::{BegunFor, StartOptions};
 use super::start::begin;
 use crate::engine::own_work_tree::make_again;
 use crate::engine::steps::start_refusal::StartRefusal;
@@ -38,7 +38,7 @@ pub async fn start<'o>(
     before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Started<'o>, Error> {
     refuse_inside_attempt()?;
-    if !options.is_side {
+    if !options.begun_for.is_of_side() {
         refuse_side(&context, change)?;
     }
     let store = Store::new(&context.repo.common_dir, change);
@@ -98,7 +98,9 @@ async fn begin_in_own<'o>(
     if options.settings.strategy.leaves_head() {
         return Err(StartRefusal::StashInWorkTree.into());
     }
-    refuse_done(&context, change, options).await?;
+    if !matches!(options.begun_for, BegunFor::Landing(_)) {
+        refuse_done(&context, change, options).await?;
+    }
     let store = Store::new(&context.repo.common_dir, change);
     let _alone = store.lock_making()?;
     let repo = context.repo.clone();

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::{branch, change, list, path, story, words};
 use crate::error::{
-    AttemptRefusal, FinishRefusal, OpenRefusal, RepositoryRefusal, StepRefusal, StoryRefusal,
+    AttemptRefusal, FinishRefusal, LandRefusal, OpenRefusal, RepositoryRefusal, StepRefusal, StoryRefusal,
 };
 use crate::sandbox::Trouble;
 use crate::state::Verdict;
@@ -292,6 +292,29 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             change: change(),
             story: Some(story()),
             silent: SignedDuration::from_secs(75),
+        },
+    ]
+}
+
+pub(super) fn land() -> Vec<LandRefusal> {
+    vec![
+        LandRefusal::NothingToLand("main".to_owned()),
+        LandRefusal::NotFinished(change()),
+        LandRefusal::NotKept(change()),
+        LandRefusal::BranchGone("ralph/add-login".to_owned()),
+        LandRefusal::NoBranch,
+        LandRefusal::OnItsBranch {
+            change: change(),
+            branch: "ralph/add-login".to_owned(),
+            original: "main".to_owned(),
+        },
+        LandRefusal::LoopActive {
+            other: "add-search".to_owned(),
+        },
+        LandRefusal::ChangesInTheWay {
+            change: change(),
+            path: path("/w"),
+            paths: words(&["src/form.rs"]),
         },
     ]
 }

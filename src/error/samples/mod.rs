@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{attempt, finish, open, repository, step, story_list};
+use engine::{attempt, finish, land, open, repository, step, story_list};
 use start::start;
 
 use super::tests::complete;
@@ -41,6 +41,7 @@ pub fn all() -> Vec<Error> {
     add(&mut all, attempt());
     add(&mut all, repository());
     add(&mut all, finish());
+    add(&mut all, land());
     add(&mut all, remote());
     all.extend([
         Error::Change(BadChange {

@@ -17,6 +17,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("hooks", include_str!("../../../man/git-ralph-hooks.1")),
     ("install", include_str!("../../../man/git-ralph-install.1")),
     ("list", include_str!("../../../man/git-ralph-list.1")),
+    ("land", include_str!("../../../man/git-ralph-land.1")),
     ("log", include_str!("../../../man/git-ralph-log.1")),
     ("next", include_str!("../../../man/git-ralph-next.1")),
     ("prompt", include_str!("../../../man/git-ralph-prompt.1")),

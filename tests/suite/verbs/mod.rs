@@ -12,6 +12,7 @@ mod finish_keep;
 mod finish_merge;
 mod hooks;
 mod install;
+mod land;
 mod log;
 mod next;
 mod prompt;

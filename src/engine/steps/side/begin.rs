@@ -2,7 +2,7 @@
 
 use super::settings_of_side;
 use crate::engine::attempt::learnings;
-use crate::engine::{Context, Loop, Place, StartOptions, start, stories};
+use crate::engine::{BegunFor, Context, Loop, Place, StartOptions, start, stories};
 use crate::error::Error;
 use crate::git::Head;
 use crate::state::{Phase, Progress, State, Store};
@@ -25,7 +25,7 @@ pub async fn begin_side<'o>(
     let options = StartOptions {
         settings,
         own_work_tree: Some(Place::Configured),
-        is_side: true,
+        begun_for: BegunFor::Side,
         ..options.clone()
     };
     let common_dir = context.repo.common_dir.clone();

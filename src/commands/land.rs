@@ -1,0 +1,125 @@
+//! `git ralph land`.
+
+use serde_json::{Value, json};
+
+use super::setup::{Console, resolve};
+use crate::cli::complete::{loops as known_loops, offer};
+use crate::engine::steps::land_refusal::LandRefusal;
+use crate::engine::{self, Context, Landed, refuse_inside_attempt, refuse_side};
+use crate::error::{Error, refuse};
+use crate::events::{Event, GateEnded, News, Observer, What};
+use crate::exit::Exit;
+use crate::names::{Change, short_branch};
+use crate::state::{Ending, Store, loops};
+use crate::ui::{Narrator, Screen};
+
+/// The arguments of `git ralph land`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The changes, in the order in which they are merged; defaults to all that are finished with --keep and not merged yet
+    #[arg(value_name = "CHANGE", add = offer(known_loops))]
+    pub changes: Vec<String>,
+    /// Make one commit of each change, instead of a merge
+    #[arg(long)]
+    pub squash: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Shows the gates, and nothing of the loop in which they run.
+struct Gates(Narrator);
+
+impl Observer for Gates {
+    fn hear(&self, news: News<'_>) {
+        match news {
+            News::Event(event) => {
+                if let What::Gate(gate) = &event.what {
+                    let gate = GateEnded {
+                        story: Some(event.change.clone()),
+                        ..gate.clone()
+                    };
+                    let event = Event::now(&event.change, What::Gate(gate));
+                    self.0.hear(News::Event(&event));
+                }
+            }
+            News::Begins(_) | News::Limits(_) => {}
+            other => self.0.hear(other),
+        }
+    }
+}
+
+pub(super) async fn run(console: &Console, screen: Screen, args: Args) -> Result<Exit, Error> {
+    refuse_inside_attempt()?;
+    let context = console.context().await?;
+    let mut changes = Vec::new();
+    for name in &args.changes {
+        let change = resolve(&context, Some(name))?;
+        refuse_side(&context, &change)?;
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+    let branch = context.head.branch.as_deref().map(short_branch);
+    let branch = branch.unwrap_or("HEAD").to_owned();
+    if changes.is_empty() {
+        changes = unlanded(&context).await?;
+    }
+    if changes.is_empty() {
+        return refuse(LandRefusal::NothingToLand(branch));
+    }
+    let gates = Gates(Narrator::new(screen));
+    let (mut exit, mut results) = (Exit::Done, Vec::new());
+    for change in &changes {
+        let context = console.context().await?;
+        let open = Box::pin(engine::open(context, change)).await?;
+        let landed = Box::pin(engine::land(&open, args.squash, &gates)).await?;
+        let words = match &landed {
+            Landed::As(commit) => format!("{change} has landed on {branch}: {}", commit.short()),
+            Landed::Before => format!("{branch} has all of {change}"),
+            Landed::LeftOut(why) => {
+                exit = Exit::Person;
+                format!("{change} is left out: {why}")
+            }
+        };
+        console.say(&format!("{words}\n"));
+        results.push(document(change, &landed));
+    }
+    if args.json {
+        console.document(&json!({ "v": 1, "branch": branch, "changes": results }));
+    }
+    Ok(exit)
+}
+
+/// Returns a change and what became of it as JSON.
+fn document(change: &Change, landed: &Landed) -> Value {
+    let (result, commit, why) = match landed {
+        Landed::As(commit) => ("landed", Some(commit), None),
+        Landed::Before => ("before", None, None),
+        Landed::LeftOut(why) => ("left_out", None, Some(why)),
+    };
+    json!({ "change": change, "result": result, "commit": commit, "why": why })
+}
+
+/// Returns the changes that are finished with `--keep` and whose branch HEAD does not contain, in the order in which they were
+/// finished.
+async fn unlanded(context: &Context<'_>) -> Result<Vec<Change>, Error> {
+    let (repo, mut found) = (&context.repo, Vec::new());
+    let Some(head) = &context.head.oid else {
+        return Ok(Vec::new());
+    };
+    for change in loops(&repo.common_dir)? {
+        let state = Store::new(&repo.common_dir, &change).load()?;
+        let Some(state) = state.filter(|state| state.here.closed == Some(Ending::Keep) && state.has_branch())
+        else {
+            continue;
+        };
+        if let Some(tip) = repo.git.oid_at(&change.branch_ref()).await?
+            && !repo.git.is_ancestor(&tip, head).await?
+        {
+            found.push((state.here.closed_at, change));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, change)| change).collect())
+}

@@ -1,0 +1,249 @@
+//! `land`: merges a finished change into the branch that is checked out where the command was typed. Gates judge the merged tree
+//! in a work tree of its own before the branch moves.
+
+use super::land_refusal::LandRefusal;
+use super::leave::changed_files;
+use super::preflight::{BegunFor, StartOptions};
+use super::side::{free_places, open_side, remove_all, remove_side};
+use super::start_again::start;
+use super::start_refusal::StartRefusal;
+use crate::engine::position::refuse_operation;
+use crate::engine::transition::target_index;
+use crate::engine::{Context, Loop, Place, submodules};
+use crate::error::{Error, refuse};
+use crate::events::{Observer, Silent};
+use crate::git::index_file::GITLINK;
+use crate::git::{Head, locks};
+use crate::names::{Oid, counted, short_branch, typed};
+use crate::paths::{first_few, shown};
+use crate::refs::Update;
+use crate::state::{Completed, Ending, live_in};
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// The branch has it, with this commit.
+    As(Oid),
+    /// The branch had all of it before.
+    Before,
+    /// It is left out, for this reason.
+    LeftOut(String),
+}
+
+/// Merges a finished change, as one commit without its own if it `squashes`. What its gates do is told to `gates`.
+///
+/// # Errors
+/// If the change or the work tree is not ready for it; nothing is changed then.
+pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Result<Landed, Error> {
+    let tip = kept_tip(open).await?;
+    let head = require_place(open).await?;
+    let (branch, at) = (name_of(&head), head.oid.clone().unwrap_or_else(|| tip.clone()));
+    let git = open.git().clone();
+    if git.is_ancestor(&tip, &at).await? {
+        return Ok(Landed::Before);
+    }
+    let Some(base) = git.merge_base(&at, &tip).await? else {
+        return Ok(Landed::LeftOut(format!(
+            "it has no commit in common with {branch}"
+        )));
+    };
+    let tree = match open.repo().merge(&base, &at, &tip).await? {
+        Ok(tree) => tree,
+        Err(paths) => {
+            let paths = first_few(&paths).join(", ");
+            return Ok(Landed::LeftOut(format!("it conflicts with {branch} in {paths}")));
+        }
+    };
+    let from = git.tree_of(&at).await?;
+    if tree == from {
+        return Ok(Landed::Before);
+    }
+    require_room(open, &from, &tree).await?;
+    let message = message(open, &branch, squashes);
+    let parents = if squashes { vec![&at] } else { vec![&at, &tip] };
+    let commit = open.repo().commit_tree(&tree, &parents, &message).await?;
+    Box::pin(remove_all(open)).await?;
+    if let Some(why) = Box::pin(judge(open, &commit, gates)).await? {
+        return Ok(Landed::LeftOut(why));
+    }
+    // Gates take minutes, in which the user works here.
+    let _alone = open.store.lock_work_tree(&open.repo().git_dir)?;
+    if open.repo().head().await? != head {
+        let why = format!("{branch} moved while it was judged; type the same command again");
+        return Ok(Landed::LeftOut(why));
+    }
+    require_room(open, &from, &tree).await?;
+    let name = head.branch.as_deref().unwrap_or("HEAD");
+    move_to(open, name, (&at, &commit), &tree).await?;
+    tell_submodules(open, &from, &tree).await?;
+    Ok(Landed::As(commit))
+}
+
+/// Returns the last commit of the branch that `finish --keep` has left.
+async fn kept_tip(open: &Loop<'_>) -> Result<Oid, Error> {
+    let (change, state) = (open.change(), &open.state);
+    if state.is_live() {
+        return refuse(LandRefusal::NotFinished(change.to_string()));
+    }
+    if state.here.closed != Some(Ending::Keep) || !state.has_branch() {
+        return refuse(LandRefusal::NotKept(change.to_string()));
+    }
+    let tip = open.git().oid_at(&change.branch_ref()).await?;
+    Ok(tip.ok_or_else(|| LandRefusal::BranchGone(change.branch()))?)
+}
+
+/// Checks that a branch is checked out here that can take a change; returns HEAD.
+async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
+    let (repo, change) = (open.repo(), open.change());
+    refuse_operation(repo).await?;
+    locks::require_free(repo).await?;
+    let head = repo.head().await?;
+    if head.branch.is_none() || head.oid.is_none() {
+        return refuse(LandRefusal::NoBranch);
+    }
+    if head.branch == Some(change.branch_ref()) {
+        let original = open.state.original_place();
+        return refuse(LandRefusal::OnItsBranch {
+            change: change.to_string(),
+            branch: change.branch(),
+            original: name_of(&original),
+        });
+    }
+    match live_in(&repo.common_dir, &repo.top)? {
+        Some(other) => refuse(LandRefusal::LoopActive {
+            other: other.change.to_string(),
+        }),
+        None => Ok(head),
+    }
+}
+
+fn name_of(head: &Head) -> String {
+    let branch = head.branch.as_deref().map(short_branch);
+    branch.unwrap_or("<branch>").to_owned()
+}
+
+/// Refuses to write over what the user has in files that change between two trees. What an earlier `land` wrote before it was
+/// killed is none of the user's.
+async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
+    let repo = open.repo();
+    open.store.slot().make()?;
+    let index = target_index(open);
+    let changes = repo.git.diff_trees(from, to).await?;
+    let (mut paths, _) = changed_files(repo, &index, from).await?;
+    paths.retain(|path| changes.iter().any(|(_, changed)| changed == path));
+    if !paths.is_empty() && changed_files(repo, &index, to).await?.0.is_empty() {
+        return Ok(());
+    }
+    paths.extend(repo.in_the_way(&changes)?);
+    paths.dedup();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    refuse(LandRefusal::ChangesInTheWay {
+        change: open.change().to_string(),
+        path: repo.top.clone(),
+        paths: paths.iter().map(|path| shown(path)).collect(),
+    })
+}
+
+/// Returns the message of the commit: with git's own words for a merge, and the stories.
+fn message(open: &Loop<'_>, branch: &str, squashes: bool) -> String {
+    let (change, stories) = (open.change(), &open.state.progress().completed);
+    let line = |story: &Completed| format!("- {}\n", story.title);
+    let list: String = stories.iter().map(line).collect();
+    let subject = match (squashes, stories.as_slice(), branch) {
+        (true, [only], _) => format!("{change}: {}", only.title),
+        (true, all, _) => format!("{change}: {}", counted(all.len(), "story", "stories")),
+        (false, _, "main" | "master") => format!("Merge branch '{}'", change.branch()),
+        (false, ..) => format!("Merge branch '{}' into {branch}", change.branch()),
+    };
+    format!("{subject}\n\n{list}").trim_end().to_owned() + "\n"
+}
+
+/// Runs the gates on a commit, in a work tree of its own that is removed afterwards; returns why they fail, if they do.
+async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Option<String>, Error> {
+    let settings = open.settings();
+    if settings.verify.is_empty() {
+        open.tell("no gate is configured (ralph.verify): nothing but the merge was checked");
+        return Ok(None);
+    }
+    let places = free_places(open, 1).await?;
+    let side = open.change().side(places.first().copied().unwrap_or(1))?;
+    let mut context = Context::open(&open.repo().top, gates).await?;
+    context.head = Head::new(None, Some(commit.clone()));
+    let options = StartOptions {
+        settings,
+        own_work_tree: Some(Place::Configured),
+        begun_for: BegunFor::Landing(Box::new(open.state.source().clone())),
+        ..StartOptions::default()
+    };
+    let begun = Box::pin(start(context, &side, &options, None, async |_: &Loop<'_>| {})).await;
+    let refused = match begun {
+        Ok(started) => {
+            let signal = started.open.context.stop.signal();
+            Box::pin(remove(open, started.open)).await?;
+            return signal.map_or(Ok(None), |signal| Err(Error::Stopped(signal)));
+        }
+        Err(refused) => refused,
+    };
+    if let Some(side) = open_side(open, &side, &Silent).await? {
+        Box::pin(remove(open, side)).await?;
+    }
+    match refused {
+        Error::Start(StartRefusal::RedGate { command, why, .. }) => Ok(Some(format!(
+            "the gate `{command}` fails on the merged work ({why})"
+        ))),
+        Error::Start(refusal @ StartRefusal::SetupFailed { .. }) => Ok(Some(refusal.to_string())),
+        refused => Err(refused),
+    }
+}
+
+/// Removes the loop in which gates ran, with what only they have made.
+async fn remove(open: &Loop<'_>, side: Loop<'_>) -> Result<(), Error> {
+    let store = side.store.clone();
+    Box::pin(remove_side(open, side, None)).await?;
+    Ok(store.remove_files()?)
+}
+
+/// Names the submodules whose commit has changed: git leaves what they have checked out.
+async fn tell_submodules(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
+    let repo = open.repo();
+    if submodules::has_submodules(repo) {
+        let index = repo.read_index_or_none(&repo.users_index())?;
+        let links = index.entries().filter(|entry| entry.mode == GITLINK);
+        let links: Vec<&[u8]> = links.map(|entry| entry.path).collect();
+        let mut changes = repo.git.diff_trees(from, to).await?;
+        changes.retain(|(_, path)| links.contains(&path.as_slice()));
+        let moved: Vec<Vec<u8>> = changes.into_iter().map(|(_, path)| path).collect();
+        open.site().tell_few(
+            "to check out what is new in submodules: git submodule update",
+            &moved,
+        );
+    }
+    Ok(())
+}
+
+/// Moves files, index and branch of the work tree from one commit to the other: files first, so that a kill leaves what the
+/// same command completes.
+async fn move_to(open: &Loop<'_>, branch: &str, (from, to): (&Oid, &Oid), tree: &Oid) -> Result<(), Error> {
+    let repo = open.repo();
+    let read_tree = |one: &Oid, other: &Oid| {
+        let args = ["-m", "-u", one.as_str(), other.as_str()];
+        repo.git.cmd("read-tree", args).done()
+    };
+    let is_written = repo.held_tree(&repo.users_index()).as_ref() == Some(tree);
+    if !is_written {
+        read_tree(from, to).await?;
+    }
+    let update = Update::Move {
+        name: branch.to_owned(),
+        new: to.clone(),
+        old: Some(from.clone()),
+    };
+    let why = format!("ralph: land {}", typed(open.change()));
+    if let Err(error) = repo.git.update_refs(&[update], &why).await {
+        read_tree(to, from).await?;
+        return Err(error.into());
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! `git ralph land`: finished changes are merged into the branch that is checked out, once gates pass on the merged files.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Running, Sandbox, wait_until};
+
+/// A repository in which these changes are finished with `--keep`. Each has a file of its name, and `common` as `two` and `three`
+/// want it.
+fn finished(changes: &[&str]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    for change in changes {
+        let list = format!("openspec/changes/{change}/tasks.md");
+        sandbox.write(&list, "## 1. Story\n- [ ] a\n");
+    }
+    sandbox.write("common", "base\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "lists"]);
+    let agent = sandbox.completing(
+        "echo x >\"$RALPH_CHANGE\"; case $RALPH_CHANGE in two|three) echo $RALPH_CHANGE >common;; esac",
+    );
+    for change in changes {
+        let run = ["run", change, "--worktree", "--keep", "--", &agent];
+        sandbox.ralph(&run).exits(0);
+    }
+    sandbox
+}
+
+/// Checks that no work tree, branch or state of a landing is left.
+fn require_nothing_left(sandbox: &Sandbox) {
+    let trees = sandbox.git(&["worktree", "list"]);
+    let refs = sandbox.git(&["for-each-ref"]);
+    let states = fs::read_dir(sandbox.top.join(".git/ralph")).unwrap();
+    let mut states = states.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!trees.contains('+') && !refs.contains("+1"), "{trees}\n{refs}");
+    assert!(!states.any(|name| name.contains("+1.toml")));
+}
+
+#[test]
+fn changes_land_in_the_order_that_was_typed_and_leave_out_what_conflicts() {
+    let sandbox = finished(&["one", "two", "three"]);
+    sandbox.write("mine", "of the user's\n");
+    let landed = sandbox.ralph(&["land", "three", "two", "one", "--json"]).exits(7);
+    let json = landed.json();
+    let result = |at: usize| json["changes"][at]["result"].as_str().unwrap();
+    assert_eq!(
+        [result(0), result(1), result(2)],
+        ["landed", "left_out", "landed"]
+    );
+    assert_eq!(json["changes"][1]["why"], "it conflicts with main in common");
+    assert_eq!(
+        sandbox.git(&["log", "--first-parent", "-3", "--format=%s"]),
+        "Merge branch 'ralph/one'\nMerge branch 'ralph/three'\nlists"
+    );
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%b"]).trim(), "- 1. Story");
+    assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "?? mine");
+    assert_eq!(sandbox.read("common"), "three\n");
+    sandbox
+        .ralph(&["land", "one"])
+        .exits(0)
+        .says("main has all of one");
+    require_nothing_left(&sandbox);
+}
+
+#[test]
+fn change_that_is_green_alone_and_red_with_another_never_reaches_the_branch() {
+    let sandbox = finished(&["one", "two"]);
+    sandbox.configure(
+        "ralph.verify",
+        "if test -e one && test -e two; then echo together; exit 1; fi",
+    );
+    let landed = sandbox.ralph(&["land"]).exits(7);
+    assert!(
+        landed.stderr.contains("one has landed on main"),
+        "{}",
+        landed.stderr
+    );
+    assert!(landed.stderr.contains("together"), "{}", landed.stderr);
+    landed.says("two is left out: the gate `if test -e one && test -e two; then echo together; exit 1; fi` fails on the merged work (exit code 1)");
+    assert!(!sandbox.top.join("two").exists());
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    require_nothing_left(&sandbox);
+}
+
+#[test]
+fn squash_makes_one_commit_and_a_second_time_nothing() {
+    let sandbox = finished(&["one"]);
+    sandbox
+        .ralph(&["land", "--squash"])
+        .exits(0)
+        .says("nothing but the merge was checked");
+    assert_eq!(sandbox.git(&["log", "--format=%s", "-2"]), "one: 1. Story\nlists");
+    assert_eq!(sandbox.read("one"), "x\n");
+    sandbox
+        .ralph(&["land", "one"])
+        .exits(0)
+        .says("main has all of one");
+    assert_eq!(sandbox.git(&["rev-list", "--count", "main"]), "3");
+}
+
+#[test]
+fn edits_in_the_way_refuse_before_anything_and_others_stay() {
+    let sandbox = finished(&["two"]);
+    let head = sandbox.git(&["rev-parse", "HEAD"]);
+    for (path, ignored) in [("common", ""), ("two", ""), ("two", "two\n")] {
+        sandbox.write(path, "of the user's\n");
+        sandbox.write(".git/info/exclude", ignored);
+        sandbox.ralph(&["land", "two"]).exits(7).says(&format!(
+            "has changes of yours in files that 'two' changes:\n  {path}\n"
+        ));
+        assert_eq!(sandbox.read(path), "of the user's\n");
+        assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), head);
+        if path == "common" {
+            sandbox.git(&["checkout", "-q", "common"]);
+        } else {
+            fs::remove_file(sandbox.top.join(path)).unwrap();
+        }
+    }
+    sandbox.write("staged", "x\n");
+    sandbox.git(&["add", "staged"]);
+    sandbox.ralph(&["land", "two"]).exits(0);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "A  staged");
+}
+
+#[test]
+fn changes_that_have_no_branch_to_merge_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let change = crate::support::CHANGE;
+    sandbox.ralph(&["land", change]).exits(7).says("is still active");
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    sandbox.ralph(&["run", "--keep", "--", &agent]).exits(0);
+    sandbox.ralph(&["land", change]).exits(7).says(&format!(
+        "this work tree is on ralph/{change}, the branch of '{change}' itself"
+    ));
+    sandbox.git(&["checkout", "-q", "--detach", "main"]);
+    sandbox
+        .ralph(&["land", change])
+        .exits(7)
+        .says("HEAD is not on a branch");
+    sandbox.git(&["checkout", "-q", "main"]);
+    sandbox.ralph(&["land"]).exits(0).says("has landed on main");
+    sandbox
+        .ralph(&["land"])
+        .exits(5)
+        .says("no change is finished with --keep and not yet part of main");
+}
+
+/// Begins to land a change whose gate waits.
+fn judging(sandbox: &Sandbox) -> Running {
+    let notes = sandbox.notes.display();
+    let gate = format!("touch '{notes}/judges'; until test -e '{notes}/go'; do sleep 0.05; done");
+    sandbox.configure("ralph.verify", &gate);
+    let running = sandbox.direct(&["land", "one"]).start();
+    wait_until("the gate runs", || sandbox.notes.join("judges").exists());
+    running
+}
+
+#[test]
+fn branch_that_moves_while_gates_run_is_not_moved_again() {
+    let sandbox = finished(&["one"]);
+    let running = judging(&sandbox);
+    sandbox.write("common", "of the user's\n");
+    sandbox.git(&["commit", "-qam", "user"]);
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running.end().exits(7).says("main moved while it was judged");
+    assert_eq!(sandbox.git(&["log", "-1", "--format=%s"]), "user");
+    sandbox.ralph(&["land", "one"]).exits(0);
+    assert_eq!(sandbox.read("common"), "of the user's\n");
+    require_nothing_left(&sandbox);
+}
+
+#[test]
+fn landing_that_was_killed_or_stopped_leaves_what_the_same_command_completes() {
+    for signal in [Signal::SIGKILL, Signal::SIGINT] {
+        let sandbox = finished(&["one"]);
+        let running = judging(&sandbox);
+        running.signal(signal);
+        drop(running.end());
+        assert!(!sandbox.top.join("one").exists());
+        fs::write(sandbox.notes.join("go"), "").unwrap();
+        sandbox
+            .ralph(&["land", "one"])
+            .exits(0)
+            .says("one has landed on main");
+        require_nothing_left(&sandbox);
+    }
+    // Killed after the files were written, and before the branch moved.
+    let sandbox = finished(&["one"]);
+    sandbox.git(&["merge", "-q", "--squash", "ralph/one"]);
+    sandbox
+        .ralph(&["land", "one"])
+        .exits(0)
+        .says("one has landed on main");
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+}
