@@ -56,7 +56,7 @@ impl Asked {
 /// Stands for a signal where git-ralph itself ends an attempt: another run has its loop.
 pub const LEASE_LOST: i32 = 0;
 
-/// Stands for a signal where the user skips the story of the attempt that runs: the run goes on.
+/// Stands for a signal where the user skips the story of the attempt that runs: the run continues.
 pub const SKIPPED: i32 = -1;
 
 /// Notes SIGINT, SIGQUIT, SIGTERM and SIGHUP for as long as it lives.

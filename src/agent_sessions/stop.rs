@@ -213,7 +213,7 @@ async fn judge_session(
     let (site, state) = (open.site(), &open.state);
     site.take_judged_list(state.source())?;
     let since = since.unwrap_or_else(Timestamp::now);
-    let mut begun = begin_at(open, since, Step::Manual, chosen, None, settings)?;
+    let mut begun = begin_at(open, (since, None), Step::Manual, chosen, None, settings)?;
     let session = agent_session(open, &call.session);
     session.attempts = session.attempts.saturating_add(1);
     session.reminders = 0;

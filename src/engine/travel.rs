@@ -93,6 +93,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
         What::AttemptStarted(AttemptStarted {
             story: _,
             title: _,
+            slot: _,
             attempt: _,
             retries: _,
             max_retries: _,

@@ -48,6 +48,9 @@ pub struct Attempt {
     pub insertions: Option<u64>,
     /// Lines that the attempt removed; null if they were not counted.
     pub deletions: Option<u64>,
+    /// The number of the slot in which it was made beside others; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u16>,
     /// The checkpoint at which it began, if it was made beside others; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Oid>,

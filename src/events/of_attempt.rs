@@ -28,6 +28,9 @@ pub struct AttemptStarted {
     pub format: Option<String>,
     /// The file with the attempt's output, below the loop's directory.
     pub log: Option<String>,
+    /// The number of the slot in which it runs beside others; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u16>,
     /// The settings that are in force; null in events of earlier versions.
     pub settings: Option<Box<InForce>>,
 }

@@ -34,6 +34,8 @@ pub struct Beside {
     pub title: String,
     /// The attempt's number.
     pub attempt: u32,
+    /// The number of its side.
+    pub slot: u16,
     /// The name under which its output is found.
     pub side: Change,
     /// Its work tree.
@@ -94,6 +96,7 @@ impl Beside {
             story: story.clone(),
             title: title.clone(),
             attempt,
+            slot: side.side_of().map_or(1, |(_, place)| place),
             side: side.clone(),
             worktree: state.here.worktree.to_string(),
             top: state.work_tree().to_owned(),

@@ -48,79 +48,80 @@ fn what() -> impl Strategy<Value = What> {
         -1000_i64..1000,
     );
     prop_oneof![
-        1 => (0_u8..16).prop_map(|digit| What::Started {
-            branch: "ralph/c".to_owned(),
-            original_branch: None,
-            original_head: None,
-            checkpoint: oid(digit),
-            source: "tasks.md".to_owned(),
-        }),
-        8 => (story(), number()).prop_map(|(story, attempt)| What::AttemptStarted(AttemptStarted {
-            title: format!("{story}. Title"),
-            story,
-            attempt,
-            retries: 0,
-            max_retries: 3,
-            done: 0,
-            total: 2,
-            agent: Some("claude".to_owned()),
-            format: None,
-            log: None,
-            settings: None,
-        })),
-        12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
-            What::AttemptEnded(Box::new(Attempt {
-                started: Timestamp::from_second(started).unwrap(),
-                duration,
-                cost_usd: cost,
-                input_tokens: input,
-                cache_read_tokens: output,
-                output_tokens: output,
-                ..Attempt::ended(&story, number, verdict, reason, Timestamp::UNIX_EPOCH)
-            }))
-        }),
-        4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate(GateEnded {
-            attempt: story.is_some().then_some(number),
-            story,
-            command: "make test".to_owned(),
-            passed,
-            reason: None,
-            duration,
-            output: None,
-            held: number % 2 == 0,
-        })),
-        3 => (story(), number(), prop::option::of(any::<bool>()), reason(), 0.0..100.0_f64).prop_map(
-            |(story, attempt, accepted, words, duration)| What::Review(ReviewEnded {
-                story,
-                attempt,
-                reviewer: HOSTILE.to_owned(),
-                accepted,
-                words,
-                duration,
-                cost_usd: Some(duration),
-                output: None,
-            })
-        ),
-        4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
-            story,
-            attempt: Some(number),
-            oid: oid(digit),
-        }),
-        4 => (story(), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Reverted {
-            kept: Some(format!("refs/ralph/c/attempts/x/{number}")),
-            story: Some(story),
-            attempt: Some(number),
-            oid: oid(digit),
-            changed: true,
-        }),
-        2 => (0_u64..1000, -1000_i64..1000).prop_map(|(seconds, until)| What::Waiting {
-            reason: HOSTILE.to_owned(),
-            seconds,
-            until: Timestamp::from_second(until).unwrap(),
-        }),
-        1 => Just(What::Notice { message: HOSTILE.to_owned() }),
-        1 => (story(), reason()).prop_map(|(story, reason)| What::Retry { story, retries: 1, max_retries: 3, reason }),
-    ]
+           1 => (0_u8..16).prop_map(|digit| What::Started {
+               branch: "ralph/c".to_owned(),
+               original_branch: None,
+               original_head: None,
+               checkpoint: oid(digit),
+               source: "tasks.md".to_owned(),
+           }),
+           8 => (story(), number()).prop_map(|(story, attempt)| What::AttemptStarted(AttemptStarted {
+    slot: None,
+               title: format!("{story}. Title"),
+               story,
+               attempt,
+               retries: 0,
+               max_retries: 3,
+               done: 0,
+               total: 2,
+               agent: Some("claude".to_owned()),
+               format: None,
+               log: None,
+               settings: None,
+           })),
+           12 => ended.prop_map(|(story, number, verdict, reason, duration, cost, input, output, started)| {
+               What::AttemptEnded(Box::new(Attempt {
+                   started: Timestamp::from_second(started).unwrap(),
+                   duration,
+                   cost_usd: cost,
+                   input_tokens: input,
+                   cache_read_tokens: output,
+                   output_tokens: output,
+                   ..Attempt::ended(&story, number, verdict, reason, Timestamp::UNIX_EPOCH)
+               }))
+           }),
+           4 => (prop::option::of(story()), number(), any::<bool>(), 0.0..100.0_f64).prop_map(|(story, number, passed, duration)| What::Gate(GateEnded {
+               attempt: story.is_some().then_some(number),
+               story,
+               command: "make test".to_owned(),
+               passed,
+               reason: None,
+               duration,
+               output: None,
+               held: number % 2 == 0,
+           })),
+           3 => (story(), number(), prop::option::of(any::<bool>()), reason(), 0.0..100.0_f64).prop_map(
+               |(story, attempt, accepted, words, duration)| What::Review(ReviewEnded {
+                   story,
+                   attempt,
+                   reviewer: HOSTILE.to_owned(),
+                   accepted,
+                   words,
+                   duration,
+                   cost_usd: Some(duration),
+                   output: None,
+               })
+           ),
+           4 => (prop::option::of(story()), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Checkpoint {
+               story,
+               attempt: Some(number),
+               oid: oid(digit),
+           }),
+           4 => (story(), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Reverted {
+               kept: Some(format!("refs/ralph/c/attempts/x/{number}")),
+               story: Some(story),
+               attempt: Some(number),
+               oid: oid(digit),
+               changed: true,
+           }),
+           2 => (0_u64..1000, -1000_i64..1000).prop_map(|(seconds, until)| What::Waiting {
+               reason: HOSTILE.to_owned(),
+               seconds,
+               until: Timestamp::from_second(until).unwrap(),
+           }),
+           1 => Just(What::Notice { message: HOSTILE.to_owned() }),
+           1 => (story(), reason()).prop_map(|(story, reason)| What::Retry { story, retries: 1, max_retries: 3, reason }),
+       ]
 }
 
 /// Generates the events of loops, with a clock that may go back.

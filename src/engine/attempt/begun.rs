@@ -40,6 +40,7 @@ impl Begun {
         let made = match &outcome.beside {
             Some(beside) => Attempt {
                 rests_on: Vec::new(),
+                slot: Some(beside.slot),
                 base: Some(beside.base.clone()),
                 ..beside.attempt.clone()
             },

@@ -53,6 +53,8 @@ pub(crate) struct Beside {
     pub reason: (Option<String>, Option<String>),
     /// The checkpoint at which it began.
     pub base: Oid,
+    /// The number of its side.
+    pub slot: u16,
     /// The tree that it promised.
     pub own: Oid,
     /// The tree that is judged, if that is merged with what others have done since.

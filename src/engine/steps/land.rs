@@ -30,7 +30,7 @@ pub enum Landed {
     LeftOut(String),
 }
 
-/// Merges a finished change, as one commit without its own if it `squashes`. What its gates do is told to `gates`.
+/// Merges a finished change, as one commit without its own if it `squashes`. `gates` hears what they do.
 ///
 /// # Errors
 /// If the change or the work tree is not ready for it; nothing is changed then.

@@ -31,6 +31,7 @@ pub(super) fn keep_public(attempt: &mut Attempt, text: &PublicText) {
         review_input_tokens: _,
         review_output_tokens: _,
         rounds: _,
+        slot: _,
         base: _,
         output,
     } = attempt;

@@ -65,6 +65,13 @@ fn stories_that_do_not_need_each_other_are_attempted_at_once() {
         .says("story 2 begins in todo+2\n")
         .says("\n1: <promise>COMPLETE</promise>\n")
         .says("todo: 4 of 4 stories are complete");
+    let log = sandbox.ralph(&["log", "todo", "--json"]).exits(0).json();
+    let slots = log["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["slot"].as_u64().unwrap());
+    assert_eq!(slots.collect::<std::collections::BTreeSet<_>>(), [1, 2].into());
     let mut made = checkpoints(&sandbox);
     made.sort();
     assert_eq!(

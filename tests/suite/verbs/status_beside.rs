@@ -133,6 +133,7 @@ fn status_shows_each_attempt_that_runs_and_what_is_not_taken_in() {
         assert_eq!(second[key], value);
     }
     assert_eq!(second["attempt"], 1);
+    assert_eq!(second["slot"], 2);
     assert!(second["since"].is_string() && second["last_output"].is_string());
     assert!(
         Path::new(second["worktree"].as_str().unwrap())

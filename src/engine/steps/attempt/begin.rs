@@ -84,13 +84,14 @@ pub(crate) fn begin(
     settings: &Settings,
 ) -> Result<Begun, Error> {
     open.state.leave_session();
-    begin_at(open, Timestamp::now(), step, chosen, agent, settings)
+    let slot = open.change().side_of().map(|(_, place)| place);
+    begin_at(open, (Timestamp::now(), slot), step, chosen, agent, settings)
 }
 
-/// Begins an attempt that has been running since that time.
+/// Begins an attempt that has been running since that time, in this slot if it is one beside others.
 pub(crate) fn begin_at(
     open: &mut Loop<'_>,
-    since: Timestamp,
+    (since, slot): (Timestamp, Option<u16>),
     step: Step,
     chosen: (Listing, Story),
     agent: Option<&Agent>,
@@ -137,6 +138,7 @@ pub(crate) fn begin_at(
         log: log_path
             .file_name()
             .map(|name| format!("attempts/{}", name.to_string_lossy())),
+        slot,
         settings: Some(Box::new(in_force(settings, &open.repo().top))),
     }));
     Ok(Begun {

@@ -19,6 +19,8 @@ use crate::state::{Completed, Store, Verdict};
 pub struct Made {
     /// The attempt, as the side counts it.
     pub attempt: Attempt,
+    /// The number of the side.
+    pub slot: u16,
     /// The checkpoint at which it began.
     pub base: Oid,
     /// The stories that were complete then.
@@ -85,6 +87,7 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
     let origin = format!("[{}] ", attempt.name());
     let failed = side.state.current_at(&attempt.story);
     Ok(Some(Made {
+        slot: side.change().side_of().map_or(1, |(_, place)| place),
         base,
         completed: side
             .state

@@ -105,7 +105,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         .await?;
     let mut facts = take_record(open, &id, settings).await?;
     hold(open, &mut facts).await?;
-    let (since, chosen) = (made.attempt.started, (listing, story));
+    let (since, chosen) = ((made.attempt.started, Some(made.slot)), (listing, story));
     let mut begun = Begun {
         facts,
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
@@ -227,6 +227,7 @@ async fn look_at_work(
 ) -> Result<(Beside, Option<Oid>), Error> {
     let mut beside = Beside {
         attempt: made.attempt.clone(),
+        slot: made.slot,
         reason: made.reason.clone(),
         base: made.base.clone(),
         own: made.base.clone(),

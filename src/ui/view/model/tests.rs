@@ -16,6 +16,7 @@ pub fn event(second: i64, what: What) -> Event {
 
 pub fn attempt_started(story: &str, title: &str, attempt: u32, done: usize) -> What {
     What::AttemptStarted(AttemptStarted {
+        slot: None,
         story: story.to_owned(),
         title: title.to_owned(),
         attempt,
@@ -146,6 +147,7 @@ fn second_loop_begins_with_the_marks_of_its_list() {
 /// The news that these attempts run side by side.
 pub fn besides(names: &[(&str, u32)]) -> News {
     let beside = |(at, (story, attempt)): (usize, &(&str, u32))| Beside {
+        slot: 1,
         story: (*story).to_owned(),
         title: String::new(),
         attempt: *attempt,
