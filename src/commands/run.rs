@@ -79,9 +79,9 @@ pub struct Args {
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
     /// Work on so many of the changes at once, or of the stories of one change, each in a new linked work tree (ralph.jobs)
-    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with_all = ["any", "view", "dry_run"])]
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with_all = ["view", "dry_run"])]
     pub jobs: Option<u16>,
-    /// Work on the next change that no run holds on the remote, until none is left
+    /// Work on the next change that no run holds on the remote, until none is left; with --jobs, also without a remote
     #[arg(long, conflicts_with = "changes")]
     pub any: bool,
     /// Show the stories, settings, agent and gates of the loop, and the next attempt; change nothing
@@ -107,6 +107,7 @@ impl Args {
     /// Leaves one of several changes, or a story, for the process that works on it beside others.
     pub(super) fn leave_one(&mut self, change: String, part: Part) {
         self.changes = vec![change];
+        self.any = false;
         // Its stories are attempted one after another.
         self.jobs = Some(1);
         // The run tells what happens to a story.

@@ -16,7 +16,7 @@ use crate::engine::{Context, Finish, refuse_inside_attempt};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
 use crate::names::{Change, typed};
-use crate::runs::{Command, Schedule, beside, work};
+use crate::runs::{Changes, Command, Schedule, beside, work};
 use crate::settings::{FinishChoice, Settings};
 use crate::state::{State, Store, live_in};
 use crate::ui::Screen;
@@ -69,12 +69,15 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
         }
     }
     let command = Typed::new(screen, &args);
+    if args.any {
+        return Box::pin(beside(&command, &words, Changes::of_queue(), jobs, &context)).await;
+    }
     if let [change] = changes.as_slice() {
         command.say(&format!(
             "{change} is the only change: its stories are attempted one after another"
         ));
     }
-    Ok(Box::pin(beside(&command, &words, changes, jobs, &context)).await)
+    Box::pin(beside(&command, &words, Changes::named(changes), jobs, &context)).await
 }
 
 /// Returns the command that was typed, with `--keep`.

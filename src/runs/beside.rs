@@ -3,90 +3,283 @@
 //!
 //! Such a process is a run like any other: its loop is held by it, and every command finds it.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
+use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use super::children::Child;
-use super::command::Command;
-use super::schedule::worst;
+use super::children::{Child, Ended};
+use super::command::{Command, Printed};
+use super::schedule::{End, Schedule, Then, Turn, worst};
+use super::worker::standings;
 use crate::engine::Context;
+use crate::error::Error;
 use crate::exit::Exit;
+use crate::git::Head;
 use crate::held::UnderWay;
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, counted};
+use crate::remote::queue::read;
+use crate::remote::refusal::RemoteRefusal;
+use crate::remote::{Server, Watch, lease};
 
 /// The most lines that wait to be printed.
 pub(super) const MOST_LINES: usize = 64;
 
-/// Works on these changes in their order, on so many at once; returns the worst exit code. `typed` is the command line after
-/// the program's name; each begins at the HEAD of now.
+/// The changes of a run side by side.
+pub struct Changes {
+    /// Those that were named, and have not begun.
+    named: VecDeque<Change>,
+    /// Their number.
+    number: usize,
+    /// The rest, if they are those of a queue.
+    queue: Option<Schedule>,
+}
+
+impl Changes {
+    /// Begins with these, in their order.
+    pub fn named(changes: Vec<Change>) -> Self {
+        Self {
+            number: changes.len(),
+            named: changes.into(),
+            queue: None,
+        }
+    }
+
+    /// Begins with those that no other run holds, here or on a remote.
+    pub fn of_queue() -> Self {
+        Self {
+            number: 0,
+            named: VecDeque::new(),
+            queue: Some(Schedule::of_queue()),
+        }
+    }
+
+    /// Returns the heading of a change that begins.
+    fn heading(&self, change: &Change) -> String {
+        if self.queue.is_some() {
+            return format!("change {change}");
+        }
+        format!(
+            "change {} of {}: {change}",
+            self.number - self.named.len(),
+            self.number
+        )
+    }
+}
+
+/// A run of several changes at once.
+struct Beside<'r, C> {
+    command: &'r C,
+    head: Head,
+    typed: &'r [OsString],
+    changes: Changes,
+    watch: Watch,
+    /// The time after which the queue is read again.
+    pause: Duration,
+    /// The places in which nothing runs.
+    free: BTreeSet<u16>,
+    running: BTreeMap<u16, Change>,
+    printed: (Sender<Printed>, Receiver<Printed>),
+    exit: Exit,
+    /// True once nothing begins any more.
+    is_over: bool,
+}
+
+/// Works on changes, on so many at once; returns the worst exit code. `typed` is the command line after the program's name; each
+/// begins at the HEAD of now; those of a queue where its branch is when they begin.
+///
+/// # Errors
+/// If the queue cannot be read, or has nothing to do.
 pub async fn beside(
     command: &impl Command,
     typed: &[OsString],
-    changes: Vec<Change>,
+    changes: Changes,
     jobs: u16,
     context: &Context<'_>,
-) -> Exit {
+) -> Result<Exit, Error> {
     let _under_way = UnderWay::begin();
-    let (head, stop) = (&context.head, &context.stop);
-    let (sender, mut printed) = mpsc::channel(MOST_LINES);
-    let mut running = JoinSet::new();
-    let number = changes.len();
-    let mut left = VecDeque::from(changes);
-    let most = u16::try_from(number).unwrap_or(u16::MAX);
-    let mut slots: BTreeSet<u16> = (1..=jobs.min(most)).collect();
-    let mut exit = Exit::Done;
+    let most = match &changes.queue {
+        Some(_) => jobs,
+        None => jobs.min(u16::try_from(changes.number).unwrap_or(u16::MAX)),
+    };
+    let mut run = Beside {
+        command,
+        head: context.head.clone(),
+        typed,
+        changes,
+        watch: Watch::default(),
+        pause: Duration::ZERO,
+        free: (1..=most).collect(),
+        running: BTreeMap::new(),
+        printed: mpsc::channel(MOST_LINES),
+        exit: Exit::Done,
+        is_over: false,
+    };
+    let stop = &context.stop;
+    let mut children = JoinSet::new();
+    let mut failed = Ok(());
     loop {
+        let mut is_waiting = false;
         while stop.signal().is_none()
-            && let Some(&slot) = slots.first()
-            && let Some(change) = left.pop_front()
+            && !run.is_over
+            && let Some(place) = run.free.first().copied()
         {
-            slots.remove(&slot);
-            command.say(&format!("change {} of {number}: {change}", number - left.len()));
-            let name = change.clone();
-            let words = [
-                name.as_str(),
-                head.oid.as_ref().map_or("", Oid::as_str),
-                head.branch.as_deref().unwrap_or_default(),
-            ];
-            match Child::start((change, name.as_str()), words, typed, slot, &sender) {
-                Ok(run) => {
-                    running.spawn(run.attend(stop.clone()));
+            match Box::pin(run.next()).await {
+                Ok(Turn::Work(change)) => {
+                    if let Some(child) = run.begin(change, place) {
+                        children.spawn(child.attend(stop.clone()));
+                    }
+                    continue;
                 }
-                Err(error) => {
-                    slots.insert(slot);
-                    command.warn(&format!(
-                        "{name} cannot begin: git-ralph cannot be started: {error}"
-                    ));
-                    exit = Exit::Error;
+                Ok(Turn::Wait) => is_waiting = true,
+                // What runs now may leave something to do.
+                Ok(_) if !run.running.is_empty() => {}
+                Ok(Turn::Done(exit)) => {
+                    run.is_over = true;
+                    run.add(exit);
                 }
+                Ok(Turn::NothingLeft) => failed = Err(RemoteRefusal::NothingLeft.into()),
+                Ok(Turn::AllHeld) => failed = Err(RemoteRefusal::AllHeld.into()),
+                Err(error) => failed = Err(error),
             }
+            run.is_over |= failed.is_err();
+            break;
+        }
+        if children.is_empty() && !is_waiting {
+            break;
         }
         // What a process has printed is shown before its end.
         tokio::select! {
             biased;
-            Some(line) = printed.recv() => command.relay(&line),
-            ended = running.join_next() => match ended {
-                Some(Ok((change, slot, ended))) => {
-                    slots.insert(slot);
-                    if let Some(why) = ended.why {
-                        command.warn(&format!("{change} {why}"));
-                    }
-                    exit = worst([exit, ended.exit].into_iter()).unwrap_or(exit);
-                }
-                Some(Err(_)) => {
-                    command.warn("the end of a change is not known: git ralph status");
-                    exit = Exit::Error;
-                }
-                None => break,
-            },
+            Some(line) = run.printed.1.recv() => command.relay(&line),
+            Some(ended) = children.join_next() => run.note_end(ended.ok()),
+            () = sleep(run.pause), if is_waiting => {}
         }
     }
-    if !left.is_empty() {
-        let left: Vec<&str> = left.iter().map(Change::as_str).collect();
+    failed?;
+    let number = run.changes.queue.as_ref().map_or(0, Schedule::number_passed_over);
+    if number > 0 {
+        let what = counted(number, "change needs", "changes need");
+        command.say(&format!("{what} attention: git ralph queue"));
+    }
+    if !run.changes.named.is_empty() {
+        let left: Vec<&str> = run.changes.named.iter().map(Change::as_str).collect();
         command.say(&format!("not begun: {}", left.join(", ")));
     }
-    stop.signal().map_or(exit, Exit::Signal)
+    Ok(stop.signal().map_or(run.exit, Exit::Signal))
+}
+
+impl<C: Command> Beside<'_, C> {
+    /// Finds the change that begins next.
+    async fn next(&mut self) -> Result<Turn, Error> {
+        let Some(schedule) = &mut self.changes.queue else {
+            let next = self.changes.named.pop_front();
+            return Ok(next.map_or(Turn::Done(self.exit), Turn::Work));
+        };
+        self.watch.refs = None;
+        let narrator = self.command.narrator();
+        let context = self.command.open(&narrator).await?;
+        // The list of a change that came meanwhile was committed meanwhile.
+        if context.head.branch == self.head.branch {
+            self.head = context.head.clone();
+        }
+        let settings = context.configuration.settings.clone();
+        let has_remote = self.command.remote().is_some() || settings.remote.is_some();
+        let server = has_remote.then(|| Server::new(&context.repo, &settings, self.command.remote()));
+        let server = server.transpose()?;
+        if let Some(server) = &server {
+            self.pause = lease::renewal(server.lease) / 4;
+        }
+        self.pause = self.pause.max(Duration::from_millis(100));
+        let queue = read(&context, &settings, server.as_ref(), &mut self.watch).await?;
+        let is_ours = |change: &Change| self.running.values().any(|running| running == change);
+        for entry in queue.need_person().filter(|entry| !is_ours(&entry.change)) {
+            let exit = match entry.phase {
+                "exhausted" => Exit::RetriesSpent,
+                _ => Exit::Person,
+            };
+            if schedule.pass_over(&entry.change, exit) {
+                self.command
+                    .say(&format!("passed over {}: {}", entry.change, entry.why));
+            }
+        }
+        let mut left = standings(&queue, &self.watch);
+        left.retain(|(change, _)| !is_ours(change));
+        Ok(schedule.choose(&left, fastrand::usize(..)))
+    }
+
+    /// Begins a change in this place.
+    fn begin(&mut self, change: Change, place: u16) -> Option<Child<Change>> {
+        self.command.say(&self.changes.heading(&change));
+        let name = change.clone();
+        let words = [
+            name.as_str(),
+            self.head.oid.as_ref().map_or("", Oid::as_str),
+            self.head.branch.as_deref().unwrap_or_default(),
+        ];
+        let begun = Child::start((change, name.as_str()), words, self.typed, place, &self.printed.0);
+        match begun {
+            Ok(child) => {
+                self.free.remove(&place);
+                self.running.insert(place, name);
+                Some(child)
+            }
+            Err(error) => {
+                let why = format!("{name} cannot begin: git-ralph cannot be started: {error}");
+                self.command.warn(&why);
+                self.note(&name, Exit::Error);
+                None
+            }
+        }
+    }
+
+    /// Notes the end of a process; `None` if it is not known.
+    fn note_end(&mut self, ended: Option<(Change, u16, Ended)>) {
+        let Some((change, place, ended)) = ended else {
+            self.command
+                .warn("the end of a change is not known: git ralph status");
+            self.add(Exit::Error);
+            return;
+        };
+        self.free.insert(place);
+        self.running.remove(&place);
+        if let Some(why) = ended.why {
+            self.command.warn(&format!("{change} {why}"));
+        }
+        self.note(&change, ended.exit);
+    }
+
+    /// Takes the exit code of a change: one that cannot go on is left out from then on.
+    fn note(&mut self, change: &Change, exit: Exit) {
+        let Some(schedule) = &mut self.changes.queue else {
+            self.add(exit);
+            return;
+        };
+        let end = match exit {
+            Exit::Done => End::Closed,
+            Exit::NoStory => End::Over,
+            Exit::Busy => End::Taken,
+            // A limit of the service or of the user's holds for all of them.
+            Exit::Limit => End::Stopped,
+            _ => End::NeedsUser,
+        };
+        match schedule.note(change, end, exit) {
+            Then::GoOn => {}
+            Then::PassOver(_) => {
+                schedule.pass_over(change, exit);
+                self.add(exit);
+            }
+            Then::Stop(exit) => {
+                self.is_over = true;
+                self.add(exit);
+            }
+        }
+    }
+
+    fn add(&mut self, exit: Exit) {
+        self.exit = worst([self.exit, exit].into_iter()).unwrap_or(exit);
+    }
 }

@@ -1,4 +1,4 @@
-//! Decides which change is driven next, and drives it: one change, several that are named, or those of a remote's queue.
+//! Decides which change is driven next, and drives it: one change, several that are named, or those of a queue.
 //!
 //! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and tells it the `end` of
 //!   each.
@@ -18,7 +18,7 @@ mod schedule;
 mod stories;
 mod worker;
 
-pub use beside::beside;
+pub use beside::{Changes, beside};
 pub use children::stop_with;
 pub use command::{Command, Printed};
 pub use drive::drive;

@@ -30,7 +30,7 @@ pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Er
         pause: Duration::ZERO,
     };
     let ended = Box::pin(worker.work()).await;
-    let number = worker.schedule.number_passed_over() as u64;
+    let number = worker.schedule.number_passed_over();
     if number > 0 {
         let what = counted(number, "change needs", "changes need");
         command.say(&format!("{what} attention: git ralph queue"));
@@ -256,7 +256,7 @@ async fn leave<'o>(context: Context<'o>, change: &Change, server: &Server) -> Re
 }
 
 /// Returns the changes in a queue that are free or held.
-fn standings(queue: &Queue, watch: &Watch) -> Vec<(Change, Standing)> {
+pub(super) fn standings(queue: &Queue, watch: &Watch) -> Vec<(Change, Standing)> {
     let standing = |entry: &Entry| match entry.phase {
         "new" if entry.free => Standing::New,
         _ if entry.free => Standing::Begun,

@@ -323,3 +323,57 @@ fn end_of_one_change_by_a_signal_is_no_signal_to_the_run() {
         .says("\n::error title=git ralph::one was stopped by SIGTERM\n");
     assert_eq!(phase(&sandbox, "three"), "finished");
 }
+
+#[test]
+fn any_takes_the_changes_of_the_queue_and_those_that_come_meanwhile() {
+    let sandbox = sandbox();
+    // The last one comes while the first runs; one cannot be done.
+    let top = sandbox.top.display();
+    let agent = sandbox.agent(&format!(
+        "echo \"$RALPH_CHANGE\" >>\"$notes/began\"; echo x >work
+        if mkdir \"$notes/once\"; then
+            mkdir '{top}/openspec/changes/four'; printf '## 1. A\\n- [ ] a\\n' >'{top}/openspec/changes/four/tasks.md'
+            git -C '{top}' add openspec/changes/four; git -C '{top}' -c core.hooksPath=/dev/null commit -qm four
+        fi
+        test $RALPH_CHANGE != two || {{ failed no; exit 0; }}; complete"
+    ));
+    let any = [
+        "run",
+        "--any",
+        "--jobs=2",
+        "--keep",
+        "--max-retries=0",
+        "--",
+        &agent,
+    ];
+    sandbox
+        .ralph(&any)
+        .exits(4)
+        .says("two ended with exit code 4")
+        .says("needs attention: git ralph queue");
+    let mut began: Vec<String> = sandbox.noted("began").lines().map(str::to_owned).collect();
+    began.sort();
+    began.dedup();
+    assert_eq!(began, ["add-login", "four", "one", "three", "two"]);
+    assert_eq!(phase(&sandbox, "one"), "finished");
+    sandbox
+        .ralph(&any)
+        .exits(4)
+        .says("passed over two: a story has no retries left");
+}
+
+#[test]
+fn two_runs_of_any_side_by_side_share_the_changes() {
+    let sandbox = sandbox();
+    let agent = sandbox.completing("echo x >>\"$notes/$RALPH_CHANGE\"; echo x >work");
+    let any = ["run", "--any", "--jobs=2", "--keep", "--", &agent];
+    let runs = [0, 1].map(|_| sandbox.direct(&any).start());
+    let codes = runs.map(|run| run.end().code);
+    for code in codes {
+        assert!([0, 5].contains(&code), "{code:?}");
+    }
+    for change in ["one", "two", "three"] {
+        assert_eq!(sandbox.noted(change), "x\n");
+        assert_eq!(phase(&sandbox, change), "finished");
+    }
+}
