@@ -18,6 +18,7 @@ use crate::engine::{
     AttemptOptions, BegunFor, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
 };
 use crate::error::{Error, refuse};
+use crate::events::{News, Observer};
 use crate::exit::Exit;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
@@ -191,11 +192,14 @@ impl Command for Typed<'_> {
         self.screen.loud().warn(line);
     }
 
-    fn relay(&self, line: &Printed) {
-        match line {
-            Printed::Answer(_, line) if self.args.json => self.screen.json(&format!("{line}\n")),
-            Printed::Answer(part, line) => self.screen.answer_exactly(&beside(part, line)),
-            Printed::Narration(part, line) => self.screen.loud().say(&beside(part, line)),
+    fn relay(&self, line: &Printed, observer: Option<&dyn Observer>) {
+        match (line, observer) {
+            (Printed::Answer(_, line), _) if self.args.json => self.screen.json(&format!("{line}\n")),
+            (Printed::Answer(part, line), _) => self.screen.answer_exactly(&beside(part, line)),
+            (Printed::Narration(part, line), Some(observer)) => {
+                observer.hear(News::Relayed(&beside(part, line)));
+            }
+            (Printed::Narration(part, line), None) => self.screen.loud().say(&beside(part, line)),
         }
     }
 

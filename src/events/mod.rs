@@ -7,7 +7,7 @@ mod of_attempt;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -407,8 +407,23 @@ pub enum News<'a> {
     Stopping,
     /// Another second of an attempt has passed.
     Tick,
+    /// A process that attempts a story beside others has printed this line about itself.
+    Relayed(&'a str),
+    /// The stories that are attempted beside each other now; sent each second.
+    Beside(&'a [StoryBeside]),
     /// The time for which the loop still waits; nothing at the end of the wait.
     Countdown(Duration),
+}
+
+/// A story that is attempted beside others.
+#[derive(Clone, Debug)]
+pub struct StoryBeside {
+    /// The story's id.
+    pub story: String,
+    /// When its attempt began.
+    pub since: Instant,
+    /// When its process last printed something.
+    pub printed: Instant,
 }
 
 /// Watches a loop: the only way from the engine to a screen.

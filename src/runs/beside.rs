@@ -154,7 +154,7 @@ pub async fn beside(
         // What a process has printed is shown before its end.
         tokio::select! {
             biased;
-            Some(line) = run.printed.1.recv() => command.relay(&line),
+            Some(line) = run.printed.1.recv() => command.relay(&line, None),
             Some(ended) = children.join_next() => run.note_end(ended.ok()),
             () = sleep(run.pause), if is_waiting => {}
         }

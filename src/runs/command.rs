@@ -2,6 +2,7 @@
 
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions};
 use crate::error::Error;
+use crate::events::Observer;
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::remote::Tenure;
@@ -30,8 +31,9 @@ pub trait Command {
     /// Prints a line about a change that did not end well.
     fn warn(&self, line: &str);
 
-    /// Prints a line of the work on one of several changes, with the name of the change.
-    fn relay(&self, line: &Printed);
+    /// Prints a line of the work on one of several changes, or stories, with its name. `observer` watches the loop to which a
+    /// story belongs.
+    fn relay(&self, line: &Printed, observer: Option<&dyn Observer>);
 
     /// Returns true if the user can be asked.
     fn can_ask(&self) -> bool;

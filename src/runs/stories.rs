@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
+use tokio::time::interval;
 
 use super::beside::MOST_LINES;
 use super::children::{Child, Ended};
@@ -17,12 +19,15 @@ use crate::engine::{
     made_by, may_begin, open_side, release_list, remove_lost, remove_side, take_in, take_skips, was_taken_in,
 };
 use crate::error::Error;
-use crate::events::Silent;
+use crate::events::{News, Observer, Silent, StoryBeside};
 use crate::held::UnderWay;
 use crate::names::Change;
 use crate::processes::STORY;
 use crate::remote::Tenure;
 use crate::state::{Verdict, sides};
+
+/// The time after which the line of what runs is drawn again.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// The reason why no other story begins.
 enum End {
@@ -51,7 +56,7 @@ struct Abreast<'r, C> {
     /// The places in which nothing runs.
     free: BTreeSet<u16>,
     /// The stories that are worked on, with their places.
-    running: BTreeMap<u16, String>,
+    running: BTreeMap<u16, StoryBeside>,
     /// The places in which a side could not begin once: another attempt may have written to the list at that moment.
     doubtful: BTreeSet<u16>,
     /// The stories whose last attempt something else than its agent ended.
@@ -100,6 +105,7 @@ pub async fn abreast(
         }
     }
     let mut children = JoinSet::new();
+    let mut seconds = interval(SECOND);
     loop {
         run.look_for_end(open);
         while run.end.is_none()
@@ -116,7 +122,8 @@ pub async fn abreast(
         // What a process has printed is shown before its end.
         tokio::select! {
             biased;
-            Some(line) = run.printed.1.recv() => command.relay(&line),
+            Some(line) = run.printed.1.recv() => run.relay(&line, open.context.observer),
+            _ = seconds.tick() => run.show(open.context.observer),
             ended = children.join_next() => match ended {
                 Some(Ok((story, place, ended))) => {
                     Box::pin(run.note_end(open, story, place, ended)).await;
@@ -131,6 +138,7 @@ pub async fn abreast(
             },
         }
     }
+    run.show(open.context.observer);
     if let Some(tenure) = tenure {
         // Attempts that were ended for it failed for no other reason.
         tenure.require().await?;
@@ -165,7 +173,7 @@ impl<C: Command> Abreast<'_, C> {
         typed: &[OsString],
     ) -> Result<Option<Child<String>>, Error> {
         self.shared.put_back(open).await?;
-        let running: Vec<String> = self.running.values().cloned().collect();
+        let running = self.stories();
         let story = match may_begin(open, &self.options, &running).await? {
             engine::Beginning::Story(story) => story,
             engine::Beginning::Limited(limit) => {
@@ -182,7 +190,13 @@ impl<C: Command> Abreast<'_, C> {
             .map_err(Error::system("start git-ralph"))?;
         self.options.started += 1;
         self.free.remove(&place);
-        self.running.insert(place, story);
+        let now = Instant::now();
+        let begun = StoryBeside {
+            story,
+            since: now,
+            printed: now,
+        };
+        self.running.insert(place, begun);
         Ok(Some(child))
     }
 
@@ -225,8 +239,29 @@ impl<C: Command> Abreast<'_, C> {
 
     /// Skips the stories that the user asks to skip, but those that are worked on.
     async fn take_skips(&self, open: &mut Loop<'_>) -> Result<(), Error> {
-        let running: Vec<String> = self.running.values().cloned().collect();
-        take_skips(open, &running).await
+        take_skips(open, &self.stories()).await
+    }
+
+    /// Returns the stories that are worked on.
+    fn stories(&self) -> Vec<String> {
+        let running = self.running.values();
+        running.map(|running| running.story.clone()).collect()
+    }
+
+    /// Shows a line that a process has printed.
+    fn relay(&mut self, line: &Printed, observer: &dyn Observer) {
+        let (Printed::Answer(part, _) | Printed::Narration(part, _)) = line;
+        let mut running = self.running.values_mut();
+        if let Some(running) = running.find(|running| running.story == *part) {
+            running.printed = Instant::now();
+        }
+        self.command.relay(line, Some(observer));
+    }
+
+    /// Shows what runs.
+    fn show(&self, observer: &dyn Observer) {
+        let running: Vec<StoryBeside> = self.running.values().cloned().collect();
+        observer.hear(News::Beside(&running));
     }
 
     /// Takes in what a side has made, and removes the side.
@@ -321,12 +356,14 @@ impl<C: Command> Abreast<'_, C> {
 
     /// Takes in an attempt, and shows meanwhile what the others print.
     async fn take_in(&mut self, open: &mut Loop<'_>, made: Made) -> Result<Taken, Error> {
-        let (command, options) = (self.command, self.options.clone());
+        let (observer, options) = (open.context.observer, self.options.clone());
         let mut taking = Box::pin(take_in(open, made, &options));
+        let mut seconds = interval(SECOND);
         loop {
             tokio::select! {
                 taken = &mut taking => return taken,
-                Some(line) = self.printed.1.recv() => command.relay(&line),
+                Some(line) = self.printed.1.recv() => self.relay(&line, observer),
+                _ = seconds.tick() => self.show(observer),
             }
         }
     }

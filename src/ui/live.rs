@@ -12,7 +12,7 @@ use super::shown::{plain, shown, styled};
 use super::sticky::Sticky;
 use super::width::{cut, real_columns};
 use super::{Screen, styles};
-use crate::events::Watching;
+use crate::events::{StoryBeside, Watching};
 use crate::names::dollars;
 
 /// The interval between messages if there is no such line and nothing else is printed.
@@ -34,6 +34,8 @@ pub struct Live {
     sticky: Sticky,
     /// The agent's colours, which go on when the line is away.
     colours: Vec<u8>,
+    /// The stories that are attempted beside each other.
+    beside: Vec<StoryBeside>,
 }
 
 /// The attempt that is running.
@@ -62,6 +64,7 @@ impl Live {
             cost: 0.0,
             sticky: Sticky::default(),
             colours: Vec::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -73,6 +76,15 @@ impl Live {
     /// Takes the limits of the attempts.
     pub fn watch(&mut self, watching: Watching) {
         self.watching = watching;
+    }
+
+    /// Shows the stories that are attempted beside each other; none when all have ended.
+    pub fn beside(&mut self, stories: &[StoryBeside]) {
+        if self.work.is_none() && stories.is_empty() && !self.beside.is_empty() {
+            self.draw("");
+        }
+        self.beside = stories.to_vec();
+        self.again();
     }
 
     /// Begins an attempt with this heading.
@@ -166,10 +178,10 @@ impl Live {
     /// the line does not flicker.
     pub fn print(&mut self, output: &[u8], colours: &[u8]) {
         let now = Instant::now();
-        let line = self.work.as_mut().map(|work| {
+        if let Some(work) = &mut self.work {
             work.printed = now;
-            work.line(now, self.begun, self.cost, &self.watching, width() - 1)
-        });
+        }
+        let line = self.line(now);
         if !self.wanted {
             self.sticky.pass(output, 80);
             write(output);
@@ -200,9 +212,17 @@ impl Live {
 
     /// Draws the line of the work as it is now, also after such words.
     pub fn again(&mut self) {
-        if let Some(work) = &self.work {
-            let line = work.line(Instant::now(), self.begun, self.cost, &self.watching, width() - 1);
+        if let Some(line) = self.line(Instant::now()) {
             self.draw(&line);
+        }
+    }
+
+    /// Returns the line as it is now; `None` if nothing runs.
+    fn line(&self, now: Instant) -> Option<String> {
+        let beside = beside(&self.beside, now);
+        match &self.work {
+            Some(work) => Some(work.line(now, (self.begun, self.cost), beside, &self.watching, width() - 1)),
+            None => beside,
         }
     }
 }
@@ -222,10 +242,32 @@ fn write(bytes: &[u8]) {
     let _ = err.flush();
 }
 
+/// Returns the words about stories that are attempted beside each other, if there are any.
+fn beside(stories: &[StoryBeside], now: Instant) -> Option<String> {
+    let words = |one: &StoryBeside| {
+        let since = |then| now.saturating_duration_since(then);
+        let quiet = since(one.printed);
+        let (quiet, shown) = match quiet.as_secs() {
+            0..QUIET => ("", since(one.since)),
+            _ => ("quiet ", quiet),
+        };
+        format!("{} {quiet}{}", plain(&one.story), time(shown.as_secs_f64()))
+    };
+    let all: Vec<String> = stories.iter().map(words).collect();
+    (!all.is_empty()).then(|| format!("{} running: {}", all.len(), all.join(", ")))
+}
+
 impl Work {
     /// Returns the line. The most important part comes first: the last parts are left out where there is no room, and
     /// the heading is cut to half of the columns before. Only what the work is can be cut.
-    fn line(&self, now: Instant, begun: Instant, cost: f64, watching: &Watching, columns: usize) -> String {
+    fn line(
+        &self,
+        now: Instant,
+        (begun, cost): (Instant, f64),
+        beside: Option<String>,
+        watching: &Watching,
+        columns: usize,
+    ) -> String {
         let since = |then: Instant| now.saturating_duration_since(then);
         let words = |time_since: Duration| time(time_since.as_secs_f64());
         let mut parts = vec![words(since(self.since))];
@@ -243,6 +285,7 @@ impl Work {
                 .map_or_else(String::new, |limit| format!(" of {}", words(limit)));
             parts.push(format!("quiet {}{limit}", words(quiet)));
         }
+        parts.extend(beside);
         let before = since(begun).saturating_sub(since(self.since));
         if before.as_secs() > 0 {
             parts.push(format!("run {}", words(since(begun))));
@@ -289,7 +332,7 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds: u64, cost, watching: &Watching| {
             let now = begun + Duration::from_secs(seconds);
-            work(begun).line(now, begun, cost, watching, 79)
+            work(begun).line(now, (begun, cost), None, watching, 79)
         };
         let free = Watching::default();
         assert_eq!(
@@ -311,10 +354,36 @@ mod tests {
             is_own: true,
             ..work(begun)
         };
-        let line = gate.line(begun + Duration::from_secs(160), begun, 0.0, &free, 79);
+        let line = gate.line(begun + Duration::from_secs(160), (begun, 0.0), None, &free, 79);
         assert_eq!(
             line,
             "[2/7] 2. Check, 1m 40s, gate: cargo test, quiet 1m 00s, run 2m 40s"
+        );
+    }
+
+    #[test]
+    fn line_shows_all_stories_that_are_attempted_at_once() {
+        let begun = Instant::now();
+        let story = |story: &str, since: u64, printed: u64| StoryBeside {
+            story: story.to_owned(),
+            since: begun + Duration::from_secs(since),
+            printed: begun + Duration::from_secs(printed),
+        };
+        let stories = [story("2", 19, 59), story("5", 48, 57), story("6", 10, 40)];
+        let now = begun + Duration::from_secs(60);
+        let words = beside(&stories, now).unwrap();
+        assert_eq!(words, "3 running: 2 41s, 5 12s, 6 quiet 20s");
+        assert_eq!(beside(&[], now), None);
+        let gate = Work {
+            doing: "gate: cargo test".to_owned(),
+            is_own: true,
+            printed: now,
+            since: now,
+            ..work(begun)
+        };
+        assert_eq!(
+            gate.line(now, (now, 0.0), Some(words), &Watching::default(), 90),
+            "[2/7] 2. Check, 0s, gate: cargo test, 3 running: 2 41s, 5 12s, 6 quiet 20s"
         );
     }
 
@@ -326,7 +395,7 @@ mod tests {
             ..work(begun)
         };
         let now = begun + Duration::from_secs(102);
-        let at = |columns| long.line(now, begun, 0.0, &Watching::default(), columns);
+        let at = |columns| long.line(now, (begun, 0.0), None, &Watching::default(), columns);
         assert_eq!(
             at(79),
             "[1/1] 1. A title that is rather long, lon..., 42s, Bash: cargo test, run 1m 42s"
@@ -350,7 +419,7 @@ mod tests {
         };
         let at = |columns| {
             let now = begun + Duration::from_secs(102);
-            said.line(now, begun, 0.04, &Watching::default(), columns)
+            said.line(now, (begun, 0.04), None, &Watching::default(), columns)
         };
         assert_eq!(at(79), "[2/7] 2. Check, 42s, All done, run 1m 42s, $0.04");
         assert_eq!(at(45), "[2/7] 2. Check, 42s, All done, run 1m 42s");

@@ -44,6 +44,8 @@ impl Observer for Narrator {
             News::Begins(heading) => tale.begins(heading),
             News::Stopping => tale.say("  stopping it; press Ctrl-C again to kill it\n"),
             News::Tick => tale.tick(),
+            News::Relayed(line) => tale.relayed(line),
+            News::Beside(stories) => tale.live.beside(stories),
             // Without a terminal, the line of the event is enough.
             News::Countdown(left) => tale.live.draw(&amounts::countdown(left)),
         }
@@ -92,6 +94,13 @@ impl Tale {
     fn say(&mut self, text: &str) {
         self.begin_words();
         self.screen.say(text);
+        self.live.again();
+    }
+
+    /// Prints a line of another process of git-ralph, which knows what is to be printed.
+    fn relayed(&mut self, line: &str) {
+        self.begin_words();
+        self.screen.loud().say(line);
         self.live.again();
     }
 

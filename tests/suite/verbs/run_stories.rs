@@ -353,3 +353,31 @@ fn hooks_run_once_for_each_attempt_and_learnings_reach_later_stories() {
     assert_eq!(hooks, ["post 1", "post 2", "pre 1", "pre 2"]);
     assert!(sandbox.noted("prompt2").contains("found by 1"));
 }
+
+#[test]
+fn line_of_what_runs_stays_below_what_the_others_print() {
+    let sandbox = Sandbox::with_free_stories(2);
+    // The second prints while the first is judged, which a line on the terminal shows.
+    let notes = sandbox.notes.display();
+    sandbox.configure(
+        "ralph.verify",
+        &format!("test ! -e work1 || {{ touch '{notes}/judged'; until test -e '{notes}/printed'; do sleep 0.05; done; }}"),
+    );
+    let agent = sandbox.completing(&format!(
+        "echo x >work$RALPH_STORY; test $RALPH_STORY = 1 || {{ {}; echo beside; touch \"$notes/printed\"; }}",
+        until("judged")
+    ));
+    let run = sandbox
+        .direct(&words("--jobs=2", &["--max-retries=0"], &agent))
+        .on_terminal(100)
+        .run()
+        .exits(0);
+    let shown = run.stdout;
+    let line = shown.lines().find(|line| line.ends_with("2: beside")).unwrap();
+    // It begins where the line was erased, or at the left.
+    assert!(
+        line == "2: beside" || line.ends_with("\u{1b}[K2: beside"),
+        "{line:?}"
+    );
+    assert!(shown.contains("running: 1 0s"), "{shown:?}");
+}
