@@ -336,3 +336,30 @@ fn story_that_is_attempted_beside_others_is_skipped_alone() {
     assert_eq!(sandbox.git(&["show", &format!("{kept}:work2")]), "x");
     require_no_side(&sandbox);
 }
+
+#[test]
+fn story_that_archives_the_change_takes_its_list_along() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "openspec/changes/add-cart/tasks.md",
+        "## 1. One\n- [ ] a\n## 2. Two\n- [ ] b\n## 3. Three\n- [ ] c\n",
+    );
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    sandbox.configure("ralph.order", "free");
+    let agent = sandbox.completing(&format!(
+        "echo x >work$RALPH_STORY; touch \"$notes/$RALPH_STORY\"; test $RALPH_STORY != 2 || {{
+        {}; mkdir openspec/changes/archive; git mv openspec/changes/add-cart openspec/changes/archive/2026-11-30-add-cart; }}",
+        until("3")
+    ));
+    sandbox
+        .ralph(&["run", "add-cart", "--jobs=2", "--keep", "--", &agent])
+        .exits(0)
+        .says("the stories are now in openspec/changes/archive/2026-11-30-add-cart/tasks.md");
+    assert_eq!(
+        sandbox.git(&["ls-files", "*tasks.md"]),
+        "openspec/changes/add-login/tasks.md\nopenspec/changes/archive/2026-11-30-add-cart/tasks.md"
+    );
+    let list = sandbox.read("openspec/changes/archive/2026-11-30-add-cart/tasks.md");
+    assert!(!list.contains("[ ]"), "{list}");
+}

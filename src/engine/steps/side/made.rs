@@ -19,6 +19,8 @@ use crate::state::{Completed, Store, Verdict};
 pub struct Made {
     /// The attempt, as the side counts it.
     pub attempt: Attempt,
+    /// The path of its story list, which it may have moved.
+    pub list: String,
     /// The number of the side.
     pub slot: u16,
     /// The checkpoint at which it began.
@@ -87,6 +89,7 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
     let origin = format!("[{}] ", attempt.name());
     let failed = side.state.current_at(&attempt.story);
     Ok(Some(Made {
+        list: side.state.source().path.clone(),
         slot: side.change().side_of().map_or(1, |(_, place)| place),
         base,
         completed: side

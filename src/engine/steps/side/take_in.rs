@@ -103,6 +103,10 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let wanted: Vec<KeptRef> = kept.chain(commits).collect();
     open.keep_refs(&wanted, "ralph: an attempt that was made beside others")
         .await?;
+    if moves_list(open, &made) && made.base == *open.state.checkpoint() {
+        // As with one attempt at a time: the loop follows its list.
+        open.held_list = None;
+    }
     let mut facts = take_record(open, &id, settings).await?;
     hold(open, &mut facts).await?;
     let (since, chosen) = ((made.attempt.started, Some(made.slot)), (listing, story));
@@ -141,6 +145,11 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         Concluded::Broken(refusal) => Taken::Broken(refusal),
         Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
     })
+}
+
+/// Returns whether the attempt has moved the story list.
+fn moves_list(open: &Loop<'_>, made: &Made) -> bool {
+    made.list != open.state.source().path
 }
 
 /// Records the list of the checkpoint as the one before the attempt, if it is held: an attempt may write to the file at any time.
@@ -247,27 +256,38 @@ async fn look_at_work(
         beside.reason = (outcome.judgement.reason.clone(), None);
         return Ok((beside, None));
     }
-    let judgement = match merged(open, (made, story), &beside.own).await? {
-        Ok(tree) => match moved_submodule(open, &tree).await? {
-            None => {
-                (beside.merged, beside.kept) = (Some(tree.clone()).filter(|tree| *tree != beside.own), None);
-                return Ok((beside, Some(tree)));
-            }
-            Some(path) => Judgement::new(
-                Verdict::Failed,
-                format!(
-                    "it changes the submodule {path}, which no story can that is attempted beside others"
+    let is_behind = made.base != *open.state.checkpoint();
+    let judgement = if moves_list(open, made) && is_behind {
+        let list = shown(made.list.as_bytes());
+        let others = &beside.published;
+        Judgement::new(
+            Verdict::Conflict,
+            format!("it moves the story list to {list}{others}"),
+        )
+    } else {
+        match merged(open, (made, story), &beside.own).await? {
+            Ok(tree) => match moved_submodule(open, &tree).await? {
+                None => {
+                    (beside.merged, beside.kept) =
+                        (Some(tree.clone()).filter(|tree| *tree != beside.own), None);
+                    return Ok((beside, Some(tree)));
+                }
+                Some(path) => Judgement::new(
+                    Verdict::Failed,
+                    format!(
+                        "it changes the submodule {path}, which no story can that is attempted beside others"
+                    ),
                 ),
-            ),
-        },
-        Err(paths) => {
-            let (paths, others) = (first_few(&paths).join(", "), &beside.published);
-            let whose = match others.as_str() {
-                "" => "what changed in the loop's work tree",
-                _ => "what other stories changed",
-            };
-            let why = format!("git cannot merge it with {whose} meanwhile{others}: {paths}");
-            Judgement::new(Verdict::Conflict, why)
+            },
+            Err(paths) => {
+                let (paths, others) = (first_few(&paths).join(", "), &beside.published);
+                let whose = match others.as_str() {
+                    "" => "what changed in the loop's work tree",
+                    _ => "what other stories changed",
+                };
+                let why = format!("git cannot merge it with {whose} meanwhile{others}: {paths}");
+                Judgement::new(Verdict::Conflict, why)
+            }
         }
     };
     beside.kept = Some(keep_as_failed(open, made, &beside.own, judgement.verdict.words()).await?);
