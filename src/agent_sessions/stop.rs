@@ -281,8 +281,8 @@ async fn repair_control_files(open: &Loop<'_>) -> Result<bool, Error> {
 
 fn limited(open: &Loop<'_>, limit: &str) -> String {
     let change = typed(open.change());
-    let attempts = open.attempts().unwrap_or_default();
-    let later = match raised_by(&open.state, &attempts, &open.settings()) {
+    let spent = open.tally().unwrap_or_default().cost;
+    let later = match raised_by(&open.state, spent, &open.settings()) {
         Some(option) => format!("run {change} {option}"),
         None => format!("next {change}"),
     };

@@ -163,7 +163,7 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
 pub(super) fn tell_unseen(console: &Console, open: &Loop<'_>) -> Result<(), Error> {
     if open.state.phase() == Phase::Complete {
         let mut status = Status::remembered(&open.state);
-        status.add_attempts(&open.state, &open.attempts()?);
+        status.add_attempts(&open.state, &open.tally()?);
         console.say(&ui::summary::unseen(&status));
     }
     Ok(())

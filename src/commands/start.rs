@@ -116,7 +116,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     }
     if !console.json {
         let mut status = Status::of(&open.state, &open.repo().top).await;
-        status.add_attempts(&open.state, &open.attempts()?);
+        status.add_attempts(&open.state, &open.tally()?);
         let is_told = !already && !console.quiet && io::stdout().is_terminal();
         console.answer(&if is_told {
             ui::summary::next(&status.next_steps(Driver::Steps))

@@ -17,6 +17,7 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::{Error, refuse};
 use crate::events::log::{self, LogEntry};
+use crate::events::tally::{self, Tally};
 use crate::events::{Event, News, Notices, What};
 use crate::fs::{Below, Durability, FileError};
 use crate::git::worktree::{Count, Reading};
@@ -149,6 +150,18 @@ impl<'o> Loop<'o> {
     /// Returns the attempts since the loop was last started.
     pub fn attempts(&self) -> Result<Vec<LogEntry>, FileError> {
         Ok(self.history()?.history.ended().cloned().collect())
+    }
+
+    /// Returns what these add up to.
+    pub fn tally(&self) -> Result<Tally, FileError> {
+        Tally::read(&self.file("events.jsonl"))
+    }
+
+    /// Remembers what they add up to.
+    pub(super) fn remember_tally(&self) {
+        if let Err(error) = tally::remember(&self.store.door(), &self.file("events.jsonl")) {
+            tracing::warn!("cannot remember what the events add up to: {error}");
+        }
     }
 
     /// Returns the repository and the loop's slot.

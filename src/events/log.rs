@@ -1,15 +1,15 @@
 //! The attempts of a loop, read from its events.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
 use memchr::memchr;
 use serde::Serialize;
 
+use super::lines::each_line;
 use super::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
-use crate::fs::{FileError, Links, file_error, open_regular, target_of};
+use crate::fs::{FileError, target_of};
 use crate::names::{Change, Oid};
 use crate::state::Verdict;
 
@@ -121,6 +121,8 @@ pub struct History {
     pub gates: Vec<(Timestamp, GateEnded)>,
     /// The latest checkpoint.
     pub checkpoint: Option<Oid>,
+    /// True if a beginning of the loop is among the events.
+    pub(super) has_beginning: bool,
 }
 
 impl History {
@@ -146,6 +148,13 @@ impl History {
         self.take_at(event.t, &event.what);
     }
 
+    /// Takes the event of a line, if it is one.
+    pub(super) fn take_line(&mut self, line: &[u8]) {
+        if let Some((t, what)) = recorded(line) {
+            self.take_at(t, &what);
+        }
+    }
+
     fn take_at(&mut self, t: Timestamp, what: &What) {
         match what {
             What::Started { checkpoint, .. } => {
@@ -153,6 +162,7 @@ impl History {
                     earlier: self.attempts.len(),
                     attempts: std::mem::take(&mut self.attempts),
                     checkpoint: Some(checkpoint.clone()),
+                    has_beginning: true,
                     ..Self::default()
                 };
             }
@@ -401,28 +411,6 @@ fn beginning(line: &[u8]) -> Option<(Timestamp, &[u8])> {
     let rest = rest.strip_prefix(br#"","event":""#)?;
     let t = str::from_utf8(t).ok()?.parse().ok()?;
     Some((t, &rest[..memchr(b'"', rest)?]))
-}
-
-/// Gives each line of the events of a loop from the byte `from` on to `take`, oldest first; returns the end of the last whole
-/// one. A crash may have cut the last one off.
-fn each_line(events: &Path, from: u64, mut take: impl FnMut(&[u8])) -> Result<u64, FileError> {
-    let error = |source| file_error("read", events, source);
-    let file = match open_regular(events, Links::Refused) {
-        Ok(file) => file,
-        Err(gone) if gone.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(source) => return Err(error(source)),
-    };
-    let mut file = BufReader::with_capacity(64 * 1024, file);
-    let (mut line, mut end) = (Vec::new(), from);
-    file.seek(SeekFrom::Start(from)).map_err(error)?;
-    while file.read_until(b'\n', &mut line).map_err(error)? > 0 {
-        take(&line);
-        if line.ends_with(b"\n") {
-            end += line.len() as u64;
-        }
-        line.clear();
-    }
-    Ok(end)
 }
 
 #[cfg(test)]

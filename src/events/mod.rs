@@ -2,8 +2,10 @@
 //! This module decides nothing and prints nothing.
 
 mod attempt;
+mod lines;
 pub mod log;
 mod of_attempt;
+pub mod tally;
 
 use std::cell::RefCell;
 use std::path::PathBuf;

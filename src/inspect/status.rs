@@ -16,11 +16,12 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, go_to_own_refused, raised_by};
 use crate::error::Error;
 use crate::error::advice::Advise;
-use crate::events::log::{LogEntry, attempts};
+use crate::events::log::attempts;
+use crate::events::tally::Tally;
 use crate::git::{Head, Repo};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
-use crate::state::{Ending, Intent, Phase, State, Store, Verdict, noted};
+use crate::state::{Ending, Intent, Phase, State, Store, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -175,14 +176,16 @@ impl Status {
         let waiting = Waiting::of(repo, state);
         let mut status = Self::where_it_is(repo, head, state).await?;
         let store = Store::new(&repo.common_dir, &state.change);
-        let attempts = attempts(&store.file("events.jsonl"));
-        if let Ok(attempts) = &attempts {
-            status.add_attempts(state, attempts);
-            status.raised_by = raised_by(state, attempts, &state.settings_in(&context.configuration));
+        let events = store.file("events.jsonl");
+        if let Ok(tally) = Tally::read(&events) {
+            status.add_attempts(state, &tally);
+            status.raised_by = raised_by(state, tally.cost, &state.settings_in(&context.configuration));
         }
         let mut status = status.with(running, waiting, repo, state);
-        let attempts = attempts.unwrap_or_default();
-        status.beside.retain(|one| !one.is_among(&attempts));
+        if !status.beside.is_empty() {
+            let attempts = attempts(&events).unwrap_or_default();
+            status.beside.retain(|one| !one.is_among(&attempts));
+        }
         if let Some(over) = &mut status.over
             && over.again.is_none()
             && has_new_story(state, &repo.top)
@@ -200,21 +203,17 @@ impl Status {
     }
 
     /// Adds what the attempts of the loop tell.
-    pub fn add_attempts(&mut self, state: &State, attempts: &[LogEntry]) {
-        let put_back = attempts.iter().filter(|entry| entry.list_put_back.is_some());
-        self.list_put_back = put_back.map(|entry| entry.attempt.name()).collect();
-        let current = self.current.as_ref().map(|story| story.id.as_str());
-        let latest = attempts
-            .iter()
-            .rfind(|entry| Some(entry.attempt.story.as_str()) == current);
-        self.left_nothing = latest.is_some_and(|entry| entry.attempt.files == Some(0));
-        self.add_bases(state, attempts);
+    pub fn add_attempts(&mut self, state: &State, tally: &Tally) {
+        self.list_put_back.clone_from(&tally.list_put_back);
+        let latest = self.current.as_ref().and_then(|story| tally.latest(&story.id));
+        self.left_nothing = latest.is_some_and(|attempt| attempt.files == Some(0));
+        self.add_bases(state, tally);
     }
 
     /// Adds what the complete stories rest on; returns `None` if that is not known of all of them. The state says which
     /// are complete, because an attempt whose checkpoint was cut off is done again, but those that are open in the list again;
     /// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
-    fn add_bases(&mut self, state: &State, attempts: &[LogEntry]) -> Option<()> {
+    fn add_bases(&mut self, state: &State, tally: &Tally) -> Option<()> {
         let (mut promise_alone, mut without_promise, mut by_word) = (0, 0, Vec::new());
         let completed = &state.progress().completed;
         for (at, story) in completed.iter().enumerate() {
@@ -222,10 +221,7 @@ impl Status {
             if is_again || self.open.contains(&story.id) {
                 continue;
             }
-            let is_of_story = |entry: &&LogEntry| {
-                entry.attempt.story == story.id && entry.attempt.verdict == Verdict::Complete
-            };
-            let attempt = &attempts.iter().rfind(is_of_story)?.attempt;
+            let attempt = tally.complete(&story.id)?;
             if attempt.rests_on.is_empty() {
                 return None;
             }

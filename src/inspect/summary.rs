@@ -3,7 +3,8 @@
 use super::status::Status;
 use crate::engine::{Loop, raised_by};
 use crate::error::Error;
-use crate::events::log::LogEntry;
+use crate::events::Attempt;
+use crate::events::tally::Tally;
 use crate::git::DiffSize;
 use std::time::Duration;
 
@@ -13,30 +14,30 @@ pub struct Summary {
     /// The status of the loop.
     pub status: Status,
     /// Its attempts.
-    pub attempts: Vec<LogEntry>,
+    pub tally: Tally,
     /// The time of the run that ends; `None` for another command.
     pub run: Option<Duration>,
     /// The size of the checkpoints' changes.
     pub changed: DiffSize,
     /// The last attempts at stories that are skipped because they failed.
-    pub failed: Vec<LogEntry>,
+    pub failed: Vec<Attempt>,
 }
 
 impl Summary {
     /// Returns the summary of an open loop. One git process.
     pub async fn of(open: &Loop<'_>) -> Result<Self, Error> {
         let mut status = Status::remembered(&open.state);
-        let attempts = open.attempts()?;
-        status.add_attempts(&open.state, &attempts);
-        status.raised_by = raised_by(&open.state, &attempts, &open.settings());
+        let tally = open.tally()?;
+        status.add_attempts(&open.state, &tally);
+        status.raised_by = raised_by(&open.state, tally.cost, &open.settings());
         let state = &open.state;
         let failed = state.progress().skipped.iter().filter_map(|id| {
-            let last = attempts.iter().rfind(|entry| entry.attempt.story == *id)?;
-            last.attempt.verdict.counts().then(|| last.clone())
+            let last = tally.latest(id)?;
+            last.verdict.counts().then(|| last.clone())
         });
         Ok(Self {
             failed: failed.collect(),
-            attempts,
+            tally,
             run: None,
             changed: open.git().diff_size(state.initial(), state.checkpoint()).await?,
             status,

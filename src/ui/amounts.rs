@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Zoned};
 
-use crate::events::Attempt;
-use crate::events::log::LogEntry;
+use crate::events::tally::Tally;
 use crate::inspect::status::Status;
 use crate::names::{counted, dollars, parts_of_stories};
 
@@ -22,25 +21,18 @@ pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
 }
 
 /// Returns the time of attempts with their gates and reviews, and their cost, as far as it is known.
-pub(super) fn time_and_cost(attempts: &[LogEntry]) -> String {
-    let took = time(attempts.iter().map(LogEntry::seconds).sum());
-    let took = took + at_once(attempts.iter().map(|entry| &entry.attempt));
-    let costs = attempts.iter().filter_map(|entry| entry.attempt.whole_cost());
-    let costs: Vec<f64> = costs.collect();
-    if costs.is_empty() {
+pub(super) fn time_and_cost(tally: &Tally) -> String {
+    let took = time(tally.seconds) + at_once(tally.several_at_once);
+    if tally.priced == 0 {
         return took;
     }
-    let all = attempts.len();
-    format!("{took}, {}", spent(costs.iter().sum(), all - costs.len(), all))
+    let unknown = tally.attempts.saturating_sub(tally.priced);
+    format!("{took}, {}", spent(tally.cost, unknown, tally.attempts))
 }
 
 /// Returns the words about a sum of times of which some are of the same time; empty if none was made beside others.
-pub(super) fn at_once<'a>(mut attempts: impl Iterator<Item = &'a Attempt>) -> &'static str {
-    if attempts.any(|attempt| attempt.base.is_some()) {
-        " (several at once)"
-    } else {
-        ""
-    }
+pub(super) fn at_once(are_some: bool) -> &'static str {
+    if are_some { " (several at once)" } else { "" }
 }
 
 /// Returns the end of a wait: `in 11s`, `at 17:00, in 4h 59m`.

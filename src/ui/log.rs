@@ -148,7 +148,7 @@ fn total(log: &Log) -> String {
         "{}, {} complete{rests_on}, {}",
         counted(log.attempts.len(), "attempt", "attempts"),
         complete.count(),
-        time_and_cost(&log.attempts)
+        time_and_cost(&log.attempts.iter().collect())
     );
     let reviews: Vec<f64> = attempts.filter_map(|attempt| attempt.review_cost_usd).collect();
     if !reviews.is_empty() {

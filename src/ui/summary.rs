@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::amounts::{far_of, time, time_and_cost};
 use super::style::{bold, green, red};
-use crate::events::log::LogEntry;
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::status::Status;
 use crate::inspect::summary::Summary;
@@ -18,9 +17,9 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     let status = &summary.status;
     let mut text = String::from("\n");
     let mut parts: Vec<String> = far_of(status).into_iter().collect();
-    if !summary.attempts.is_empty() {
-        let attempts = counted(summary.attempts.len(), "attempt", "attempts");
-        parts.push(format!("{attempts}, {}", time_and_cost(&summary.attempts)));
+    if summary.tally.attempts > 0 {
+        let attempts = counted(summary.tally.attempts, "attempt", "attempts");
+        parts.push(format!("{attempts}, {}", time_and_cost(&summary.tally)));
     }
     parts.extend(summary.run.and_then(time_of_run));
     let changed = summary.changed;
@@ -38,7 +37,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     if let Some(stopped) = stopped {
         let _ = writeln!(text, "{stopped}");
     }
-    for LogEntry { attempt, .. } in &summary.failed {
+    for attempt in &summary.failed {
         let name = attempt.name();
         let mut words = format!("  {name} {}", attempt.verdict);
         if let Some(first) = attempt.reason.as_deref().and_then(|reason| reason.lines().next()) {

@@ -145,11 +145,8 @@ fn sums(report: &Report) -> Vec<(&'static str, String)> {
         let cached = of(totals.cache_read_tokens, "from a cache").unwrap_or_default();
         format!("{}{cached}", tokens(read))
     });
-    let own = report
-        .attempts()
-        .into_iter()
-        .map(|(_, attempt)| &attempt.entry.attempt);
-    let at_once = at_once(own);
+    let mut own = report.attempts().into_iter();
+    let at_once = at_once(own.any(|(_, attempt)| attempt.entry.attempt.base.is_some()));
     let parts = [
         ("Stories", Some(how_far(report))),
         ("Attempts", Some(totals.attempts.to_string())),

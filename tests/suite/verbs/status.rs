@@ -1,5 +1,7 @@
 //! `git ralph status`: where a loop stands and what comes next, in words and as JSON.
 
+use std::fs;
+
 use nix::sys::signal::Signal;
 
 use crate::support::{CHANGE, Sandbox, TASKS, wait_for};
@@ -393,4 +395,56 @@ fn the_place_of_a_detached_head_is_its_commit() {
     sandbox.cmd("sh").args(["-c", &checkout]).run().exits(0);
     sandbox.ralph(&["abort"]).exits(0);
     assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), place);
+}
+
+#[test]
+fn status_with_very_many_events_is_what_all_of_them_say() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.completing("echo x >>x");
+    sandbox.step("next", &agent).exits(0);
+    let failing = sandbox.failing("true");
+    sandbox.step("next", &failing).exits(3);
+    let dir = sandbox.top.join(format!(".git/ralph/{CHANGE}"));
+    let (events, known) = (dir.join("events.jsonl"), dir.join("events.tally.toml"));
+    assert!(!known.exists());
+    let notice = |number: u32| {
+        let message = format!("{number} {}", "x".repeat(1000));
+        let t = "2026-11-30T00:00:00Z";
+        let event =
+            serde_json::json!({"v": 1, "t": t, "event": "notice", "message": message, "change": CHANGE});
+        format!("{event}\n")
+    };
+    let mut text = fs::read_to_string(&events).unwrap();
+    text.extend((0..1100).map(notice));
+    fs::write(&events, text).unwrap();
+    sandbox.step("retry", &failing).exits(3);
+    let remembered = fs::read(&known).unwrap();
+    let both = |done: u64| {
+        let with = sandbox.status();
+        fs::remove_file(&known).unwrap();
+        assert_eq!(sandbox.status(), with);
+        // Who only looks writes nothing.
+        assert!(!known.exists());
+        fs::write(&known, &remembered).unwrap();
+        assert_eq!(with["by_promise_alone"], done);
+    };
+    both(1);
+    sandbox.step("retry", &agent).exits(0);
+    both(2);
+    sandbox.ralph(&["redo", "2"]).exits(0);
+    both(1);
+    let text = fs::read_to_string(&events).unwrap();
+    let (first, last) = text.split_at(text.len() - 10);
+    // Cut off, edited, and replaced by a file that is as long.
+    for changed in [
+        first.to_owned(),
+        text.replacen("\"promise\"", "\"gates\"", 1),
+        format!("{}{last}", "x".repeat(first.len())),
+    ] {
+        fs::write(&events, changed).unwrap();
+        let with = sandbox.status();
+        fs::remove_file(&known).unwrap();
+        assert_eq!(sandbox.status(), with);
+        fs::write(&known, &remembered).unwrap();
+    }
 }

@@ -98,6 +98,7 @@ pub(crate) fn begin_at(
     settings: &Settings,
 ) -> Result<Begun, Error> {
     let (before, story) = chosen;
+    open.remember_tally();
     let number = numbers::next_number(open, &story.id)?;
     let log_path = numbers::log_of(open, &story.id, number);
     let door = open.store.door();

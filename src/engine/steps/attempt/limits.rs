@@ -6,7 +6,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::events::Attempt;
-use crate::events::log::LogEntry;
 use crate::names::{counted, dollars};
 use crate::settings::{MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings};
 use crate::state::{State, Verdict};
@@ -79,7 +78,11 @@ fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Re
         return Ok(None);
     }
     let reader = open.history()?;
-    Ok(Reached::of(&open.state, reader.history.ended(), settings, spent))
+    let earlier = reader
+        .history
+        .ended()
+        .filter_map(|entry| entry.attempt.whole_cost());
+    Ok(Reached::of(&open.state, settings, earlier.sum::<f64>() + spent))
 }
 
 /// Returns the option of `git ralph run` without which this loop makes no other attempt; `None` if no limit holds.
@@ -95,20 +98,15 @@ struct Reached {
     raised_by: &'static str,
 }
 
-/// Returns the option of `git ralph run` without which a loop with these attempts makes no other one; `None` if no limit
+/// Returns the option of `git ralph run` without which a loop whose attempts cost this makes no other one; `None` if no limit
 /// holds.
-pub(crate) fn raised_by(state: &State, attempts: &[LogEntry], settings: &Settings) -> Option<&'static str> {
-    Reached::of(state, attempts.iter(), settings, 0.0).map(|reached| reached.raised_by)
+pub(crate) fn raised_by(state: &State, spent: f64, settings: &Settings) -> Option<&'static str> {
+    Reached::of(state, settings, spent).map(|reached| reached.raised_by)
 }
 
 impl Reached {
-    /// Returns the limit that a loop with these attempts has reached; `spent` is the cost of the attempt that runs.
-    fn of<'a>(
-        state: &State,
-        ended: impl Iterator<Item = &'a LogEntry>,
-        settings: &Settings,
-        spent: f64,
-    ) -> Option<Self> {
+    /// Returns the limit that a loop has reached; `spent` is the cost of its attempts.
+    fn of(state: &State, settings: &Settings, spent: f64) -> Option<Self> {
         let age = Timestamp::now().duration_since(state.common.started);
         if settings.max_duration.is_some_and(|longest| age >= longest) {
             let by = settings.given_by("ralph.maxDuration", MAX_DURATION);
@@ -119,8 +117,6 @@ impl Reached {
             });
         }
         let most = settings.max_cost?;
-        let earlier = ended.filter_map(|entry| entry.attempt.whole_cost());
-        let spent = earlier.sum::<f64>() + spent;
         let by = settings.given_by("ralph.maxCost", MAX_COST);
         (spent >= most).then(|| Self {
             words: format!("{} of {} spent ({by})", dollars(spent), dollars(most)),

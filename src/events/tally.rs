@@ -1,0 +1,245 @@
+//! Adds up the attempts of a loop for its status. The events of a loop with very many attempts take long to read, so what the
+//! first part of them adds up to is remembered in a file beside them.
+//!
+//! Invariant: the answer is that of reading all events. What is remembered counts only if the bytes that it was made of are
+//! still there, and if what follows them is about no attempt that it has counted.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+
+use super::Attempt;
+use super::lines::{each_line_of, open};
+use super::log::{History, LogEntry};
+use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular_text, target_of};
+use crate::state::Verdict;
+
+/// The form of what is remembered, and the meaning of the events in it: to be raised when either changes.
+const FORM: u32 = 1;
+/// The number of bytes that are read again before more is remembered: some 700 attempts.
+const PIECE: u64 = 1 << 20;
+/// Maximum size of what is remembered, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// The attempts of a loop that have ended, since it was last started, added up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Their number.
+    pub attempts: usize,
+    /// Number of those with a known cost.
+    pub priced: usize,
+    /// That cost in US dollars, with that of reviews.
+    pub cost: f64,
+    /// Their seconds, with those of gates and reviews.
+    pub seconds: f64,
+    /// True if some were made beside others.
+    pub several_at_once: bool,
+    /// The attempts after which something of the list was put back, as story@number.
+    pub list_put_back: Vec<String>,
+    /// The attempts at each story, by its id.
+    stories: BTreeMap<String, OfStory>,
+}
+
+/// The attempts at a story. Of an attempt only what a status shows is kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct OfStory {
+    /// The highest number of any that has begun.
+    highest: u32,
+    latest: Option<Attempt>,
+    /// The latest one that is complete, if that is another one.
+    complete: Option<Attempt>,
+}
+
+impl Tally {
+    /// Reads the events of a loop.
+    pub fn read(events: &Path) -> Result<Self, FileError> {
+        Ok(tally_and_end(events)?.0)
+    }
+
+    /// Returns the latest attempt at a story. Only what a status shows of it is known.
+    pub fn latest(&self, story: &str) -> Option<&Attempt> {
+        self.stories.get(story)?.latest.as_ref()
+    }
+
+    /// Returns the latest complete attempt at a story in the same way.
+    pub fn complete(&self, story: &str) -> Option<&Attempt> {
+        let of_story = self.stories.get(story)?;
+        let latest = of_story.latest.iter().chain(&of_story.complete);
+        latest.into_iter().find(|one| one.verdict == Verdict::Complete)
+    }
+
+    /// Adds attempts; returns `None` if one of them may be counted already.
+    fn with(mut self, entries: &[LogEntry]) -> Option<Self> {
+        let is_known = |one: &Attempt| {
+            let of_story = self.stories.get(&one.story);
+            of_story.is_some_and(|of_story| one.attempt <= of_story.highest)
+        };
+        if entries.iter().any(|entry| is_known(&entry.attempt)) {
+            return None;
+        }
+        for entry in entries {
+            self.add(entry);
+        }
+        Some(self)
+    }
+
+    fn add(&mut self, entry: &LogEntry) {
+        let attempt = &entry.attempt;
+        let of_story = self.stories.entry(attempt.story.clone()).or_default();
+        of_story.highest = of_story.highest.max(attempt.attempt);
+        if !entry.has_ended {
+            return;
+        }
+        let shown = Attempt {
+            story: attempt.story.clone(),
+            attempt: attempt.attempt,
+            verdict: attempt.verdict,
+            reason: attempt.reason.clone(),
+            files: attempt.files,
+            rests_on: attempt.rests_on.clone(),
+            ..Attempt::default()
+        };
+        let before = of_story.latest.replace(shown);
+        if let Some(before) = before.filter(|before| before.verdict == Verdict::Complete) {
+            of_story.complete = Some(before);
+        }
+        self.attempts += 1;
+        self.seconds += entry.seconds();
+        self.several_at_once |= attempt.base.is_some();
+        if let Some(cost) = attempt.whole_cost() {
+            self.priced += 1;
+            self.cost += cost;
+        }
+        self.list_put_back
+            .extend(entry.list_put_back.as_ref().map(|_| attempt.name()));
+    }
+}
+
+impl<'e> FromIterator<&'e LogEntry> for Tally {
+    fn from_iter<I: IntoIterator<Item = &'e LogEntry>>(entries: I) -> Self {
+        let mut tally = Self::default();
+        for entry in entries {
+            tally.add(entry);
+        }
+        tally
+    }
+}
+
+/// What is remembered of the events of a loop.
+#[derive(Debug, Serialize, Deserialize)]
+struct Remembered {
+    form: u32,
+    version: String,
+    /// The number of bytes that it was made of, and what [`sum_of`] returns for them.
+    end: u64,
+    sum: String,
+    tally: Tally,
+}
+
+impl Remembered {
+    fn file(events: &Path) -> PathBuf {
+        events.with_extension("tally.toml")
+    }
+
+    fn read(events: &Path) -> Option<Self> {
+        let text = read_regular_text(&Self::file(events), Links::Refused, MOST).ok()?;
+        let found: Self = toml::from_str(&text).ok()?;
+        (found.form == FORM && found.version == env!("CARGO_PKG_VERSION")).then_some(found)
+    }
+}
+
+/// Remembers what the events of a loop add up to, if they have become much longer since. The caller holds the lock of the
+/// loop, and no attempt runs.
+pub fn remember(door: &Below, events: &Path) -> Result<(), FileError> {
+    let length = target_of(events)?.map_or(0, |found| found.len());
+    let is_short = |from: u64| length.checked_sub(from).is_some_and(|more| more < PIECE);
+    if is_short(0) || Remembered::read(events).is_some_and(|known| is_short(known.end)) {
+        return Ok(());
+    }
+    remember_now(door, events, length)
+}
+
+fn remember_now(door: &Below, events: &Path, length: u64) -> Result<(), FileError> {
+    let (tally, end) = tally_and_end(events)?;
+    let sum = match open(events)? {
+        Some(mut file) => sum_of(&mut file, end).map_err(|error| file_error("read", events, error))?,
+        None => None,
+    };
+    // Not what ends in the middle of a line, which may become another one.
+    let Some(sum) = sum.filter(|_| end == length) else {
+        return Ok(());
+    };
+    let remembered = Remembered {
+        form: FORM,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        end,
+        sum,
+        tally,
+    };
+    // What cannot be written is read again.
+    let text = toml::to_string(&remembered).unwrap_or_default();
+    door.write(
+        &Remembered::file(events),
+        text.as_bytes(),
+        0o600,
+        Durability::Atomic,
+    )
+}
+
+/// Returns what the events add up to, and the end of the last whole line.
+fn tally_and_end(events: &Path) -> Result<(Tally, u64), FileError> {
+    let Some(mut file) = open(events)? else {
+        return Ok((Tally::default(), 0));
+    };
+    let error = |source| file_error("read", events, source);
+    if let Some(known) = Remembered::read(events)
+        && sum_of(&mut file, known.end).map_err(error)? == Some(known.sum)
+        && let Some(found) = added_up(&mut file, known.end, known.tally).map_err(error)?
+    {
+        return Ok(found);
+    }
+    let found = added_up(&mut file, 0, Tally::default()).map_err(error)?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Adds the events from the byte `from` on to what those before add up to; returns `None` if they change that.
+fn added_up(file: &mut File, from: u64, before: Tally) -> io::Result<Option<(Tally, u64)>> {
+    let mut history = History::default();
+    let end = each_line_of(file, from, |line| history.take_line(line))?;
+    let before = if history.has_beginning {
+        Tally::default()
+    } else {
+        before
+    };
+    Ok(before.with(&history.latest()).map(|tally| (tally, end)))
+}
+
+/// Returns two checksums of the first bytes of a file; `None` if it is shorter.
+fn sum_of(file: &mut File, length: u64) -> io::Result<Option<String>> {
+    let (mut crc, mut sum) = (Crc::new(), 0_u64);
+    let mut piece = vec![0; 1 << 16];
+    let mut left = usize::try_from(length).map_err(io::Error::other)?;
+    file.rewind()?;
+    while left > 0 {
+        let length = left.min(piece.len());
+        let piece = &mut piece[..length];
+        match file.read_exact(piece) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
+        }
+        crc.update(piece);
+        let (words, rest) = piece.as_chunks();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let all = words.chain(rest.iter().copied().map(u64::from));
+        sum = all.fold(sum, u64::wrapping_add);
+        left -= length;
+    }
+    Ok(Some(format!("{:08x}{sum:016x}", crc.sum())))
+}
+
+#[cfg(test)]
+mod tests;
