@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::Loop;
 use crate::error::Error;
 use crate::events::log;
-use crate::fs::{FileError, entries_of, file_error, is_seen_as_file, seen};
+use crate::fs::{FileError, entries_of, file_error, is_seen_as_file, may_exist, seen};
 use crate::git::{Git, GitError};
 use crate::names::{Change, Oid, ref_component};
 use crate::state::{Given, State, Store};
@@ -44,8 +44,18 @@ pub(crate) fn take_numbers<'n>(
 /// earlier loop of the same change.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> Result<u32, FileError> {
     let recorded = open.state.current_at(story).map_or(0, |current| current.attempt);
-    let last = logged(&open.file("attempts"), story)?.max(recorded);
-    Ok(last.saturating_add(1))
+    let mut numbers = open.numbers.borrow_mut();
+    // While the loop is held, each number is one more than the last: the logs of very many attempts take long to list.
+    let last = match numbers.get(story) {
+        Some(known) => {
+            let is_taken = |number: &u32| may_exist(&log_of(open, story, *number));
+            let next = known.saturating_add(1)..u32::MAX;
+            next.take_while(is_taken).last().unwrap_or(*known)
+        }
+        None => logged(&open.file("attempts"), story)?,
+    };
+    numbers.insert(story.to_owned(), last);
+    Ok(last.max(recorded).saturating_add(1))
 }
 
 /// Returns the highest number of an attempt at a story that has a log in this directory; 0 if none has.

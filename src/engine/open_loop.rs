@@ -2,6 +2,7 @@
 //! `steps` and `attempt`.
 
 use std::cell::{Cell, Ref, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,8 @@ pub struct Loop<'o> {
     pub(super) has_told_missing_line: Cell<bool>,
     /// What this process has read of the loop's events.
     history: RefCell<log::Reader>,
+    /// The number of the latest attempt at each story, as far as the logs were listed since the loop is held.
+    pub(super) numbers: RefCell<BTreeMap<String, u32>>,
     slot: Slot,
     lock: Option<Lock>,
 }
@@ -80,6 +83,7 @@ impl<'o> Loop<'o> {
             own_output: own_output::files_below(&context.repo.top),
             slot: store.slot(),
             history: RefCell::default(),
+            numbers: RefCell::default(),
             context,
             state,
             store,
@@ -108,6 +112,7 @@ impl<'o> Loop<'o> {
         take_commands(&mut state, &self.context.configuration);
         self.lock = Some(lock);
         self.state = state;
+        self.numbers.take();
         self.view.drop_all();
     }
 

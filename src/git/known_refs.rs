@@ -2,9 +2,9 @@
 //! after each attempt.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fs::Metadata;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -12,22 +12,31 @@ use super::ref_file::RefFile;
 use super::stamp::Stamp;
 use crate::names::Oid;
 
-/// The object ids of refs that were read, by the paths of their files as text: the parts of paths take long to compare.
+/// The object ids of refs that were read, by the inodes of their files: a path takes long to make and to compare, and the
+/// stamp has the rest.
 #[derive(Clone, Debug, Default)]
-pub struct KnownRefs(Arc<Mutex<HashMap<OsString, (Stamp, Oid)>>>);
+pub struct KnownRefs(Arc<Mutex<HashMap<u64, (Stamp, Oid)>>>);
 
 impl KnownRefs {
     /// Reads the regular file of a ref at this time, unless it is known and has not changed since. `found` was seen before: a
     /// file that changes in between has another stamp the next time.
-    pub(super) fn read(&self, path: &Path, found: Option<&Metadata>, now: SystemTime) -> RefFile {
-        let stamp = found.map(Stamp::of);
+    pub(super) fn read(
+        &self,
+        path: impl FnOnce() -> PathBuf,
+        found: Option<&Metadata>,
+        now: SystemTime,
+    ) -> RefFile {
+        let stamp = found.map(|found| (found.ino(), Stamp::of(found)));
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, oid)) = known.get(path.as_os_str()).filter(|(was, _)| Some(*was) == stamp) {
+        let is_same = |(inode, now): (u64, Stamp)| known.get(&inode).filter(|(was, _)| *was == now);
+        if let Some((_, oid)) = stamp.and_then(is_same) {
             return RefFile::Oid(oid.clone());
         }
-        let read = RefFile::read(path);
-        if let (Some(stamp), RefFile::Oid(oid)) = (stamp.filter(|stamp| stamp.is_settled(now)), &read) {
-            known.insert(path.as_os_str().to_owned(), (stamp, oid.clone()));
+        let read = RefFile::read(&path());
+        if let (Some((inode, stamp)), RefFile::Oid(oid)) = (stamp, &read)
+            && stamp.is_settled(now)
+        {
+            known.insert(inode, (stamp, oid.clone()));
         }
         read
     }
@@ -48,14 +57,15 @@ mod tests {
         let value = |digit: &str| format!("{}\n", digit.repeat(40));
         let oid = |digit: &str| RefFile::Oid(Oid::parse(&digit.repeat(40)).unwrap());
         let known = KnownRefs::default();
-        let read = |now| known.read(&path, seen_itself(&path).as_ref(), now);
+        let read = |now| known.read(|| path.clone(), seen_itself(&path).as_ref(), now);
         fs::write(&path, value("1")).unwrap();
         // Just written: the next change may have the same time.
         assert_eq!(read(SystemTime::UNIX_EPOCH), oid("1"));
         assert!(known.0.lock().unwrap().is_empty());
         let later = SystemTime::now() + SETTLED * 2;
         assert_eq!(read(later), oid("1"));
-        assert!(known.0.lock().unwrap().contains_key(path.as_os_str()));
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        assert!(known.0.lock().unwrap().contains_key(&inode));
         // Git replaces the file by another one.
         let lock = dir.path().join("main.lock");
         fs::write(&lock, value("2")).unwrap();

@@ -116,7 +116,7 @@ fn read_all(repo: &Repo) -> Option<RefValues> {
         oid_length,
         known: &repo.known_refs,
         now: SystemTime::now(),
-        values: RefValues::new(),
+        values: Vec::new(),
         symbolic: Vec::new(),
     };
     found.read_dir(&common_dir.join("refs"), "refs")?;
@@ -127,7 +127,12 @@ fn read_all(repo: &Repo) -> Option<RefValues> {
         symbolic,
         ..
     } = found;
-    values.extend(loose);
+    if values.is_empty() {
+        // All at once, as above.
+        values = loose.into_iter().collect();
+    } else {
+        values.extend(loose);
+    }
     for (name, target) in symbolic {
         // Git lists none that lead nowhere.
         if let Some(oid) = values.get(&target) {
@@ -145,7 +150,7 @@ struct Loose<'a> {
     known: &'a KnownRefs,
     /// The time at which they are read.
     now: SystemTime,
-    values: RefValues,
+    values: Vec<(String, RefValue)>,
     /// Symbolic refs, with the names of their targets.
     symbolic: Vec<(String, String)>,
 }
@@ -178,9 +183,9 @@ impl Loose<'_> {
         }
         // From its directory: the way there has many parts.
         let found = entry.metadata().ok();
-        match self.known.read(&entry.path(), found.as_ref(), self.now) {
+        match self.known.read(|| entry.path(), found.as_ref(), self.now) {
             RefFile::Oid(oid) if is_oid(&oid, self.oid_length) => {
-                self.values.insert(name, RefValue::Oid(oid));
+                self.values.push((name, RefValue::Oid(oid)));
             }
             RefFile::Symbolic(target) if name.starts_with(REMOTES) => self.symbolic.push((name, target)),
             // It was deleted, or packed, while the directory was read.

@@ -94,6 +94,9 @@ impl Transition {
                     tell_other_names(open, &self.kept, &kept);
                     let names = kept.iter().map(|kept| kept.name.as_str());
                     take_numbers(&open.store, &open.state.change, names)?;
+                    if kept != self.kept {
+                        open.numbers.take();
+                    }
                     return Ok(kept);
                 }
                 Err(error) => {

@@ -84,11 +84,13 @@ fn all(site: Site<'_>, change: &Change, of_refs: &[PathBuf]) -> Vec<PathBuf> {
 
 fn collect(dir: &Path, locks: &mut Vec<PathBuf>) {
     for entry in seen_in(dir) {
-        let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            collect(&path, locks);
-        } else if path.extension().is_some_and(|extension| extension == "lock") {
-            locks.push(path);
+            collect(&entry.path(), locks);
+        } else if Path::new(&entry.file_name())
+            .extension()
+            .is_some_and(|extension| extension == "lock")
+        {
+            locks.push(entry.path());
         }
     }
 }
