@@ -1,4 +1,4 @@
-//! `git ralph run --remote` while the remote does not answer.
+//! `git ralph run --remote`: how often it connects, and what it does while the remote does not answer or take the work.
 
 use std::fs;
 
@@ -41,4 +41,45 @@ fn run_whose_remote_is_gone_says_so_and_can_be_stopped() {
         subjects.starts_with("checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\n"),
         "{subjects}"
     );
+}
+
+#[test]
+fn a_loop_is_not_closed_before_the_remote_has_its_last_checkpoint() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    // As a host that finds a secret in the work on the last story.
+    remote.refuse(
+        "case $ref in *state) git ls-tree -r --name-only \"$3^2\" | grep -q secret ;; *) false ;; esac",
+    );
+    let agent = remote
+        .sandbox
+        .completing("test $RALPH_STORY != 3 || echo x >secret; echo x >>f");
+    let run = ["ralph", "run", CHANGE, "--cleanup", "--", &agent];
+    clone.cmd(&run).run().exits(7);
+    let status = clone.ralph(&["status", CHANGE, "--json"]).exits(0).json();
+    assert_eq!(status["closed"], serde_json::Value::Null);
+    assert_eq!(status["stories_done"], 3);
+    assert_eq!(clone.git(&["branch", "--show-current"]), "ralph/add-login\n");
+    fs::remove_file(remote.bare.join("hooks/update")).unwrap();
+    clone.ralph(&["push", CHANGE]).exits(0);
+    clone.cmd(&run).run().exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+}
+
+#[test]
+fn a_run_connects_once_for_each_step_and_once_to_look() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let log = remote.sandbox.outside("calls");
+    let agent = remote.sandbox.completing("echo x >>f");
+    let run = ["ralph", "run", CHANGE, "--cleanup", "--", &agent];
+    clone.cmd(&run).env("GIT_TRACE2_EVENT", &log).run().exits(0);
+    let text = fs::read_to_string(&log).unwrap();
+    let calls = |name: &str| {
+        let name = format!("\"name\":\"{name}\",");
+        let is_call = |line: &&str| line.contains("\"cmd_name\"") && line.contains(&name);
+        text.lines().filter(is_call).count()
+    };
+    // The look; the beginning, three checkpoints, and the end.
+    assert_eq!(["ls-remote", "fetch", "push"].map(calls), [1, 0, 5]);
 }
