@@ -65,6 +65,8 @@ pub struct Loop<'o> {
     pub(super) has_told_missing_line: Cell<bool>,
     /// What this process has read of the loop's events.
     history: RefCell<log::Reader>,
+    /// The same without the first of very many events.
+    latest: RefCell<Option<Box<log::Reader>>>,
     /// The number of the latest attempt at each story, as far as the logs were listed since the loop is held.
     pub(super) numbers: RefCell<BTreeMap<String, u32>>,
     slot: Slot,
@@ -83,6 +85,7 @@ impl<'o> Loop<'o> {
             own_output: own_output::files_below(&context.repo.top),
             slot: store.slot(),
             history: RefCell::default(),
+            latest: RefCell::default(),
             numbers: RefCell::default(),
             context,
             state,
@@ -155,6 +158,23 @@ impl<'o> Loop<'o> {
     /// Returns the attempts since the loop was last started.
     pub fn attempts(&self) -> Result<Vec<LogEntry>, FileError> {
         Ok(self.history()?.history.ended().cloned().collect())
+    }
+
+    /// Returns the history without the first of very many events, but with their gates.
+    pub fn latest_history(&self) -> Result<Ref<'_, log::Reader>, FileError> {
+        let events = self.file("events.jsonl");
+        let mut latest = self.latest.borrow_mut();
+        if latest.is_none() {
+            *latest = tally::reader_of_last(&events)?.map(Box::new);
+        }
+        let Some(reader) = latest.as_mut() else {
+            drop(latest);
+            return self.history();
+        };
+        reader.read_on(&events)?;
+        drop(latest);
+        let latest = Ref::filter_map(self.latest.borrow(), Option::as_deref);
+        latest.or_else(|_| self.history())
     }
 
     /// Returns what these add up to.

@@ -1,15 +1,17 @@
 //! The attempts of a loop, read from its events.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
 use memchr::memchr;
 use serde::Serialize;
 
-use super::lines::each_line;
+use super::lines::{each_line, each_line_of, open};
 use super::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
-use crate::fs::{FileError, target_of};
+use crate::fs::{FileError, file_error, target_of};
 use crate::names::{Change, Oid};
 use crate::state::Verdict;
 
@@ -146,13 +148,6 @@ impl History {
     /// Takes the next event.
     pub fn take(&mut self, event: &Event) {
         self.take_at(event.t, &event.what);
-    }
-
-    /// Takes the event of a line, if it is one.
-    pub(super) fn take_line(&mut self, line: &[u8]) {
-        if let Some((t, what)) = recorded(line) {
-            self.take_at(t, &what);
-        }
     }
 
     fn take_at(&mut self, t: Timestamp, what: &What) {
@@ -349,16 +344,34 @@ pub struct Reader {
     /// The command lines of all gates that were run.
     pub gates: BTreeSet<String>,
     /// The bytes that were read.
-    read: u64,
+    pub(super) read: u64,
 }
 
 impl Reader {
+    /// Makes a reader of what comes after so many bytes, in which these gates were run.
+    pub(super) fn after(read: u64, gates: BTreeSet<String>) -> Self {
+        Self {
+            gates,
+            read,
+            ..Self::default()
+        }
+    }
+
     /// Reads what has come since.
     pub fn read_on(&mut self, events: &Path) -> Result<(), FileError> {
         if target_of(events)?.is_none_or(|found| found.len() < self.read) {
             *self = Self::default();
         }
-        self.read = each_line(events, self.read, |line| {
+        if let Some(mut file) = open(events)? {
+            self.read_from(&mut file)
+                .map_err(|source| file_error("read", events, source))?;
+        }
+        Ok(())
+    }
+
+    /// Does the same with an open file that has not become shorter.
+    pub(super) fn read_from(&mut self, file: &mut File) -> io::Result<()> {
+        self.read = each_line_of(file, self.read, |line| {
             if let Some((t, what)) = recorded(line) {
                 self.history.take_at(t, &what);
                 if let What::Gate(gate) = what {

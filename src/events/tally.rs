@@ -4,7 +4,7 @@
 //! Invariant: the answer is that of reading all events. What is remembered counts only if the bytes that it was made of are
 //! still there, and if what follows them is about no attempt that it has counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
 use super::Attempt;
-use super::lines::{each_line_of, open};
-use super::log::{History, LogEntry};
+use super::lines::open;
+use super::log::{LogEntry, Reader};
 use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular_text, target_of};
 use crate::state::Verdict;
 
@@ -57,7 +57,7 @@ struct OfStory {
 impl Tally {
     /// Reads the events of a loop.
     pub fn read(events: &Path) -> Result<Self, FileError> {
-        Ok(tally_and_end(events)?.0)
+        Ok(sums(events)?.tally)
     }
 
     /// Returns the latest attempt at a story. Only what a status shows of it is known.
@@ -129,15 +129,24 @@ impl<'e> FromIterator<&'e LogEntry> for Tally {
     }
 }
 
+/// The first events of a loop, added up.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Sums {
+    /// The number of bytes that they are.
+    end: u64,
+    /// The command lines of their gates, those of earlier loops included.
+    gates: BTreeSet<String>,
+    tally: Tally,
+}
+
 /// What is remembered of the events of a loop.
 #[derive(Debug, Serialize, Deserialize)]
 struct Remembered {
     form: u32,
     version: String,
-    /// The number of bytes that it was made of, and what [`sum_of`] returns for them.
-    end: u64,
+    /// What [`sum_of`] returns for these events.
     sum: String,
-    tally: Tally,
+    first: Sums,
 }
 
 impl Remembered {
@@ -150,6 +159,15 @@ impl Remembered {
         let found: Self = toml::from_str(&text).ok()?;
         (found.form == FORM && found.version == env!("CARGO_PKG_VERSION")).then_some(found)
     }
+
+    /// Returns what is remembered of the events in this file, if they begin with those that it was made of.
+    fn of(events: &Path, file: &mut File) -> io::Result<Option<Sums>> {
+        let Some(known) = Self::read(events) else {
+            return Ok(None);
+        };
+        let sum = sum_of(file, known.first.end)?;
+        Ok((sum == Some(known.sum)).then_some(known.first))
+    }
 }
 
 /// Remembers what the events of a loop add up to, if they have become much longer since. The caller holds the lock of the
@@ -157,28 +175,27 @@ impl Remembered {
 pub fn remember(door: &Below, events: &Path) -> Result<(), FileError> {
     let length = target_of(events)?.map_or(0, |found| found.len());
     let is_short = |from: u64| length.checked_sub(from).is_some_and(|more| more < PIECE);
-    if is_short(0) || Remembered::read(events).is_some_and(|known| is_short(known.end)) {
+    if is_short(0) || Remembered::read(events).is_some_and(|known| is_short(known.first.end)) {
         return Ok(());
     }
     remember_now(door, events, length)
 }
 
 fn remember_now(door: &Below, events: &Path, length: u64) -> Result<(), FileError> {
-    let (tally, end) = tally_and_end(events)?;
+    let first = sums(events)?;
     let sum = match open(events)? {
-        Some(mut file) => sum_of(&mut file, end).map_err(|error| file_error("read", events, error))?,
+        Some(mut file) => sum_of(&mut file, first.end).map_err(|error| file_error("read", events, error))?,
         None => None,
     };
     // Not what ends in the middle of a line, which may become another one.
-    let Some(sum) = sum.filter(|_| end == length) else {
+    let Some(sum) = sum.filter(|_| first.end == length) else {
         return Ok(());
     };
     let remembered = Remembered {
         form: FORM,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        end,
         sum,
-        tally,
+        first,
     };
     // What cannot be written is read again.
     let text = toml::to_string(&remembered).unwrap_or_default();
@@ -190,32 +207,45 @@ fn remember_now(door: &Below, events: &Path, length: u64) -> Result<(), FileErro
     )
 }
 
-/// Returns what the events add up to, and the end of the last whole line.
-fn tally_and_end(events: &Path) -> Result<(Tally, u64), FileError> {
+/// Returns a reader of the last events of a loop, which knows the gates of those before; `None` if nothing is remembered.
+pub fn reader_of_last(events: &Path) -> Result<Option<Reader>, FileError> {
     let Some(mut file) = open(events)? else {
-        return Ok((Tally::default(), 0));
+        return Ok(None);
+    };
+    let known = Remembered::of(events, &mut file).map_err(|error| file_error("read", events, error))?;
+    Ok(known.map(|known| Reader::after(known.end, known.gates)))
+}
+
+/// Adds up the events, to the end of the last whole line.
+fn sums(events: &Path) -> Result<Sums, FileError> {
+    let Some(mut file) = open(events)? else {
+        return Ok(Sums::default());
     };
     let error = |source| file_error("read", events, source);
-    if let Some(known) = Remembered::read(events)
-        && sum_of(&mut file, known.end).map_err(error)? == Some(known.sum)
-        && let Some(found) = added_up(&mut file, known.end, known.tally).map_err(error)?
+    if let Some(known) = Remembered::of(events, &mut file).map_err(error)?
+        && let Some(found) = added_up(&mut file, known).map_err(error)?
     {
         return Ok(found);
     }
-    let found = added_up(&mut file, 0, Tally::default()).map_err(error)?;
+    let found = added_up(&mut file, Sums::default()).map_err(error)?;
     Ok(found.unwrap_or_default())
 }
 
-/// Adds the events from the byte `from` on to what those before add up to; returns `None` if they change that.
-fn added_up(file: &mut File, from: u64, before: Tally) -> io::Result<Option<(Tally, u64)>> {
-    let mut history = History::default();
-    let end = each_line_of(file, from, |line| history.take_line(line))?;
+/// Adds what follows the first events to these; returns `None` if it changes what they add up to.
+fn added_up(file: &mut File, first: Sums) -> io::Result<Option<Sums>> {
+    let mut reader = Reader::after(first.end, first.gates);
+    reader.read_from(file)?;
+    let history = reader.history;
     let before = if history.has_beginning {
         Tally::default()
     } else {
-        before
+        first.tally
     };
-    Ok(before.with(&history.latest()).map(|tally| (tally, end)))
+    Ok(before.with(&history.latest()).map(|tally| Sums {
+        end: reader.read,
+        gates: reader.gates,
+        tally,
+    }))
 }
 
 /// Returns two checksums of the first bytes of a file; `None` if it is shorter.

@@ -200,7 +200,7 @@ async fn keep(
     let why = match undoing.shown.as_ref().or(undoing.reason.as_ref()) {
         // The commit may be published.
         Some(why) => {
-            let gates = open.history()?.gates.clone();
+            let gates = open.latest_history()?.gates.clone();
             PublicText::of_loop(&open.context, &open.state, gates).of(why)
         }
         None => String::new(),

@@ -34,6 +34,19 @@ fn ended(story: &str, attempt: u32, verdict: Verdict) -> What {
     }))
 }
 
+fn gate(story: &str, attempt: u32) -> What {
+    What::Gate(GateEnded {
+        story: Some(story.to_owned()),
+        attempt: Some(attempt),
+        command: "make".to_owned(),
+        passed: true,
+        reason: None,
+        duration: 0.7,
+        output: None,
+        held: false,
+    })
+}
+
 fn undone(story: String, attempt: u32) -> Undone {
     Undone {
         story,
@@ -59,16 +72,7 @@ fn what() -> impl Strategy<Value = What> {
         },
         1..4 => started(&story, attempt),
         4..8 => ended(&story, attempt, verdict),
-        8 => What::Gate(GateEnded {
-            story: Some(story),
-            attempt: Some(attempt),
-            command: String::new(),
-            passed: true,
-            reason: None,
-            duration: 0.7,
-            output: None,
-            held: false,
-        }),
+        8 => gate(&story, attempt),
         9 => What::ListPutBack(ListPutBack {
             story,
             attempt,
@@ -167,20 +171,26 @@ proptest! {
 fn what_is_remembered_is_not_read_again() {
     let dir = tempfile::tempdir().unwrap();
     let events = dir.path().join("events.jsonl");
-    let all = in_order(12);
-    let (first, rest) = all.split_at(16);
+    let mut all = in_order(12);
+    all.insert(1, gate("a", 1));
+    let (first, rest) = all.split_at(17);
+    assert!(reader_of_last(&events).unwrap().is_none());
     fs::write(&events, lines(first)).unwrap();
     remember_all(&events);
     let known = Remembered::file(&events);
     let mut remembered = Remembered::read(&events).unwrap();
-    assert_eq!(remembered.tally.attempts, 8);
+    assert_eq!(remembered.first.tally.attempts, 8);
     // Nothing but this file can say so.
-    remembered.tally.attempts = 1_000;
+    remembered.first.tally.attempts = 1_000;
     let text = toml::to_string(&remembered).unwrap();
     fs::write(&known, &text).unwrap();
     let mut file = fs::File::options().append(true).open(&events).unwrap();
     file.write_all(&lines(rest)).unwrap();
     assert_eq!(Tally::read(&events).unwrap().attempts, 1_004);
+    let mut reader = reader_of_last(&events).unwrap().unwrap();
+    reader.read_on(&events).unwrap();
+    assert_eq!(reader.history.ended().count(), 4);
+    assert!(reader.gates.contains("make"));
     for other in [
         text.replace("form = 1", "form = 2"),
         text.replace("version = \"", "version = \"x"),
@@ -228,7 +238,7 @@ fn few_events_are_not_remembered_and_a_line_that_breaks_off_is_not() {
     assert!(!known.exists());
     fs::write(&events, &bytes).unwrap();
     remember(&door, &events).unwrap();
-    let end = |events: &Path| Remembered::read(events).map(|known| known.end);
+    let end = |events: &Path| Remembered::read(events).map(|known| known.first.end);
     assert_eq!(end(&events), Some(bytes.len() as u64));
     // Another file, which is shorter.
     fs::write(&events, &bytes[10..]).unwrap();

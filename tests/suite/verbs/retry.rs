@@ -1,5 +1,7 @@
 //! `git ralph retry`: counted attempts, reasons in the prompt, and where it ends.
 
+use std::fs;
+
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
@@ -207,4 +209,20 @@ fn attempts_of_one_run_take_no_number_twice() {
     ]);
     let kept: Vec<&str> = kept.lines().filter_map(|name| name.rsplit('/').next()).collect();
     assert_eq!(kept, ["1", "4", "5"]);
+}
+
+#[test]
+fn a_run_after_very_many_events_sees_its_own_attempts() {
+    let sandbox = Sandbox::started();
+    let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
+    let mut text = fs::read_to_string(&events).unwrap();
+    text.push_str(&format!("{}\n", "x".repeat(1 << 20)));
+    fs::write(&events, text).unwrap();
+    let agent = sandbox.agent("echo x >>\"$notes/began\"; echo 'It broke.'; exit 1");
+    sandbox
+        .ralph(&["run", CHANGE, "--cleanup", "--", &agent])
+        .exits(1)
+        .says("two attempts ended this way within seconds");
+    assert_eq!(sandbox.noted("began").lines().count(), 2);
+    assert!(events.with_extension("tally.toml").exists());
 }

@@ -32,7 +32,11 @@ const AT_ONCE: f64 = 10.0;
 /// Returns whether the last two attempts at this story ended at once with an error and the same words, without a promise
 /// and without any change: another would end so too.
 pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error> {
-    let reader = open.history()?;
+    let mut reader = open.latest_history()?;
+    if reader.history.ended().nth(1).is_none() {
+        drop(reader);
+        reader = open.history()?;
+    }
     let mut latest = reader.history.ended().rev();
     let (Some(last), Some(before)) = (latest.next(), latest.next()) else {
         return Ok(false);
