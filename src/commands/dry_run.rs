@@ -1,7 +1,6 @@
 //! `--dry-run`: what a command would begin, without any change.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use crate::cli;
 use crate::engine::step_refusal::StepRefusal;
@@ -11,7 +10,7 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::git::RefInfo;
+use crate::git::{RefInfo, Repo};
 use crate::inspect::box_filters::loose;
 use crate::inspect::stories::{ChosenAgent, NextAttempt, Preview, Stories};
 use crate::inspect::wrong_values::wrong_values;
@@ -36,7 +35,7 @@ pub(super) async fn of_new_loop(
         agent: agent_of(&options.agent, &options.settings, &context.repo.top).map(ChosenAgent::of),
         settings: options.settings.clone(),
     };
-    show(screen, &preview, &options.agent, &context.repo.top).await;
+    show(screen, &preview, &options.agent, &context.repo).await;
     Ok(true)
 }
 
@@ -71,16 +70,19 @@ pub(super) async fn of_loop(
         agent: agent.map(ChosenAgent::of),
         settings,
     };
-    show(screen, &preview, given, &context.repo.top).await;
+    show(screen, &preview, given, &context.repo).await;
     Ok(Exit::Done)
 }
 
-async fn show(screen: Screen, preview: &Preview, given: &[OsString], top: &Path) {
+async fn show(screen: Screen, preview: &Preview, given: &[OsString], repo: &Repo) {
+    let top = repo.top.as_path();
     for (key, missing) in missing_agents(given, &preview.settings, top) {
-        screen.say(&format!("warning: {key}: cannot find the agent '{missing}'\n"));
+        screen.say(&format!(
+            "warning: {key}: cannot find the agent '{missing}'\nhint: install it, or name another: git config {key} <name>\n"
+        ));
     }
-    for wrong in wrong_values(&preview.settings, top).await {
-        screen.say(&format!("warning: {}\n", wrong.message));
+    for wrong in wrong_values(&preview.settings, repo).await {
+        screen.say(&format!("warning: {}\nhint: {}\n", wrong.message, wrong.hint));
     }
     if preview.settings.boxing.mode != BoxMode::Off {
         for filter in loose(top).await.unwrap_or_default() {

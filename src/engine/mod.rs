@@ -98,4 +98,4 @@ pub use steps::start_again::start;
 pub use steps::take_list::take_list;
 pub use steps::unneeded::{remove as remove_unneeded, unneeded};
 pub use steps::work_away::work_stashed;
-pub use work_tree_place::Place;
+pub use work_tree_place::{Place, unusable_place};

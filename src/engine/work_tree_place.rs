@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::Context;
 use crate::events::Notices;
-use crate::fs::{FileError, entries_of, is_there, target_of};
+use crate::fs::{FileError, entries_of, is_there, may_be_there, may_be_written, seen, target_of};
 use crate::names::Change;
 use crate::settings::Settings;
 
@@ -50,6 +50,19 @@ pub(super) fn configured(main: &Path, settings: &Settings) -> PathBuf {
             real(&main.with_file_name(name))
         }
     }
+}
+
+/// Returns why no work tree can be made where `ralph.worktreeDir` says; `main` is the main work tree.
+pub fn unusable_place(main: &Path, settings: &Settings) -> Option<String> {
+    settings.worktree_dir.as_ref()?;
+    let dir = configured(main, settings);
+    let above = dir.ancestors().find(|path| may_be_there(path))?;
+    let why = match seen(above) {
+        Some(found) if !found.is_dir() => "is no directory",
+        Some(_) if !may_be_written(above) => "cannot be written",
+        _ => return None,
+    };
+    Some(format!("{} {why}", above.display()))
 }
 
 /// Returns the path with links resolved as far as it exists.

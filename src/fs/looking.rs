@@ -6,6 +6,9 @@ use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+
 use super::error::{FileError, file_error};
 use super::long;
 use super::place::is_absent;
@@ -69,6 +72,14 @@ pub fn may_exist(path: &Path) -> bool {
 /// Returns whether something may be at a path, even a link that leads nowhere.
 pub fn may_be_there(path: &Path) -> bool {
     !matches!(kind_of(path), Ok(None))
+}
+
+/// Returns whether files may be made in a directory: the system does not say that they cannot.
+pub fn may_be_written(dir: &Path) -> bool {
+    !matches!(
+        access(dir, AccessFlags::W_OK | AccessFlags::X_OK),
+        Err(Errno::EACCES | Errno::EROFS)
+    )
 }
 
 /// Returns where a link leads.

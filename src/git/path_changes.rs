@@ -150,6 +150,12 @@ impl Git {
         let args = ["-z", "-c", "-o", "--exclude-standard", "--", pathspec];
         Ok(!self.cmd("ls-files", args).fields().await?.is_empty())
     }
+
+    /// Returns whether a file that git ignores matches a pathspec.
+    pub async fn is_any_ignored(&self, pathspec: &str) -> Result<bool, GitError> {
+        let args = ["-z", "-o", "-i", "--exclude-standard", "--", pathspec];
+        Ok(!self.cmd("ls-files", args).fields().await?.is_empty())
+    }
 }
 
 /// Reads the changes of these commits, in their order. A commit without any is not among the fields.

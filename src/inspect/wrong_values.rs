@@ -6,9 +6,12 @@ use std::path::Path;
 
 use crate::agent::plain_first_word;
 use crate::async_cmd::{self, Command, find_program};
+use crate::engine::unusable_place;
 use crate::fs::may_exist;
-use crate::git::Git;
+use crate::git::{Git, Repo};
+use crate::names::typed;
 use crate::prompt::Template;
+use crate::sandbox;
 use crate::settings::Settings;
 use crate::stories::Adapter;
 
@@ -23,9 +26,19 @@ pub struct Wrong {
     pub is_harmless: bool,
 }
 
-/// Lists the wrong values of the settings of the repository at `top`.
-pub async fn wrong_values(settings: &Settings, top: &Path) -> Vec<Wrong> {
-    let mut found = Vec::new();
+impl Wrong {
+    /// Returns it as something that only has no effect.
+    fn harmless(self) -> Self {
+        Self {
+            is_harmless: true,
+            ..self
+        }
+    }
+}
+
+/// Lists the wrong values of the settings of a repository.
+pub async fn wrong_values(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
+    let (mut found, top) = (Vec::new(), repo.top.as_path());
     for (key, kind, text) in settings.texts_of_kinds() {
         let why = match kind {
             "Command" => match unreadable(text, top).await {
@@ -58,11 +71,65 @@ pub async fn wrong_values(settings: &Settings, top: &Path) -> Vec<Wrong> {
             found.extend(why.map(|why| wrong(&format!("ralph.agent.{name}.{part}"), &why)));
         }
     }
-    if let Ok(Some(words)) = Git::at_top(top).refused_pathspecs(&settings.worktree_copy).await {
-        found.push(wrong("ralph.worktreeCopy", &words));
-    }
+    found.extend(pathspecs(settings, repo).await);
+    let main = repo.main_top().await.ok().flatten();
+    let why = unusable_place(main.as_deref().unwrap_or(top), settings);
+    found.extend(why.map(|why| wrong("ralph.worktreeDir", &why)));
     found.extend(without_adapter(settings));
+    found.extend(not_in_box(settings));
     found
+}
+
+/// Returns the words about pathspecs that git cannot read, or that match nothing.
+async fn pathspecs(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
+    let mut found = Vec::new();
+    let [tests, scripts] = settings.tests.all_pathspecs();
+    for (key, pathspecs) in [tests, scripts, ("ralph.worktreeCopy", &settings.worktree_copy)] {
+        let (git, is_copied) = (&repo.git, key == "ralph.worktreeCopy");
+        if let Ok(Some(words)) = git.refused_pathspecs(pathspecs).await {
+            found.push(wrong(key, &format!("git cannot read it as pathspecs: {words}")));
+            continue;
+        }
+        for pathspec in pathspecs {
+            let (matches, of_kind) = if is_copied {
+                (git.is_any_ignored(pathspec).await, "ignored file")
+            } else {
+                (git.is_any_file(pathspec).await, "file")
+            };
+            if matches!(matches, Ok(false)) {
+                found.push(wrong(key, &format!("no {of_kind} matches {pathspec}")).harmless());
+            }
+        }
+    }
+    if !settings.tests.pathspecs.is_empty() && settings.verify.is_empty() {
+        found.push(Wrong {
+            message:
+                "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held"
+                    .to_owned(),
+            hint: "git config --add ralph.verify '<command>'".to_owned(),
+            is_harmless: true,
+        });
+    }
+    found
+}
+
+/// Returns the words about paths that are not there to be seen in the box.
+fn not_in_box(settings: &Settings) -> Vec<Wrong> {
+    let allowed = &settings.boxing.allowed;
+    let given = [("read", &allowed.read), ("write", &allowed.written)];
+    let given = given
+        .into_iter()
+        .flat_map(|(way, paths)| paths.iter().map(move |path| (way, path)));
+    let missing = given.filter(|(_, path)| !may_exist(&sandbox::given(path)));
+    let wrong = missing.map(|(way, path)| Wrong {
+        message: format!("ralph.boxAllow names {path}, which does not exist: it is not seen in the box"),
+        hint: format!(
+            "make it, or: git config --unset ralph.boxAllow {}",
+            typed(format!("{way}:{path}"))
+        ),
+        is_harmless: true,
+    });
+    wrong.collect()
 }
 
 /// Returns the words about a value that cannot be meant.
@@ -92,8 +159,9 @@ async fn missing(line: &str, top: &Path) -> Option<String> {
     let command = Command::new("sh")
         .args(["-c", "command -v \"$1\"", "sh", word])
         .dir(top);
-    let output = async_cmd::run(command).await.ok()?;
-    (output.code != Some(0)).then(|| format!("cannot find the program '{word}' of `{line}`"))
+    // A shell finds a directory, too.
+    let is_built_in = !word.contains('/') && async_cmd::run(command).await.ok()?.code == Some(0);
+    (!is_built_in).then(|| format!("cannot find the program '{word}' of `{line}`"))
 }
 
 /// Returns the words about a remote that is no name, no address and no path.

@@ -89,9 +89,14 @@ pub enum TemplateError {
 
 impl Advise for TemplateError {
     fn advice(&self) -> Advice {
-        hint(
-            "git ralph prompt --template shows the built-in template, and git ralph review --template that of reviews",
-        )
+        hint(match self {
+            Self::Unreadable { .. } => {
+                "to see which setting names it: git config --show-origin --get-regexp '^ralph\\.(review)?prompt$'"
+            }
+            Self::Mistake { .. } => {
+                "git ralph prompt --template shows the built-in template, and git ralph review --template that of reviews"
+            }
+        })
     }
 }
 

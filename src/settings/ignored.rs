@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::table::{FORMER, KINDS, TABLE, spelled};
+use super::table::{FORMER, TABLE, default_of_time, spelled};
 use crate::agent::Pieces;
 use crate::agent::presets::{ALL, Preset};
 use crate::names::{closest, counted};
@@ -12,12 +12,25 @@ const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no",
 
 /// Returns a message about a time without a unit that is so short that minutes may be meant.
 pub(super) fn few_seconds(key: &str, value: &str) -> Option<String> {
-    let is_time = KINDS.contains(&(spelled(key), "Time"));
-    let seconds = value.trim().parse::<u32>().ok().filter(|_| is_time)?;
+    let default = default_of_time(key)?;
+    let (unit, letter) = if default.ends_with('d') {
+        ("days", 'd')
+    } else {
+        ("minutes", 'm')
+    };
+    let seconds = value.trim().parse::<u32>().ok()?;
     (1..60).contains(&seconds).then(|| {
         let (key, seconds_in_words) = (spelled(key), counted(seconds, "second", "seconds"));
-        format!("{key}={seconds} means {seconds_in_words}; for minutes: git config {key} {seconds}m")
+        format!("{key}={seconds} means {seconds_in_words}; for {unit}: git config {key} {seconds}{letter}")
     })
+}
+
+/// Returns a message about a setting that has no other value than an empty one: it may come from a variable that was not set.
+pub(super) fn without_value(key: &str) -> String {
+    let key = spelled(key);
+    format!(
+        "{key} is empty, which counts as not set: git config {key} <value>, or: git config --unset-all {key}"
+    )
 }
 
 /// Returns a message that names what a former key is now; `None` if it is none.

@@ -20,6 +20,7 @@ mod tests;
 mod values;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
@@ -32,9 +33,10 @@ pub use choices::{
     Order, RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;
-use ignored::{few_seconds, renamed, why_ignored, without_command};
+use ignored::{few_seconds, renamed, why_ignored, without_command, without_value};
 pub use options::{LoopCommands, LoopSettings, Options, PlainOptions};
 use origins::{is_of_tree, scopes};
+use table::default_of_time;
 pub use table::{GROUPS, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings, TABLE, spelled};
 pub use test_rules::{GateScripts, TestRules};
 use values::Value;
@@ -125,6 +127,7 @@ impl Configuration {
         let mut ours = None;
         let mut has_own = false;
         let mut wrong = None;
+        let (mut empty, mut filled) = (BTreeSet::new(), BTreeSet::new());
         let fields: Vec<&[u8]> = listing.split(|b| *b == 0).collect();
         for pair in fields.chunks_exact(2) {
             let [scope, entry] = pair else { continue };
@@ -142,7 +145,8 @@ impl Configuration {
                         set(&mut configuration.settings, key, value)
                     };
                     match set {
-                        Ok(true) => {}
+                        Ok(true) if value.is_empty() => drop(empty.insert(key.to_owned())),
+                        Ok(true) => drop(filled.insert(key.to_owned())),
                         Ok(false) => configuration.ignored.extend(why_ignored(key, value)),
                         Err(error) => wrong = Some(SettingsError::and(wrong, error)),
                     }
@@ -178,7 +182,8 @@ impl Configuration {
             return Err(wrong);
         }
         let unknown = without_command(&configuration.settings.agents);
-        configuration.ignored.extend(unknown);
+        let empty = empty.difference(&filled).map(|key| without_value(key));
+        configuration.ignored.extend(unknown.into_iter().chain(empty));
         configuration.colour = ours.or(configuration.colour);
         // Git leaves out the configuration of a repository that it refuses, and says so only when it is asked for more.
         if !has_own {
@@ -268,7 +273,10 @@ impl Configuration {
 /// Sets one value; returns `false` if no setting has this key.
 fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, SettingsError> {
     let set = settings
-        .put(key, value)
+        .put(
+            key,
+            default_of_time(key).filter(|_| value.is_empty()).unwrap_or(value),
+        )
         .or_else(|| set_piece(settings, key, value));
     match set {
         Some(Ok(())) => Ok(true),

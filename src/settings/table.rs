@@ -214,7 +214,7 @@ settings! {
             "none", "shell command that prepares such a new work tree, before the loop begins there";
         "ralph.finish" => finish: FinishChoice = FinishChoice::Ask;
             "ask", "what git ralph run does when the loop is complete: ask, cleanup or keep";
-        "ralph.keepAttempts" => keep_attempts: Option<SignedDuration> = Some(SignedDuration::from_hours(90 * 24)), by days;
+        "ralph.keepAttempts" => keep_attempts: Option<SignedDuration> = Some(SignedDuration::from_hours(90 * 24)), by days, is Time;
             "90d", "how long to keep attempts, snapshots and trash of a finished loop; none: for ever";
     }
     "Remote" {
@@ -294,6 +294,15 @@ impl Settings {
 pub const MAX_DURATION: &str = "--max-duration";
 pub const MAX_ATTEMPTS: &str = "--max-attempts";
 pub const MAX_COST: &str = "--max-cost";
+
+/// Returns the default of a setting that is a time, as it is typed.
+pub(super) fn default_of_time(key: &str) -> Option<&'static str> {
+    let is_time = KINDS.contains(&(spelled(key), "Time"));
+    let mut rows = TABLE
+        .iter()
+        .filter(|(other, ..)| is_time && other.eq_ignore_ascii_case(key));
+    rows.next().map(|(_, default, _)| *default)
+}
 
 /// Returns the key as the table spells it; git gives it in lower case.
 pub fn spelled(key: &str) -> &str {

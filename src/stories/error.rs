@@ -122,7 +122,7 @@ pub enum SourceError {
     /// There is no such file.
     #[error("no story file at '{path}'{}", relative_to(path))]
     Missing { path: String }
-        => "name another list: --stories <path>";
+        => "name another list: --stories <path>, or: git config ralph.stories <path>";
     /// The path is relative to the top, but was typed in another directory.
     #[error("no story file at '{path}'{}", relative_to(path))]
     FromTop {
@@ -144,11 +144,11 @@ pub enum SourceError {
     /// The path is a directory.
     #[error("cannot read stories from '{path}': it is a directory")]
     Directory { path: String }
-        => "name another list: --stories <path>";
+        => "name another list: --stories <path>, or: git config ralph.stories <path>";
     /// The path is a pipe, a socket or a device.
     #[error("cannot read stories from '{path}': it is not a regular file")]
     NotRegular { path: String }
-        => "name another list: --stories <path>";
+        => "name another list: --stories <path>, or: git config ralph.stories <path>";
     /// The file is larger than 16 MiB.
     #[error("cannot read stories from '{path}': it is larger than {} MiB", limit >> 20)]
     TooLarge {
@@ -156,7 +156,7 @@ pub enum SourceError {
         /// The largest size that is read, in bytes.
         limit: u64,
     }
-        => "name another list: --stories <path>";
+        => "name another list: --stories <path>, or: git config ralph.stories <path>";
     /// The file exists and reading it failed.
     #[error("cannot read stories from '{path}': {}", system_words(cause))]
     Unreadable { path: String, cause: std::io::Error };
@@ -167,7 +167,7 @@ pub enum SourceError {
         /// The path it leads to, without symlinks.
         target: PathBuf,
     }
-        => "name another list: --stories <path>";
+        => "name another list: --stories <path>, or: git config ralph.stories <path>";
     /// Ticking a box would make it something else, such as a link.
     #[error("cannot tick the box at '{path}' line {line}: it would no longer be a box")]
     Untickable {

@@ -7,10 +7,9 @@ use serde::Serialize;
 use super::notes::Notes;
 use crate::agent::Agent;
 use crate::error::advice::Advise;
-use crate::fs::{may_exist, seen};
+use crate::fs::seen;
 use crate::git::RepoLayout;
 use crate::inspect::box_filters::loose;
-use crate::names::typed;
 use crate::sandbox::{self, Belongings, Mount, Site};
 use crate::settings::{BoxMode, Settings};
 
@@ -70,18 +69,6 @@ pub(super) async fn examine(
     if settings.boxing.mode != BoxMode::Off {
         for filter in loose(top).await.unwrap_or_default() {
             notes.advice(filter.message(), filter.hint());
-        }
-    }
-    let allowed = &settings.boxing.allowed;
-    for (way, given) in [("read", &allowed.read), ("write", &allowed.written)] {
-        for path in given.iter().filter(|path| !may_exist(&sandbox::given(path))) {
-            notes.advice(
-                format!("ralph.boxAllow names {path}, which does not exist: it is not seen in the box"),
-                format!(
-                    "make it, or: git config --unset ralph.boxAllow {}",
-                    typed(format!("{way}:{path}"))
-                ),
-            );
         }
     }
     let mut found = FoundBox {

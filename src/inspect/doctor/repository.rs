@@ -95,8 +95,10 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         }
         Err(error) => note(&error, notes),
     }
-    tests(&repo, settings, notes).await;
-    for wrong in wrong_values(settings, &repo.top).await {
+    if let Err(refusal) = require_judge(settings) {
+        note(&refusal, notes);
+    }
+    for wrong in wrong_values(settings, &repo).await {
         if wrong.is_harmless {
             notes.advice(wrong.message, wrong.hint);
         } else {
@@ -139,35 +141,6 @@ fn note(error: &Error, notes: &mut Notes) {
         error.to_string(),
         hint.unwrap_or_else(|| "fix it, then run: git ralph doctor".to_owned()),
     );
-}
-
-/// Notes pathspecs that match nothing.
-async fn tests(repo: &Repo, settings: &Settings, notes: &mut Notes) {
-    for (key, pathspecs) in settings.tests.all_pathspecs() {
-        let show = format!("git config --show-origin --get-all {key}");
-        match repo.git.refused_pathspecs(pathspecs).await {
-            Ok(None) => {}
-            Ok(Some(words)) => {
-                notes.problem(format!("git cannot read {key} as pathspecs: {words}"), show);
-                return;
-            }
-            Err(error) => return note(&error.into(), notes),
-        }
-        for pathspec in pathspecs {
-            if matches!(repo.git.is_any_file(pathspec).await, Ok(false)) {
-                notes.advice(format!("{key}: no file matches {pathspec}"), &show);
-            }
-        }
-    }
-    if let Err(refusal) = require_judge(settings) {
-        note(&refusal, notes);
-    }
-    if !settings.tests.pathspecs.is_empty() && settings.verify.is_empty() {
-        notes.advice(
-            "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held",
-            "git config --add ralph.verify '<command>'",
-        );
-    }
 }
 
 async fn stale_locks(repo: &Repo, notes: &mut Notes) {

@@ -34,8 +34,28 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "ralph.worktreeCopy",
         ":(bad)x",
-        "fatal: Invalid pathspec magic 'bad'",
+        "git cannot read it as pathspecs: fatal: Invalid pathspec magic 'bad'",
     ),
+    ("ralph.worktreeCopy", "none", "no ignored file matches none"),
+    ("ralph.worktreeDir", "README.md", "README.md is no directory"),
+    (
+        "ralph.worktreeDir",
+        "README.md/trees",
+        "README.md is no directory",
+    ),
+    ("ralph.tests", "none", "no file matches none"),
+    (
+        "ralph.tests",
+        "README.md",
+        "is set, but without ralph.verify nothing is run with them",
+    ),
+    ("ralph.gateScripts", "none", "no file matches none"),
+    (
+        "ralph.boxAllow",
+        "read:/none",
+        "names /none, which does not exist",
+    ),
+    ("ralph.verify", "./src", "cannot find the program './src'"),
     (
         "ralph.reviewPrompt",
         "none.md",
@@ -66,14 +86,16 @@ fn doctor_and_a_dry_run_name_values_with_which_a_run_would_stop() {
     sandbox.git(&["remote", "add", "origin", "../other"]);
     for (key, value, words) in WRONG {
         sandbox.configure(key, value);
-        let words = format!(
-            "{key}{}{words}",
-            if words.starts_with("has ") { " " } else { ": " }
-        );
         for args in [&["doctor"][..], &["start", CHANGE, "--dry-run"]] {
             let said = sandbox.ralph(args);
             let all = said.stdout + &said.stderr;
-            assert!(all.contains(&words), "{args:?}, {key}={value}: {all}");
+            let line = all
+                .lines()
+                .position(|line| line.contains(key) && line.contains(words));
+            let hint = line
+                .and_then(|line| all.lines().nth(line + 1))
+                .unwrap_or_default();
+            assert!(hint.starts_with("hint: "), "{args:?}, {key}={value}: {all}");
         }
         sandbox.git(&["config", "--unset", key]);
     }
@@ -105,6 +127,52 @@ fn limits_of_nothing_are_refused() {
     for key in ["ralph.maxAttempts", "ralph.maxCost"] {
         sandbox.configure(key, "0");
         sandbox.ralph(&["run"]).exits(1).says("is '0', but must be");
+        sandbox.git(&["config", "--unset", key]);
+    }
+}
+
+#[test]
+fn a_setting_that_is_only_empty_is_named_and_counts_as_not_set() {
+    let sandbox = Sandbox::new();
+    sandbox.install("claude", "true");
+    for key in ["ralph.verify", "ralph.agent.claude.command", "ralph.idleTimeout"] {
+        sandbox.configure(key, "");
+        let named = format!("{key} is empty, which counts as not set: git config {key} <value>");
+        for args in [&["doctor"][..], &["start", CHANGE, "--dry-run"]] {
+            let said = sandbox.ralph(args).exits(0);
+            let all = said.stdout + &said.stderr;
+            assert_eq!(all.matches(&named).count(), 1, "{all}");
+        }
+        let preview = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0).stdout;
+        assert!(preview.contains("time limit without output: 30m"), "{preview}");
+        // It cancels a value before it, or is before one.
+        sandbox.git(&[
+            "config",
+            "--add",
+            key,
+            if key.ends_with("out") { "1h" } else { "true" },
+        ]);
+        let said = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0);
+        assert!(!said.stderr.contains("is empty"), "{}", said.stderr);
+        sandbox.git(&["config", "--unset-all", key]);
+    }
+}
+
+#[test]
+fn an_error_that_a_setting_causes_names_the_setting() {
+    let sandbox = Sandbox::new();
+    for (key, words) in [
+        ("ralph.stories", "or: git config ralph.stories <path>"),
+        (
+            "ralph.prompt",
+            "git config --show-origin --get-regexp '^ralph\\.(review)?prompt$'",
+        ),
+    ] {
+        sandbox.configure(key, "none.md");
+        sandbox
+            .ralph(&["start", CHANGE, "--dry-run"])
+            .exits(1)
+            .says(words);
         sandbox.git(&["config", "--unset", key]);
     }
 }
