@@ -43,6 +43,8 @@ __git_ralph_complete() {
     local words=(git-ralph "${typed[@]:first + 1}")
     COMPREPLY=()
     while IFS= read -r candidate || [[ -n $candidate ]]; do
+        # What bash keeps is not replaced by the id of a story whose title is typed.
+        [[ $candidate == "$kept"* ]] || continue
         candidate=${candidate#"$kept"}
         case $quote in
         \") candidate=$(sed 's/[\\"$`]/\\&/g' <<<"$candidate") ;;

@@ -10,7 +10,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use clap::builder::StyledStr;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
 use tokio::runtime::Runtime;
 
 use crate::agent::presets;
@@ -30,6 +32,27 @@ type Words = Option<Vec<CompletionCandidate>>;
 /// Offers words for an argument.
 pub fn offer(words: fn() -> Words) -> ArgValueCandidates {
     ArgValueCandidates::new(move || words().unwrap_or_default())
+}
+
+/// Offers words for an argument that names a story: those that begin with what is typed, else the only one whose title does.
+/// Bash puts it there; other shells leave out what does not begin with the typed word.
+pub fn offer_titled(words: fn() -> Words) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |typed: &OsStr| {
+        let typed = typed.to_string_lossy();
+        let begins = |text: &str| text.to_lowercase().starts_with(&typed.to_lowercase());
+        let is_named = |one: &CompletionCandidate| one.get_value().to_string_lossy().starts_with(&*typed);
+        let is_titled = |one: &CompletionCandidate| {
+            let title = one.get_tag().and(one.get_help());
+            title.is_some_and(|title| begins(&title.to_string()))
+        };
+        let all = words().unwrap_or_default().into_iter();
+        let (named, others): (Vec<_>, Vec<_>) = all.partition(is_named);
+        let titled: Vec<_> = others.into_iter().filter(is_titled).collect();
+        match titled.len() {
+            1 if named.is_empty() => titled,
+            _ => named,
+        }
+    })
 }
 
 /// Offers words that do not depend on the place.
@@ -207,6 +230,11 @@ fn candidate(value: &str, help: &str) -> CompletionCandidate {
     CompletionCandidate::new(plain(value).into_owned()).help(shown)
 }
 
+/// Returns the candidate of a story or an attempt, whose help begins with the title; a tag marks it.
+fn titled(value: &str, help: &str) -> CompletionCandidate {
+    candidate(value, help).tag(Some(StyledStr::from("story")))
+}
+
 fn runtime() -> Option<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -297,7 +325,7 @@ impl Place {
     fn stories(&self, state: &State, is_wanted: impl Fn(&String, bool) -> bool) -> Vec<CompletionCandidate> {
         let stories = self.listed(state).into_iter();
         let wanted = stories.filter(|(id, _, done)| is_wanted(id, *done));
-        wanted.map(|(id, title, _)| candidate(&id, &title)).collect()
+        wanted.map(|(id, title, _)| titled(&id, &title)).collect()
     }
 
     /// Returns the ids and titles of the stories of a loop, and whether each is done, as far as they are known without a
@@ -343,8 +371,11 @@ impl Place {
             .map(|entry| {
                 let attempt = entry.attempt;
                 let reason = attempt.reason.as_ref().map(|reason| format!(": {reason}"));
-                let help = format!("{}{}", attempt.verdict, reason.unwrap_or_default());
-                candidate(&attempt.name(), &help)
+                let end = format!("{}{}", attempt.verdict, reason.unwrap_or_default());
+                match entry.title {
+                    Some(title) => titled(&attempt.name(), &format!("{title} ({end})")),
+                    None => candidate(&attempt.name(), &end),
+                }
             })
             .collect();
         found.reverse();

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use super::setup::{Console, change_and_word};
 use super::story_word::story_and_attempt;
-use crate::cli::complete::{loops_and_attempts, offer};
+use crate::cli::complete::{loops_and_attempts, offer_titled};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{look, range_of};
 use crate::error::Error;
@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
-        add = offer(loops_and_attempts)
+        add = offer_titled(loops_and_attempts)
     )]
     pub words: Vec<String>,
     /// Show only which files changed, and by how much

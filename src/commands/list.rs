@@ -1,7 +1,7 @@
 //! `git ralph list`.
 
 use super::setup::Console;
-use crate::cli::complete::{loops_and_attempts, offer};
+use crate::cli::complete::{loops_and_attempts, offer_titled};
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -16,7 +16,7 @@ pub struct Args {
         num_args = 1..=2,
         required = true,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
-        add = offer(loops_and_attempts)
+        add = offer_titled(loops_and_attempts)
     )]
     pub take: Vec<String>,
 }

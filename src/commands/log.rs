@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::setup::{Console, change_and_word};
 use super::story_word::story_and_attempt;
-use crate::cli::complete::{loops_and_attempts, offer};
+use crate::cli::complete::{loops_and_attempts, offer_titled};
 use crate::engine::look;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
-        add = offer(loops_and_attempts)
+        add = offer_titled(loops_and_attempts)
     )]
     pub words: Vec<String>,
     /// Show what the attempt prints until it ends; without a story, the attempt that is running

@@ -2,7 +2,7 @@
 
 use super::pick::{change_to_run, only_change};
 use super::setup::Console;
-use crate::cli::complete::{changes_and_loops, offer, stories as story_ids};
+use crate::cli::complete::{changes_and_loops, offer, offer_titled, stories as story_ids};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{first_story, list_of_new_loop, listing_of, story_in, story_to_do};
@@ -24,7 +24,7 @@ pub struct Args {
     #[arg(add = offer(changes_and_loops))]
     pub change: Option<String>,
     /// The story; defaults to that of the next attempt
-    #[arg(long, value_name = "ID", conflicts_with = "template", add = offer(story_ids))]
+    #[arg(long, value_name = "ID", conflicts_with = "template", add = offer_titled(story_ids))]
     pub story: Option<String>,
     /// Print the built-in template, as a start for your own (ralph.prompt)
     #[arg(long)]

@@ -2,7 +2,7 @@
 
 use super::setup::{Console, open_to_change, resolve};
 use super::story_word::story_named;
-use crate::cli::complete::{loops_and_complete_stories, offer};
+use crate::cli::complete::{loops_and_complete_stories, offer_titled};
 use crate::engine;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -18,7 +18,7 @@ pub struct Args {
         num_args = 1..,
         required = true,
         value_names = ["CHANGE", "STORY", "WORDS"],
-        add = offer(loops_and_complete_stories)
+        add = offer_titled(loops_and_complete_stories)
     )]
     pub words: Vec<String>,
     /// Undo the stories that were completed later, too

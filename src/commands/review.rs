@@ -2,7 +2,7 @@
 
 use super::setup::Console;
 use super::story_word::story_and_attempt;
-use crate::cli::complete::{agents, loops_and_attempts, offer, offer_anywhere};
+use crate::cli::complete::{agents, loops_and_attempts, offer_anywhere, offer_titled};
 use crate::engine::{self, Unanswered, at_limit};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ pub struct Args {
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY[@ATTEMPT]"],
         conflicts_with = "template",
-        add = offer(loops_and_attempts)
+        add = offer_titled(loops_and_attempts)
     )]
     pub words: Vec<String>,
     /// The reviewer: a name that git ralph doctor lists, or a shell command line (ralph.review)

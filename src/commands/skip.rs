@@ -2,7 +2,7 @@
 
 use super::setup::{Console, change_and_word, open_to_change};
 use super::story_word::story_named;
-use crate::cli::complete::{loops_and_stories_to_skip, offer};
+use crate::cli::complete::{loops_and_stories_to_skip, offer_titled};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::stories::listing_of;
 use crate::engine::{self, Context, refuse_side, refuse_word_of_attempt, story_to_skip};
@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(
         num_args = 0..=2,
         value_names = ["CHANGE", "STORY"],
-        add = offer(loops_and_stories_to_skip)
+        add = offer_titled(loops_and_stories_to_skip)
     )]
     pub words: Vec<String>,
     /// Take the skip back

@@ -106,6 +106,12 @@ fn bash_completes() {
             ("skip '$H", "$HOME"),
             ("skip \"\\$H", "\\$HOME"),
             ("diff plain@", "@1 "),
+            // A title, if only one story has it.
+            ("skip a\\ se", "plain "),
+            ("skip 'Quo", "it'\\''s"),
+            ("skip odd Dol", "\\$HOME "),
+            ("diff A\\ se", "plain@1 "),
+            ("prompt odd --story Back", "US:1 "),
             ("start x --adapter=pr", "prd "),
             ("start x --stories=lists\\ d", "lists\\ dir/"),
             ("start x --stories 'lists dir/m", "lists dir/my list.md"),
@@ -115,6 +121,10 @@ fn bash_completes() {
             let plain = wanted.trim_end();
             let replied: Vec<&str> = replied.iter().map(|reply| reply.trim_end()).collect();
             assert!(replied.contains(&plain), "{program} {typed}: {replied:?}");
+        }
+        for typed in ["skip Title:", "skip Tit:", "skip odd Ano"] {
+            let replied = replies(&place, &format!("{program} {typed}"), "show");
+            assert_eq!(replied, [""; 0], "{program} {typed}");
         }
     }
 }
@@ -179,7 +189,7 @@ fn completing_runs_no_command_takes_no_lock_and_says_nothing() {
     );
     // Of stories that only a command lists, those that the loop has met.
     assert_eq!(complete(&["skip", "c", ""]), "a\tA\n");
-    assert_eq!(complete(&["restore", "c", ""]), "a@1\tfailed: it is red\n");
+    assert_eq!(complete(&["restore", "c", ""]), "a@1\tA (failed: it is red)\n");
     assert_eq!(sandbox.noted("runs"), before);
     // Where nothing can be known, nothing is offered.
     fs::write(sandbox.top.join(".git/ralph/c.toml"), "version = 99\n").unwrap();
