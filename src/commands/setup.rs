@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::pick::without_loop;
 use crate::cli;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, Context, Loop, StepEnd, refuse_side};
 use crate::error::Error;
 use crate::events::{Observer, What};
@@ -178,13 +179,25 @@ pub(super) fn change_and_word(
         [] => Ok((resolve(context, None)?, None)),
         [word] => match resolve(context, Some(word)) {
             Ok(change) => Ok((change, None)),
-            // Without a loop, the missing loop is the error to report.
             Err(unknown) => match resolve(context, None) {
                 Ok(change) => Ok((change, Some(word.clone()))),
-                Err(_) => Err(unknown),
+                Err(missing) => Err(which_is_missing(word, unknown, missing)),
             },
         },
         [change, word, ..] => Ok((resolve(context, Some(change))?, Some(word.clone()))),
+    }
+}
+
+/// Returns the error about a word that names no loop, where no loop is meant without a name: that there is none, or are
+/// several, unless the word can be meant as the name of one.
+fn which_is_missing(word: &str, unknown: Error, missing: Error) -> Error {
+    let is_change = matches!(&unknown, Error::Open(OpenRefusal::UnknownLoop { name, changes, .. }) if changes.contains(name));
+    let is_first =
+        matches!(&missing, Error::Open(OpenRefusal::NoLoop { finished, .. }) if finished.is_empty());
+    if word.contains('@') || is_first && !is_change {
+        missing
+    } else {
+        unknown
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             }
             of_list => of_list.to_string(),
         };
-        console.say(&format!("there is no loop in this repository; {why}\n"));
+        console.say(&format!("no loop has been started in this repository; {why}\n"));
     } else {
         let columns = console.columns();
         let texts = all.iter().map(|status| ui::status::table(status, columns));

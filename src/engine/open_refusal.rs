@@ -49,7 +49,7 @@ pub enum OpenRefusal {
             (None, _) => hint("name one of them, or see: git ralph status"),
         };
     /// There is no live loop, but perhaps finished ones.
-    #[error("there is no {}loop here{}", if finished.is_empty() { "" } else { "active " }, list(" (finished: ", finished, ")"))]
+    #[error("{}{}", if finished.is_empty() { "no loop has been started in this repository" } else { "there is no active loop here" }, list(" (finished: ", finished, ")"))]
     NoLoop {
         finished: Vec<String>,
         /// The changes that a loop could be started for.
@@ -179,6 +179,11 @@ fn start_one_of(changes: &[String]) -> String {
     match changes {
         [] => "git ralph start <change>".to_owned(),
         [only] => format!("git ralph start {only}", only = typed(only)),
+        [first, second] => format!(
+            "git ralph start {}, or: git ralph start {}",
+            typed(first),
+            typed(second)
+        ),
         several => {
             let several: Vec<String> = several.iter().map(typed).collect();
             format!("git ralph start <change> ({})", several.join(", "))

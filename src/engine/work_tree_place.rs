@@ -59,8 +59,9 @@ pub fn unusable_place(main: &Path, settings: &Settings) -> Option<String> {
     let above = dir.ancestors().find(|path| may_be_there(path))?;
     let why = match seen(above) {
         Some(found) if !found.is_dir() => "is no directory",
-        Some(_) if !may_be_written(above) => "cannot be written",
-        _ => return None,
+        Some(_) if may_be_written(above) => return None,
+        Some(_) => "cannot be written",
+        None => "cannot be reached",
     };
     Some(format!("{} {why}", above.display()))
 }

@@ -25,11 +25,25 @@ fn names_that_cannot_be_a_branch_are_refused() {
 #[test]
 fn hint_names_an_existing_change() {
     let sandbox = Sandbox::new();
-    for verb in ["next", "retry", "log"] {
+    for verb in ["next", "retry"] {
         sandbox
             .ralph(&[verb, "1"])
             .exits(1)
             .says("there is no loop '1' here\nhint: git ralph start add-login\n");
+    }
+    let none = "error: no loop has been started in this repository\nhint: git ralph start add-login\n";
+    for words in [
+        ["diff", "1@1"],
+        ["log", "1@1"],
+        ["restore", "1@1"],
+        ["skip", "1"],
+        ["fail", "it is red"],
+    ] {
+        sandbox.ralph(&words).exits(1).says(none);
+    }
+    for verb in ["diff", "log"] {
+        let of_change = "there is no loop 'add-login' here\nhint: git ralph start add-login\n";
+        sandbox.ralph(&[verb, CHANGE]).exits(1).says(of_change);
     }
     let error = sandbox.ralph(&["next", "--json"]).exits(1).events().remove(0);
     assert!(error["change"].is_null(), "{error}");
@@ -67,12 +81,17 @@ fn error_lists_the_loops_for_an_unknown_name() {
     let sandbox = Sandbox::new();
     for verb in ["next", "retry", "prompt", "log", "complete", "revert", "status"] {
         let output = sandbox.ralph(&[verb, "nothing"]).exits(1).answers_nothing();
-        assert!(output.stderr.contains("there is no loop 'nothing'"), "{verb}");
+        let words = if verb == "log" {
+            "no loop has been started"
+        } else {
+            "there is no loop 'nothing'"
+        };
+        assert!(output.stderr.contains(words), "{verb}: {}", output.stderr);
     }
     sandbox
         .ralph(&["next"])
         .exits(1)
-        .says("there is no loop here")
+        .says("no loop has been started in this repository")
         .says("hint: git ralph start add-login");
     sandbox.ralph(&["finish", "--cleanup"]).exits(1);
     sandbox.start();
@@ -104,6 +123,10 @@ fn commands_need_a_name_if_there_are_several_loops() {
         .ralph(&["next", "--", "true"])
         .exits(1)
         .says("several loops here: add-login, other");
+    for verb in ["diff", "log", "restore"] {
+        let output = sandbox.ralph(&[verb, "1@1"]).exits(1);
+        output.says("several loops here: add-login, other\nhint: name one of them");
+    }
     let all = sandbox.ralph(&["status", "--json"]).exits(0).json();
     assert_eq!(all.as_array().unwrap().len(), 2);
 }

@@ -109,7 +109,7 @@ fn start_leaves_nothing_of_a_loop_that_a_gate_refused() {
     sandbox
         .ralph(&["next", "--", "true"])
         .exits(1)
-        .says("there is no loop here\nhint: git ralph start add-login");
+        .says("no loop has been started in this repository\nhint: git ralph start add-login");
     let command = output
         .stderr
         .split("hint: no loop has begun; name another command: ")

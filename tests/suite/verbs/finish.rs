@@ -112,7 +112,10 @@ fn finish_does_nothing_without_a_choice_and_a_terminal() {
     }
     assert_eq!((sandbox.print(), sandbox.state()), (print, state));
     let empty = Sandbox::new();
-    empty.ralph(&["finish"]).exits(1).says("there is no loop here");
+    empty
+        .ralph(&["finish"])
+        .exits(1)
+        .says("no loop has been started in this repository");
 }
 
 #[test]

@@ -422,7 +422,7 @@ fn without_a_loop_the_only_open_change_or_the_mistake_in_its_list_is_named() {
         sandbox
             .ralph(verb)
             .exits(1)
-            .says("there is no loop here\nhint: git ralph start add-login\n");
+            .says("no loop has been started in this repository\nhint: git ralph start add-login\n");
     }
     sandbox
         .ralph(&["status"])
@@ -435,7 +435,7 @@ fn without_a_loop_the_only_open_change_or_the_mistake_in_its_list_is_named() {
         sandbox.ralph(verb).exits(1).says(&why).says("add a task such as");
     }
     let status = sandbox.ralph(&["status"]).exits(0);
-    status.says(&format!("there is no loop in this repository; {why}\n"));
+    status.says(&format!("no loop has been started in this repository; {why}\n"));
     sandbox.configure("ralph.adapter", "foo");
     for verb in verbs {
         sandbox.ralph(verb).exits(1).says("unknown adapter 'foo'");

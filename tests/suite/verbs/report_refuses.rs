@@ -45,7 +45,7 @@ fn error_names_a_place_that_cannot_be_written() {
 fn report_of_all_loops_says_that_there_is_none() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["report", "--all"]).exits(1).answers_nothing();
-    output.says("error: there is no loop here\nhint: git ralph start add-login\n");
+    output.says("error: no loop has been started in this repository\nhint: git ralph start add-login\n");
     // Scripts name a form or a file.
     for form in [&["--markdown"][..], &["--output", "report.html"]] {
         sandbox.ralph(&[&["report", "--all"], form].concat()).exits(0);

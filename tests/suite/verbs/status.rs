@@ -12,7 +12,7 @@ fn status_follows_a_loop() {
     sandbox
         .ralph(&["status"])
         .exits(0)
-        .says("there is no loop in this repository")
+        .says("no loop has been started in this repository")
         .answers_nothing();
     assert_eq!(
         sandbox.ralph(&["status", "--json"]).exits(0).json(),

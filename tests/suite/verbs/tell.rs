@@ -57,7 +57,7 @@ fn tell_is_refused_without_a_live_loop() {
     sandbox
         .ralph(&["tell", "use tabs"])
         .exits(1)
-        .says("there is no loop here");
+        .says("no loop has been started in this repository");
     sandbox.start();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     for args in [&["tell", CHANGE, "use tabs"][..], &["tell", "use tabs"]] {
