@@ -73,7 +73,7 @@ pub struct Settings {
     /// A gate: a shell command that must succeed before a checkpoint; repeatable (ralph.verify)
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
-    /// Run agents and gates in a box: require (without a value), on or off (ralph.box)
+    /// Run agents and gates in a box: require (without a value), all, on or off (ralph.box)
     #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box,
         add = offer_anywhere(box_modes))]
     pub boxed: Option<BoxMode>,

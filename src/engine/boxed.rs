@@ -108,9 +108,7 @@ pub(crate) async fn confine(
             walls: Some(Arc::new(walls)),
             trouble: None,
         }),
-        Err(trouble) if settings.boxing.mode == BoxMode::Require => {
-            Err(AttemptRefusal::NoBox(trouble).into())
-        }
+        Err(trouble) if settings.boxing.mode.is_required() => Err(AttemptRefusal::NoBox(trouble).into()),
         Err(trouble) => Ok(Confinement {
             walls: None,
             trouble: Some(trouble),

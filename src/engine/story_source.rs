@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::names::Change;
 use crate::sandbox::Wish;
-use crate::settings::{BoxMode, Configuration, Settings, to_std};
+use crate::settings::{Configuration, Settings, to_std};
 use crate::state::State;
 use crate::stories::{Commands, Wanted};
 
@@ -31,8 +31,8 @@ pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted 
 /// Returns the box in which these commands run, if one is wanted.
 pub(crate) fn boxing(settings: &Settings) -> Option<Wish> {
     let boxing = &settings.boxing;
-    (boxing.has_hooks && boxing.mode != BoxMode::Off).then(|| Wish {
-        is_required: boxing.mode == BoxMode::Require,
+    boxing.is_for_commands().then(|| Wish {
+        is_required: boxing.mode.is_required(),
         allowed: boxing.allowed.clone(),
     })
 }

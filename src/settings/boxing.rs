@@ -15,6 +15,8 @@ pub enum BoxMode {
     On,
     /// They do, or there is no attempt.
     Require,
+    /// So do lifecycle hooks and the commands of trackers.
+    All,
 }
 
 /// The box: whether there is one, and what the user adds to what is seen in it.
@@ -25,7 +27,7 @@ pub struct Boxing {
     /// Lists what is seen in it as well.
     #[serde(flatten)]
     pub allowed: Allowed,
-    /// True if lifecycle hooks and the commands of trackers run in it too.
+    /// True if lifecycle hooks and the commands of trackers run in it too, as the former setting `ralph.boxCommands` says.
     pub has_hooks: bool,
     /// The part of it that a file of the work tree asks for.
     #[serde(skip)]
@@ -54,7 +56,19 @@ impl Least {
     }
 }
 
+impl BoxMode {
+    /// Returns whether nothing runs without it.
+    pub fn is_required(self) -> bool {
+        self >= Self::Require
+    }
+}
+
 impl Boxing {
+    /// Returns whether lifecycle hooks and the commands of trackers run in it too.
+    pub fn is_for_commands(&self) -> bool {
+        self.mode == BoxMode::All || self.has_hooks && self.mode != BoxMode::Off
+    }
+
     /// Takes the change of a value that is in a file of the work tree, where the box is not weaker with it; returns whether
     /// it does.
     pub(super) fn take_from_tree(&mut self, changed: Self) -> bool {

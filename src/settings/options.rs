@@ -107,7 +107,13 @@ impl Options {
             settings.verify.clone_from(&self.verify);
         }
         if let Some(mode) = plain.boxed.filter(|_| is_free("ralph.box")) {
-            settings.boxing.mode = mode;
+            // It may be typed without a value, which takes nothing out of the box.
+            let configured = settings.boxing.mode;
+            settings.boxing.mode = if mode.is_required() {
+                mode.max(configured)
+            } else {
+                mode
+            };
         }
     }
 }

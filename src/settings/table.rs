@@ -197,11 +197,9 @@ settings! {
     }
     "Box" {
         "ralph.box" => boxing.mode;
-            "off", "run agents and gates in a sandbox that can write only the work tree: off, on (where that works) or require";
+            "off", "run agents and gates in a sandbox that can write only the work tree: off, on (where that works), require, or all (require, for lifecycle hooks and the commands of trackers too)";
         "ralph.boxAllow" => boxing.allowed;
             "none", "what the sandbox has as well: read:<path>, such as read:~/.gradle, write:<path>, or env:<NAME>, a variable that may hold a key; may have several values";
-        "ralph.boxCommands" => boxing.has_hooks;
-            "false", "run lifecycle hooks and the commands of trackers in the sandbox too";
     }
     "Place and end of the work" {
         "ralph.strategy" => strategy: Strategy = Strategy::Branch;
@@ -241,6 +239,8 @@ settings! {
         "is now ralph.boxAllow=write:<path>", "--add ralph.boxAllow write:<path>";
     "ralph.boxEnv" => boxing.allowed.variables;
         "is now ralph.boxAllow=env:<NAME>", "--add ralph.boxAllow env:<NAME>";
+    "ralph.boxCommands" => boxing.has_hooks;
+        "is now ralph.box=all", "ralph.box all";
     "ralph.newTests" => tests.new;
         "is now a part of ralph.testChanges", "ralph.testChanges <held, refuse or allow>";
     "ralph.retryOutput" => retry_context, by shows_output;

@@ -160,6 +160,7 @@ fn a_file_of_the_work_tree_can_only_make_the_box_stronger() {
     let boxing = none.of_loop(&kept, &LoopCommands::default()).boxing;
     assert_eq!((boxing.mode, boxing.has_hooks), (BoxMode::Require, true));
     assert_eq!(none.weaker(&kept).len(), 1);
+    assert!(boxing.is_for_commands());
     let typed = read(&[("command", "ralph.box\noff")]);
     assert_eq!(
         typed.of_loop(&kept, &LoopCommands::default()).boxing.mode,
@@ -250,4 +251,23 @@ fn error_names_every_wrong_value() {
         error.ends_with("; also wrong: ralph.order=up, ralph.mark=x"),
         "{error}"
     );
+}
+
+#[test]
+fn a_box_for_commands_too_is_the_strongest_and_an_option_keeps_it() {
+    let mode_of = |configured: &str, typed: Option<BoxMode>| {
+        let configuration = Configuration::parse(&local(&[&format!("ralph.box\n{configured}")])).unwrap();
+        let mut kept = LoopSettings::default();
+        kept.plain.boxed = typed;
+        let boxing = configuration.of_loop(&kept, &LoopCommands::default()).boxing;
+        (boxing.mode, boxing.is_for_commands())
+    };
+    assert_eq!(mode_of("all", None), (BoxMode::All, true));
+    assert_eq!(mode_of("all", Some(BoxMode::Require)), (BoxMode::All, true));
+    assert_eq!(mode_of("all", Some(BoxMode::Off)), (BoxMode::Off, false));
+    assert_eq!(
+        mode_of("require", Some(BoxMode::Require)),
+        (BoxMode::Require, false)
+    );
+    assert!(BoxMode::All.is_required() && !BoxMode::On.is_required());
 }

@@ -145,7 +145,7 @@ pub(super) fn jobs(value: &str) -> Result<u16, Wanted> {
 }
 
 /// The names of the values of `ralph.box`, in words.
-pub const BOX_MODES: Wanted = "off, on or require";
+pub const BOX_MODES: Wanted = "off, on, require or all";
 
 /// Parses whether an attempt runs in a box; git's words for true and false are valid too.
 pub fn parse_box(value: &str) -> Result<BoxMode, Wanted> {
@@ -153,6 +153,7 @@ pub fn parse_box(value: &str) -> Result<BoxMode, Wanted> {
         "off" | "false" | "no" => Ok(BoxMode::Off),
         "on" | "true" | "yes" => Ok(BoxMode::On),
         "require" => Ok(BoxMode::Require),
+        "all" => Ok(BoxMode::All),
         _ => Err(BOX_MODES),
     }
 }

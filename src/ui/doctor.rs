@@ -78,6 +78,7 @@ fn the_box(text: &mut String, found: &FoundBox) {
         BoxMode::Off => "off",
         BoxMode::On => "on",
         BoxMode::Require => "required",
+        BoxMode::All => "required, for hooks and commands of trackers too",
     };
     let works = match &found.trouble {
         None => "it works here".to_owned(),

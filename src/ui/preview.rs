@@ -53,6 +53,7 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
         BoxMode::Off => {}
         BoxMode::On => line("box", "where that works"),
         BoxMode::Require => line("box", "required"),
+        BoxMode::All => line("box", "required, for hooks and commands of trackers too"),
     }
     line("retries a story", &settings.max_retries.to_string());
     line("time limit of an attempt", &limit(settings.timeout));

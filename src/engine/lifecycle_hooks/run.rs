@@ -127,7 +127,7 @@ pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<Said, Error>
     let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
     let mut job = hook_job(open, &call, options, &run);
     let settings = open.context.configuration.settings.clone();
-    if settings.boxing.has_hooks {
+    if settings.boxing.is_for_commands() {
         job.walls = boxed::of_loop(open, &settings, Inside::Commands).await?.walls;
     }
     if alone {

@@ -20,7 +20,7 @@ use crate::git::RefInfo;
 use crate::names::{Change, Oid, typed};
 use crate::paths::WorkTreePath;
 use crate::refs::KeptRef;
-use crate::settings::{BoxMode, Settings};
+use crate::settings::Settings;
 use crate::state::{AdoptPlan, Before, Here, Intent, State, Store};
 
 /// A loop as it travels, read from a remote: another machine has written it.
@@ -92,7 +92,7 @@ pub async fn adopt<'o>(
             state.here.before = before(&context, &state).await?;
             // A remote can ask for more than is configured here, never for less.
             let asked = &mut state.common.settings.plain.boxed;
-            *asked = asked.filter(|mode| *mode == BoxMode::Require);
+            *asked = asked.filter(|mode| mode.is_required());
             dropped.retain(|gate| !settings.verify.iter().any(|own| program_of(own) == gate));
         }
     }

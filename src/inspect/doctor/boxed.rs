@@ -63,7 +63,7 @@ pub(super) async fn examine(
         match settings.boxing.mode {
             BoxMode::Off => {}
             BoxMode::On => notes.advice(message, hint),
-            BoxMode::Require => notes.problem(message, hint),
+            BoxMode::Require | BoxMode::All => notes.problem(message, hint),
         }
     }
     if settings.boxing.mode != BoxMode::Off {

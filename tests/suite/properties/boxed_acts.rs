@@ -342,12 +342,11 @@ fn box_prevents_each_act_of_agent_gate_hook_and_reviewer() {
         sandbox.write(".git/acts", &script);
         let acting = format!("sh {}", sandbox.top.join(".git/acts").display());
         let agent = sandbox.completing(if who == "agent" { &acting } else { "echo x >x" });
-        sandbox.configure("ralph.boxCommands", "true");
         sandbox.start();
         if who == "hook" {
             sandbox.hook("ralph-pre-checkpoint", &acting);
         }
-        let mut args = vec!["next", "--box"];
+        let mut args = vec!["next", "--box=all"];
         if who == "reviewer" {
             let asked = format!("{acting} </dev/null; {ACCEPT}");
             sandbox.configure("ralph.review", &asked);

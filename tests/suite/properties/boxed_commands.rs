@@ -1,4 +1,4 @@
-//! Commands of trackers and hooks in the box (`ralph.boxCommands`), and without the one that is required.
+//! Commands of trackers and hooks in the box (`ralph.box=all`), and without the one that is required.
 
 use std::fs;
 
@@ -37,11 +37,8 @@ fn setting_makes_commands_of_trackers_run_in_the_box() {
     for (is_boxed, written) in [(true, &[][..]), (false, &["list", "done", "closed"])] {
         let sandbox = Sandbox::new();
         let acts = tracker(&sandbox);
-        sandbox.configure("ralph.box", "require");
+        sandbox.configure("ralph.box", if is_boxed { "all" } else { "require" });
         sandbox.configure("ralph.boxAllow", "env:KEPT_TOKEN");
-        if is_boxed {
-            sandbox.configure("ralph.boxCommands", "true");
-        }
         let ralph = |args: &[&str]| {
             let cmd = sandbox.ralph_cmd(args).env("KEPT_TOKEN", "kept");
             cmd.env("LOST_TOKEN", "lost").run()
@@ -70,6 +67,7 @@ fn command_of_a_tracker_does_not_run_without_a_required_box() {
     let sandbox = Sandbox::new();
     without_boxes(&sandbox);
     let acts = tracker(&sandbox);
+    // As this setting was before `ralph.box=all`.
     sandbox.configure("ralph.boxCommands", "true");
     let no = "a box is required (ralph.box), and there is none: bwrap cannot make it: no";
     sandbox.configure("ralph.box", "require");
@@ -95,8 +93,7 @@ fn hook_does_not_run_without_a_required_box() {
     for hook in ["ralph-pre-checkpoint", "ralph-pre-finish", "ralph-post-finish"] {
         sandbox.hook(hook, &format!("echo {hook} >>'{}'", ran.display()));
     }
-    sandbox.configure("ralph.boxCommands", "true");
-    sandbox.configure("ralph.box", "require");
+    sandbox.configure("ralph.box", "all");
     let no = "a box is required (ralph.box), and there is none: bwrap cannot make it: no";
     sandbox.write("work", "mine\n");
     sandbox.ralph(&["complete"]).exits(1).says(no);

@@ -181,7 +181,7 @@ fn completing_runs_no_command_takes_no_lock_and_says_nothing() {
     lock.try_lock().unwrap();
     assert_eq!(
         complete(&["run", "--box="]),
-        "--box=off\n--box=on\n--box=require\n"
+        "--box=off\n--box=on\n--box=require\n--box=all\n"
     );
     assert_eq!(
         complete(&["run", "--allow-test-changes="]),

@@ -15,10 +15,7 @@ pub const CONFIG: &str = "user-config";
 pub fn configure(dir: &Path) {
     let mut text = "[ralph]\n\temptyStory = warn\n".to_owned();
     if env::var_os("GIT_RALPH_TEST_BOX").is_some() {
-        text += &format!(
-            "\tbox = require\n\tboxCommands = true\n\tboxAllow = \"write:{}\"\n",
-            dir.display()
-        );
+        text += &format!("\tbox = all\n\tboxAllow = \"write:{}\"\n", dir.display());
     }
     fs::write(dir.join(CONFIG), text).unwrap();
 }
