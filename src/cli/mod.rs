@@ -29,7 +29,7 @@ pub struct StepArgs {
     /// Changes of tests.
     #[command(flatten)]
     pub tests: TestChanges,
-    /// Continue although an agent's own session worked on the loop lately
+    /// Continue even if an agent's own session worked on the loop recently
     #[arg(long)]
     pub force: bool,
     /// Show the story, settings, agent and gates of the attempt; change nothing
@@ -58,19 +58,19 @@ pub struct Choice {
 /// Settings that hold for this command; those of the command that begins a loop, for the loop.
 #[derive(Debug, Clone, Args)]
 pub struct Settings {
-    /// The agent: a name that git ralph doctor lists, or a shell command line (ralph.agent)
+    /// Use this agent: a name that git ralph doctor lists, or a shell command line (ralph.agent)
     #[arg(long = "agent", value_name = "AGENT", add = offer_anywhere(agents))]
     pub agent_line: Option<String>,
-    /// Retries per story, after the first attempt (ralph.maxRetries)
+    /// Retry a failed story at most N times (ralph.maxRetries)
     #[arg(long, value_name = "N", value_parser = whole_number)]
     pub max_retries: Option<u32>,
-    /// Time limit of an attempt, such as 45m, or none (ralph.timeout)
+    /// End an attempt after this time, such as 45m, or none (ralph.timeout)
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub timeout: Option<Limit>,
     /// End an attempt after this time without output, or none (ralph.idleTimeout)
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub idle_timeout: Option<Limit>,
-    /// A gate: a shell command that must succeed before a checkpoint; repeatable (ralph.verify)
+    /// Make this shell command a gate, which must succeed before a checkpoint; repeatable (ralph.verify)
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
     /// Run agents and gates in a box: require (without a value), all, on or off (ralph.box)
@@ -85,10 +85,10 @@ pub struct Limits {
     /// Start no more attempts when the loop is older than this, or none (ralph.maxDuration)
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub max_duration: Option<Limit>,
-    /// Start at most so many attempts (ralph.maxAttempts)
+    /// Start at most N attempts (ralph.maxAttempts)
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub max_attempts: Option<u32>,
-    /// Start no more attempts when the agents have reported so many US dollars (ralph.maxCost)
+    /// Start no more attempts when the agents have reported this cost in US dollars (ralph.maxCost)
     #[arg(long, value_name = "DOLLARS", value_parser = parse_dollars)]
     pub max_cost: Option<f64>,
 }
@@ -113,7 +113,7 @@ impl Limits {
 /// A work tree of the loop's own.
 #[derive(Debug, Clone, Args)]
 pub struct OwnWorkTree {
-    /// Work in a new linked work tree, at the present commit; yours stays as it is (ralph.worktreeDir)
+    /// Work in a new linked work tree at the current commit; do not touch this one (ralph.worktreeDir)
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, value_hint = ValueHint::DirPath)]
     #[expect(
         clippy::option_option,
@@ -133,10 +133,10 @@ impl OwnWorkTree {
 /// The source of the stories.
 #[derive(Debug, Clone, Args)]
 pub struct StoriesFrom {
-    /// The story list; #item makes each box a story, #group each section, #whole the whole text (ralph.stories)
+    /// Read the stories from this list; #item makes each box a story, #group each section, #whole the whole text (ralph.stories)
     #[arg(long = "stories", value_name = "PATH", add = ArgValueCompleter::new(story_lists))]
     pub path: Option<String>,
-    /// How to read the stories: openspec, markdown, prd or command (ralph.adapter)
+    /// Read the stories with this adapter: openspec, markdown, prd or command (ralph.adapter)
     #[arg(long, value_name = "NAME", add = offer_anywhere(adapters))]
     pub adapter: Option<String>,
 }

@@ -14,7 +14,7 @@ pub struct Args {
     /// Print one JSON document
     #[arg(long)]
     pub json: bool,
-    /// Try out whether this git remote keeps loops, with a ref that is deleted again
+    /// Check that this git remote can keep loops, with a ref that is deleted again
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
 }

@@ -32,8 +32,8 @@ pub struct Args {
     /// With --cleanup, stage again what was staged before the loop and the loop has not changed
     #[arg(long)]
     pub index: bool,
-    /// With --cleanup, for a loop with a work tree of its own: the work tree that gets the changes; defaults to the one
-    /// on the branch where the loop began
+    /// With --cleanup, for a loop with a work tree of its own: bring the changes into this work tree, instead of the one
+    /// that has the branch checked out on which the loop began
     #[arg(long, value_name = "DIR", conflicts_with_all = ["keep", "index"], value_hint = ValueHint::DirPath)]
     pub into: Option<PathBuf>,
     /// The change; `cleanup` or `keep` may stand before it as a word

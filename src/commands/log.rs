@@ -35,7 +35,7 @@ pub struct Args {
     /// Show what the attempt prints until it ends; without a story, the attempt that is running
     #[arg(long)]
     pub follow: bool,
-    /// Show what the attempt printed to the byte, JSON as JSON
+    /// Show exactly what the attempt printed, and JSON as JSON
     #[arg(long, conflicts_with = "json")]
     pub raw: bool,
     /// Print one JSON document

@@ -18,13 +18,13 @@ pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = offer(loops))]
     pub change: Option<String>,
-    /// Remove finished loops from this git remote instead; without a name from ralph.remote
+    /// Remove finished loops from this git remote, or from that of ralph.remote, instead of from this repository
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "")]
     pub remote: Option<String>,
-    /// Remove work trees and branches of finished loops, too, that hold nothing which is not on another branch
+    /// Also remove branches and work trees of finished loops if another branch has everything in them
     #[arg(long, conflicts_with = "remote")]
     pub worktrees: bool,
-    /// Only show what would be removed
+    /// Show what would be removed; remove nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print one JSON document

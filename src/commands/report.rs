@@ -32,10 +32,10 @@ pub struct Args {
     /// The change; defaults to that of the current branch, or to the only active loop
     #[arg(add = offer(loops))]
     pub change: Option<String>,
-    /// Report every loop of the repository, a section each
+    /// Report every loop of the repository, each in a section
     #[arg(long, conflicts_with = "change")]
     pub all: bool,
-    /// Report the loops on this git remote instead of those here; without a name from ralph.remote
+    /// Report the loops on this git remote, or on that of ralph.remote, instead of those of this repository
     #[arg(long, value_name = "REMOTE", num_args = 0..=1, default_missing_value = "", requires = "all")]
     pub remote: Option<String>,
     /// Print Markdown, for the body of a pull request
@@ -50,7 +50,7 @@ pub struct Args {
     /// Write to this file; - is standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How much of what was changed to show: none, stat or full
+    /// Show the changes in this detail: none, stat or full
     #[arg(
         long,
         value_name = "HOW",
@@ -60,13 +60,13 @@ pub struct Args {
         hide_default_value = true
     )]
     pub diffs: Diffs,
-    /// Show the end of what each attempt printed, on the page
+    /// Show the end of the output of each attempt, on the page
     #[arg(long, conflicts_with = "form")]
     pub logs: bool,
-    /// Only what ended since then: a time, a date, or how long ago, such as 2h
+    /// Report only what ended since then: a time, a date, or how long ago, such as 2h
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub since: Option<Timestamp>,
-    /// Replace what matches this regular expression by ***; repeatable (ralph.redact)
+    /// Replace each match of this regular expression by ***; repeatable (ralph.redact)
     #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub redact: Vec<String>,
     /// Unfold everything on the page, for paper

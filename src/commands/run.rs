@@ -58,7 +58,7 @@ pub struct Args {
     /// The story list.
     #[command(flatten)]
     pub stories: cli::StoriesFrom,
-    /// When a story has no retries left: stop, skip the story, or finish the loop (ralph.onFailure)
+    /// Do this when a story has no retries left: stop, skip it, try it again later, or finish the loop (ralph.onFailure)
     #[arg(long, value_name = "WHAT", value_parser = OnFailure::parse, add = offer_anywhere(names_of::<OnFailure>))]
     pub on_failure: Option<OnFailure>,
     /// Make checkpoints on a branch of their own, or leave HEAD and the index in place: branch or stash (ralph.strategy)
@@ -67,19 +67,19 @@ pub struct Args {
     /// A work tree of its own.
     #[command(flatten)]
     pub worktree: cli::OwnWorkTree,
-    /// Start although a gate fails before any work; no story is complete until it passes
+    /// Start even if a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
-    /// Continue although an agent's own session worked on the loop lately
+    /// Continue even if an agent's own session worked on the loop recently
     #[arg(long)]
     pub force: bool,
-    /// Show the view on the whole terminal, which can be left while the loop continues
+    /// Show the view on the whole terminal; you can leave it while the loop continues
     #[arg(long, conflicts_with = "json")]
     pub view: bool,
     /// Hold the loop on this git remote, and push each step there (ralph.remote)
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
-    /// Work on so many of the changes at once, or of the stories of one change, each in a new linked work tree (ralph.jobs)
+    /// Work on N changes at once, or on N stories of one change, each in a new linked work tree (ralph.jobs)
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with_all = ["view", "dry_run"])]
     pub jobs: Option<u16>,
     /// Work on the next change that no run holds on the remote, until none is left; with --jobs, also without a remote

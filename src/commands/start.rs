@@ -44,7 +44,7 @@ pub struct Args {
     /// If the loop's state is lost, rebuild it from the branch and the refs
     #[arg(long)]
     pub resume: bool,
-    /// Start although a gate fails before any work; no story is complete until it passes
+    /// Start even if a gate fails before any work; no story is complete until it passes
     #[arg(long)]
     pub allow_red: bool,
     /// Show the stories, settings, agent and gates of the loop; change nothing
