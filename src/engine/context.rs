@@ -57,7 +57,7 @@ impl<'o> Context<'o> {
         Ok(context)
     }
 
-    /// Does the same as [`Context::open`], and lists the refs of an ordinary repository beside the configuration if they
+    /// Opens the repository as [`Context::open`] does, and lists the refs of an ordinary one beside the configuration if they
     /// are `wanted`; they are `None` in any other repository, or if git cannot list them.
     pub async fn open_beside(
         dir: &Path,

@@ -32,9 +32,9 @@ pub enum OpenRefusal {
     #[error("{} is a device: git would never finish reading it", .0.display())]
     Device(PathBuf)
         => "rm {path}, and put back what was there", (path);
-    #[error("this is an attempt of a loop: its agent cannot start another one, or answer for the user")]
+    #[error("git-ralph cannot start a loop, or answer for the user, inside an attempt")]
     InsideAttempt
-        => "end the attempt with its promise; the loop then continues";
+        => "finish the story, and end with its promise; the loop then continues";
     #[error("there is no loop '{name}' here{}", list(" (loops: ", known, ")"))]
     UnknownLoop {
         name: String,

@@ -37,7 +37,7 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(());
     }
     open.tell(format!(
-        "{} has moved from {} to {}; the loop goes on from there",
+        "{} moved from {} to {}; continuing from there",
         open.state.common.branch,
         was.short(),
         now.short()

@@ -103,9 +103,7 @@ async fn pathspecs(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
     }
     if !settings.tests.pathspecs.is_empty() && settings.verify.is_empty() {
         found.push(Wrong {
-            message:
-                "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held"
-                    .to_owned(),
+            message: "ralph.tests has no effect without ralph.verify: no gate runs these tests".to_owned(),
             hint: "git config --add ralph.verify '<command>'".to_owned(),
             is_harmless: true,
         });

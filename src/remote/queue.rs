@@ -306,7 +306,7 @@ fn of_loop(store: &Store, state: &State) -> Entry {
     let skipped = state.skipped_of(done, total.unwrap_or(usize::MAX));
     let nothing_left = state.phase() == Phase::Complete;
     let why = if is_held {
-        "another git-ralph is working on it here".to_owned()
+        "it is running here".to_owned()
     } else {
         why_not(phase, nothing_left, skipped)
     };

@@ -112,7 +112,7 @@ impl Server {
         SignedDuration::try_from(self.lease).unwrap_or(SignedDuration::MAX)
     }
 
-    /// Returns the beginning of the refs of loops there.
+    /// Returns the prefix of the refs of loops there.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }

@@ -17,13 +17,13 @@ refusals! {
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// Another process holds the loop.
-    #[error("another git-ralph is working on '{change}'{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+    #[error("'{change}' is running{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
     Busy {
         change: String,
         /// The holder's description of itself.
         holder: Option<String>,
     }
-        => Busy, "watch it: git ralph watch {change}; end it: git ralph stop {change}", change;
+        => Busy, "watch it: git ralph watch {change}; stop it: git ralph stop {change}", change;
     /// The process that held the loop was killed, and one of its children is still running.
     #[error("{holder} is gone, but a git process that it started for '{change}' is still running")]
     Outlived {

@@ -55,7 +55,7 @@ enum Kind {
 /// Begins the reason of an attempt that the second run refuses.
 const WHY: [&str; 2] = [
     "the gates pass only with what the attempt made of",
-    "the gates changed tests while these were held",
+    "the gates changed test files while they ran",
 ];
 
 impl Project {

@@ -151,7 +151,7 @@ impl Fault {
     }
 }
 
-/// Returns the text without the Unix time at which a limit ends.
+/// Returns the text without the Unix timestamp at which a limit ends.
 fn without_epoch(message: &str) -> String {
     let Some((before, after)) = message.split_once("limit reached|") else {
         return message.to_owned();

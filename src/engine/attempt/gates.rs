@@ -180,7 +180,7 @@ pub(crate) async fn run_gate(
             .hear(News::Doing(&format!("gate{when}: {gate}")));
         open.state
             .note_running(|running| running.judging = Some(RunningGate::begins(gate)));
-        // For those who look: nothing relies on it.
+        // Display only.
         open.save_for(Durability::Atomic)?;
     }
     let since = Instant::now();

@@ -1,4 +1,4 @@
-//! What speaks for an attempt besides its word: the gates, and the gates again with tests as they were.
+//! Evidence for an attempt besides its promise: the gates, and the gates again with the original tests.
 
 use super::begun::Begun;
 use super::gates::{self, GateTime, Round, run_round};

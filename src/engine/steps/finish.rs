@@ -66,7 +66,9 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
     lifecycle_hooks::tell_hooks(open, None).await?;
     // The loop is closed; anything that could not be pruned now is pruned with a later loop.
     if let Err(error) = prune(&open.context, None, false).await {
-        open.tell(format!("what older loops left could not be removed: {error}"));
+        open.tell(format!(
+            "git ralph prune cannot remove the data of older loops: {error}"
+        ));
     }
     Box::pin(leave::take_away(open)).await?;
     Ok(())

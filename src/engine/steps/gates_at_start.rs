@@ -103,7 +103,7 @@ async fn run_all(open: &Loop<'_>, settings: &Settings) -> Result<Option<StartRef
         let begins = RunningGate::begins(gate);
         open.context.observer.hear(News::Begins(&begins.heading()));
         open.state.note_running(|running| running.gate = Some(begins));
-        // For those who look: nothing relies on it.
+        // Display only.
         open.save_for(Durability::Atomic)?;
         let mut job = plain_job(open, &run, guard.clone());
         job.env.extend(judged(open, open.state.checkpoint_tree()));

@@ -132,7 +132,7 @@ async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> 
     };
     let was = listed(open.git().file_of(open.state.checkpoint(), &source.path).await?);
     let is = listed(open.git().file_of(&now.tree, &source.path).await?);
-    // A list that cannot be read is the attempt's doing.
+    // The attempt made a list unreadable that was read at its beginning.
     Ok(is.is_some() && was != is)
 }
 

@@ -83,7 +83,7 @@ pub(super) async fn begin<'o>(
     Ok(open)
 }
 
-/// Tells what begins, what was saved, and what the user should know before the first attempt.
+/// Reports the progress of the list, what was saved, and warnings.
 fn tell(open: &Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     let (done, total) = progress_of(&found.listing);
     open.emit(What::StoryProgress {
@@ -103,9 +103,7 @@ fn tell(open: &Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     tell_nested(open);
     tell_agent(open, options);
     if !options.settings.tests.pathspecs.is_empty() && options.settings.verify.is_empty() {
-        open.tell(
-            "ralph.tests is set, but without ralph.verify nothing is run with them, and nothing is held",
-        );
+        open.tell("ralph.tests has no effect without ralph.verify: no gate runs these tests");
     }
 }
 

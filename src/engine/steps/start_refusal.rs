@@ -38,7 +38,7 @@ pub enum StartRefusal {
         /// The name of the loop's origin.
         original: String,
     }
-        => "to build on it: git checkout -b <new branch>, else: git checkout {original}; then run the same command again", original;
+        => "to build on it: git checkout -b <new branch>; to leave it: git checkout {original}; then run the same command again", original;
     #[error("{branch} is checked out in {path}")]
     CheckedOutElsewhere { branch: String, path: String }
         => "git -C {path} checkout --detach", path;

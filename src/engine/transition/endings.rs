@@ -161,8 +161,8 @@ pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan, head: &Head) -> Resu
         _ => vec![":/".to_owned()],
     };
     let message = format!(
-        "files that were not committed before the loop are now committed on {}; to have them on {original} as they \
-         were: {checkout}git restore --source={} {}",
+        "files that you had not committed before the loop are now in commits on {}; to restore them on {original}: \
+         {checkout}git restore --source={} {}",
         state.common.branch,
         state.change.ralph_ref("start"),
         paths.join(" ")

@@ -35,7 +35,7 @@ pub(super) enum Files {
     Merged(Oid),
 }
 
-/// The traces of a step.
+/// What a step leaves behind.
 #[derive(Default)]
 pub(super) struct Left {
     /// The names under which commits are kept.

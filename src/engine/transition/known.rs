@@ -6,7 +6,7 @@ use crate::git::worktree::Reading;
 use crate::names::Oid;
 use crate::protect::StashList;
 
-/// The knowledge of the command that computed the step. After a crash nothing is known.
+/// Values that the command which computed the step already has; empty after a crash.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// True if no other process has had the repository since the step was computed.

@@ -116,8 +116,8 @@ fn second_process_is_refused_while_the_first_runs() {
         sandbox
             .ralph(args)
             .exits(75)
-            .says("another git-ralph is working on 'add-login' (process ")
-            .says("hint: watch it: git ralph watch add-login; end it: git ralph stop add-login\n");
+            .says("'add-login' is running (process ")
+            .says("hint: watch it: git ralph watch add-login; stop it: git ralph stop add-login\n");
     }
     // Looking is possible all the time.
     assert_eq!(sandbox.status()["phase"], "running");

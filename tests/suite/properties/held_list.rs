@@ -361,7 +361,10 @@ fn take_that_cannot_be_merged_changes_nothing() {
     let inside = sandbox
         .ralph_cmd(&["list", "--take", "1@1"])
         .env("GIT_RALPH_RUN", "1-1");
-    inside.run().exits(1).says("this is an attempt of a loop");
+    inside
+        .run()
+        .exits(1)
+        .says("answer for the user, inside an attempt");
     sandbox.write(TASKS, &sandbox.git(&["show", &format!("HEAD:{TASKS}")]));
     let plain = sandbox.failing("echo x >x");
     sandbox.step("next", &plain).exits(3);

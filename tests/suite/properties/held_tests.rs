@@ -216,7 +216,7 @@ fn start_and_doctor_warn_of_test_settings_without_effect() {
     sandbox.git(&["config", "--unset", "ralph.verify"]);
     sandbox
         .start()
-        .says("ralph.tests is set, but without ralph.verify nothing is run with them");
+        .says("ralph.tests has no effect without ralph.verify");
     sandbox.ralph(&["abort"]).exits(0);
     sandbox.git(&["config", "--add", "ralph.tests", "nowhere/"]);
     let doctor = sandbox.ralph(&["doctor"]).stdout;
@@ -225,7 +225,7 @@ fn start_and_doctor_warn_of_test_settings_without_effect() {
         "{doctor}"
     );
     assert!(
-        doctor.contains("without ralph.verify nothing is run with them"),
+        doctor.contains("ralph.tests has no effect without ralph.verify"),
         "{doctor}"
     );
     let refs = sandbox.git(&["for-each-ref"]);
@@ -250,7 +250,7 @@ fn gate_that_writes_held_tests_does_not_count() {
     sandbox
         .step("next", &agent)
         .exits(3)
-        .says("the gates changed tests while these were held to what they were, so that they prove nothing: tests/expected");
+        .says("the gates changed test files while they ran with the original tests, so their result does not count: tests/expected");
 }
 
 /// A gate that goes on in the second run as this line says.

@@ -246,7 +246,7 @@ fn user_may_commit_between_attempts() {
     sandbox
         .step("retry", &sandbox.failing("git add -A"))
         .exits(3)
-        .says("main has moved from ");
+        .says("main moved from ");
     assert_eq!((Place::of(&sandbox), sandbox.files()), (place, files));
     assert_ne!(sandbox.git(&["rev-parse", "stash@{0}"]), old);
     assert_eq!(list(&sandbox).iter().filter(|entry| *entry == FIRST).count(), 1);

@@ -240,7 +240,7 @@ fn a_loop_inside_a_hook_is_refused() {
     sandbox
         .step("next", &sandbox.completing("true"))
         .exits(1)
-        .says("this is an attempt of a loop");
+        .says("answer for the user, inside an attempt");
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn a_service_that_does_not_answer_in_a_later_round_costs_no_work() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("ralph.fallbackAgent takes the attempt");
+        .says("retrying with ralph.fallbackAgent");
     assert_eq!(sandbox.read("made"), "one\ntwo\n");
     assert!(
         sandbox.noted("prompt").contains("> rest\n"),

@@ -45,7 +45,7 @@ fn fallback_agent_replaces_an_agent_that_cannot_work() {
         sandbox.configure("ralph.agent", &agent(&sandbox, "first", script));
         sandbox.configure("ralph.fallbackAgent", &agent(&sandbox, "second", "complete"));
         let output = sandbox.ralph(&["next"]).exits(0);
-        output.says(why).says("ralph.fallbackAgent takes the attempt");
+        output.says(why).says("retrying with ralph.fallbackAgent");
         assert_eq!(agents(&sandbox), "first second");
         assert_eq!(sandbox.read("work"), "second\n");
     }
@@ -57,7 +57,7 @@ fn fallback_agent_replaces_an_agent_that_cannot_work() {
     sandbox
         .ralph(&["next"])
         .exits(3)
-        .says("cannot find the agent 'no-such-agent'; ralph.fallbackAgent takes the attempt");
+        .says("cannot find the agent 'no-such-agent'; retrying with ralph.fallbackAgent");
     assert_eq!(agents(&sandbox), "second");
 }
 

@@ -460,7 +460,7 @@ fn a_loop_that_another_process_holds_lets_the_session_end() {
     lock.lock().unwrap();
     fs::write(&path, format!("process {}\n", std::process::id())).unwrap();
     let answer = complete(&sandbox);
-    assert!(told(&answer).contains("another git-ralph"), "{answer}");
+    assert!(told(&answer).contains("'add-login' is running"), "{answer}");
     drop(lock);
     prompt(&complete(&sandbox));
 }

@@ -9,7 +9,9 @@ fn keep_prints_the_command_that_restores_uncommitted_files() {
     sandbox.start();
     sandbox.step("next", &sandbox.completing("true")).exits(0);
     let told = sandbox.ralph(&["finish", "--keep"]).exits(0).stderr;
-    let command = told.lines().find_map(|line| line.split("as they were: ").nth(1));
+    let command = told
+        .lines()
+        .find_map(|line| line.split("to restore them on main: ").nth(1));
     let command = command.unwrap_or_else(|| panic!("{told}"));
     assert!(
         command.starts_with("git checkout main && git restore "),

@@ -329,7 +329,7 @@ fn pull_takes_nothing_from_a_run_here() {
     clone
         .ralph(&["pull", CHANGE, "--take", "--force"])
         .exits(75)
-        .says("end it: git ralph stop add-login");
+        .says("stop it: git ralph stop add-login");
     assert_eq!(remote.state(CHANGE).message, state);
     fs::write(&go, "").unwrap();
     running.end().exits(0);

@@ -147,7 +147,10 @@ fn redo_refuses_and_changes_nothing() {
     );
     refuses(&["3"], 1, "story 3 has no checkpoint in this loop");
     let inside = sandbox.ralph_cmd(&["redo", "2"]).env("GIT_RALPH_RUN", "1-1");
-    inside.run().exits(1).says("this is an attempt of a loop");
+    inside
+        .run()
+        .exits(1)
+        .says("answer for the user, inside an attempt");
     sandbox.write("new", "new\n");
     sandbox
         .ralph(&["redo", "2"])

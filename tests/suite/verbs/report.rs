@@ -288,7 +288,7 @@ fn report_leaves_out_missing_parts() {
     sandbox
         .ralph(&["report"])
         .exits(1)
-        .says("there is no loop")
+        .says("no loop has been started")
         .answers_nothing();
     sandbox.start();
     for form in ["--markdown", "--json", "--junit"] {

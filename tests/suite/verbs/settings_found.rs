@@ -44,11 +44,7 @@ const WRONG: &[(&str, &str, &str)] = &[
         "README.md is no directory",
     ),
     ("ralph.tests", "none", "no file matches none"),
-    (
-        "ralph.tests",
-        "README.md",
-        "is set, but without ralph.verify nothing is run with them",
-    ),
+    ("ralph.tests", "README.md", "has no effect without ralph.verify"),
     ("ralph.gateScripts", "none", "no file matches none"),
     (
         "ralph.boxAllow",

@@ -220,7 +220,7 @@ fn loops_and_steps_are_refused_inside_an_attempt() {
     let print = sandbox.print();
     for args in [&["start", CHANGE][..], &["run", CHANGE, "--", "true"], &["demo"]] {
         let cmd = sandbox.ralph_cmd(args).env("GIT_RALPH_RUN", "1-1");
-        cmd.run().exits(1).says("this is an attempt of a loop");
+        cmd.run().exits(1).says("answer for the user, inside an attempt");
     }
     assert_eq!(sandbox.print(), print);
     sandbox.start();
@@ -228,7 +228,7 @@ fn loops_and_steps_are_refused_inside_an_attempt() {
         let cmd = sandbox
             .ralph_cmd(&[step, "--", "true"])
             .env("GIT_RALPH_RUN", "1-1");
-        cmd.run().exits(1).says("this is an attempt of a loop");
+        cmd.run().exits(1).says("answer for the user, inside an attempt");
     }
 }
 

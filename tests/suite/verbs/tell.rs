@@ -238,7 +238,7 @@ fn attempt_cannot_tell_in_the_name_of_the_user() {
     let script = format!("{{ {tell}; echo $?; {hidden}; echo $?; }} >\"$notes/said\" 2>&1; echo x >x");
     sandbox.step("next", &sandbox.completing(&script)).exits(0);
     let said = sandbox.noted("said");
-    let refused = "its agent cannot start another one, or answer for the user";
+    let refused = "git-ralph cannot start a loop, or answer for the user, inside an attempt";
     assert_eq!(said.matches(refused).count(), 2, "{said}");
     assert_eq!(said.lines().filter(|line| *line == "1").count(), 2, "{said}");
     assert_eq!(log(&sandbox), serde_json::json!([]));

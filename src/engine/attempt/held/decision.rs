@@ -37,7 +37,7 @@ pub(super) enum Fate {
     PutBack,
     /// It is absent.
     Away,
-    /// It stays as the attempt left it, and speaks for itself.
+    /// It stays as the attempt left it; the message names it.
     LetPass,
     /// The attempt fails.
     Refused,

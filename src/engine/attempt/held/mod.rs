@@ -285,7 +285,7 @@ async fn second_run(
         Held::Written(names) => Err(Judgement::new(
             Verdict::GateFailed,
             format!(
-                "the gates changed tests while these were held to what they were, so that they prove nothing: {names}. What gates write must not be in ralph.tests"
+                "the gates changed test files while they ran with the original tests, so their result does not count: {names}. Remove files that gates write from ralph.tests"
             ),
         )),
     })

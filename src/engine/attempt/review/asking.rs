@@ -104,7 +104,7 @@ pub(crate) async fn ask(
     if matches!(ground, Ground::Attempt(_)) {
         open.state
             .note_running(|running| running.judging = Some(RunningGate::reviewer(&name)));
-        // For those who look: nothing relies on it.
+        // Display only.
         open.save_for(Durability::Atomic)?;
     }
     let (Ground::Attempt(log) | Ground::Person(log)) = ground;

@@ -116,9 +116,7 @@ async fn decide(
             return Ok(Err(unreviewed(&name, &why)));
         }
         round += 1;
-        open.tell(format!(
-            "the reviewer gave no verdict: {why}; it is asked once more"
-        ));
+        open.tell(format!("no verdict from the reviewer: {why}; asking again"));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Decides whether an attempt is accepted: gates, the reviewer, hooks and the mark each have their say, and nothing of the
-//! work may be left out of the checkpoint.
+//! Decides whether an attempt is accepted: runs gates, the review, lifecycle hooks and the mark in the list in order. The
+//! first refusal wins, and a checkpoint that would leave out a part of the work is refused, too.
 
 use jiff::Timestamp;
 

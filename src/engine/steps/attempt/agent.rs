@@ -36,7 +36,7 @@ pub(super) enum Which {
 
 /// Reports that the other agent takes the attempt.
 pub(super) fn tell_fallback(open: &Loop<'_>, why: &str) {
-    open.tell(format!("{why}; ralph.fallbackAgent takes the attempt"));
+    open.tell(format!("{why}; retrying with ralph.fallbackAgent"));
 }
 
 /// Returns the agent of an attempt, which must be there.
