@@ -19,8 +19,8 @@ pub fn wanted(settings: &Settings, change: &Change, below_top: &Path) -> Wanted 
         commands: settings.stories_command.clone().map(|stories| Commands {
             change: change.to_string(),
             stories,
-            done: settings.done_command.clone(),
-            closed: settings.closed_command.clone(),
+            done: settings.done_commands.before.clone(),
+            closed: settings.done_commands.after.clone(),
             limit: to_std(settings.command_timeout).as_secs().max(1),
             env: RefCell::default(),
             boxing: boxing(settings),

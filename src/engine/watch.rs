@@ -26,7 +26,7 @@ pub(crate) enum Who {
     Hook,
     /// The commands that list and mark stories.
     Tracker,
-    /// `ralph.closedCommand`.
+    /// The one that runs after a checkpoint.
     Closed,
 }
 

@@ -177,11 +177,10 @@ async fn unknown_remote(name: &str, top: &Path) -> Option<String> {
 fn without_adapter(settings: &Settings) -> Vec<Wrong> {
     let is_used = settings.adapter.as_deref() == Some(Adapter::Command.name());
     let set = [
-        ("ralph.storiesCommand", &settings.stories_command),
-        ("ralph.doneCommand", &settings.done_command),
-        ("ralph.closedCommand", &settings.closed_command),
+        ("ralph.storiesCommand", settings.stories_command.is_some()),
+        ("ralph.doneCommand", settings.done_commands.has_lines()),
     ];
-    let unused = set.into_iter().filter(|(_, value)| value.is_some() && !is_used);
+    let unused = set.into_iter().filter(|(_, is_set)| *is_set && !is_used);
     let wrong = unused.map(|(key, _)| Wrong {
         message: format!("{key} has no effect without ralph.adapter=command"),
         hint: "git config ralph.adapter command".to_owned(),

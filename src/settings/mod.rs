@@ -7,6 +7,7 @@
 mod boxing;
 mod choices;
 mod command_lines;
+mod done_commands;
 mod error;
 mod ignored;
 mod options;

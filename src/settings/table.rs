@@ -10,6 +10,7 @@ use super::choices::{
     EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, Order, RetryContext, Strategy,
     Wanted,
 };
+use super::done_commands::DoneCommands;
 use super::test_rules::TestRules;
 use super::values::{
     Limit, Value, days, is_address, is_expression, is_nothing, jobs, lease, limit, most, ref_prefix,
@@ -182,10 +183,8 @@ settings! {
             "detected", "how to read the stories: openspec, markdown, prd or command";
         "ralph.storiesCommand" => stories_command: Option<String> = None, is Command;
             "none", "adapter command: shell command that prints the stories as JSON";
-        "ralph.doneCommand" => done_command: Option<String> = None, is Command;
-            "none", "adapter command: shell command that marks a story as done, before its checkpoint";
-        "ralph.closedCommand" => closed_command: Option<String> = None, is Command;
-            "none", "adapter command: shell command that runs after the checkpoint of a story";
+        "ralph.doneCommand" => done_commands: DoneCommands = DoneCommands::default(), is Command;
+            "none", "adapter command: shell command that marks a story as done, before its checkpoint, or after:<command>, which runs after it; may have one of each";
         "ralph.mark" => mark: Mark = Mark::Auto;
             "auto", "who marks a complete story as done: auto (git-ralph), agent, or never";
         "ralph.listEdits" => list_edits: ListEdits = ListEdits::Additions;
@@ -241,6 +240,8 @@ settings! {
         "is now ralph.boxAllow=env:<NAME>", "--add ralph.boxAllow env:<NAME>";
     "ralph.boxCommands" => boxing.has_hooks;
         "is now ralph.box=all", "ralph.box all";
+    "ralph.closedCommand" => done_commands.after;
+        "is now ralph.doneCommand=after:<command>", "--add ralph.doneCommand 'after:<command>'";
     "ralph.newTests" => tests.new;
         "is now a part of ralph.testChanges", "ralph.testChanges <held, refuse or allow>";
     "ralph.retryOutput" => retry_context, by shows_output;

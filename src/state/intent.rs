@@ -122,7 +122,7 @@ pub struct CheckpointPlan {
     /// Updates that restore the user's branch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<Update>,
-    /// True once `ralph.closedCommand` was started for it, which is not done twice.
+    /// True once the tracker's command after it was started, which is not done twice.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed_told: bool,
 }

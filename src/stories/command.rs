@@ -59,9 +59,9 @@ impl Commands {
         story: &Story,
         env: &[(&str, String)],
     ) -> Result<(), SourceError> {
-        let (key, line) = match news {
-            News::Done => ("ralph.doneCommand", &self.done),
-            News::Closed => ("ralph.closedCommand", &self.closed),
+        let line = match news {
+            News::Done => &self.done,
+            News::Closed => &self.closed,
         };
         let Some(line) = line else { return Ok(()) };
         let object = serde_json::json!({
@@ -72,7 +72,9 @@ impl Commands {
             "depends_on": story.depends_on.as_deref().unwrap_or_default(),
         });
         let stdin = format!("{object}\n").into_bytes();
-        run(top, self, (key, line), env, stdin).await.map(drop)
+        run(top, self, ("ralph.doneCommand", line), env, stdin)
+            .await
+            .map(drop)
     }
 }
 

@@ -104,7 +104,9 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
 /// the loop runs none.
 async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), Error> {
     if open.is_looking {
-        open.tell(format!("ralph.closedCommand was not run for story {id}"));
+        open.tell(format!(
+            "the command after the checkpoint (ralph.doneCommand) was not run for story {id}"
+        ));
         return Ok(());
     }
     if let Some(Intent::Checkpoint(plan)) = &mut open.state.intent {

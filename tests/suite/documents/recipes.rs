@@ -177,7 +177,7 @@ esac"#,
 {"number":7,"title":"First","body":"","state":"OPEN"}]"#;
     std::fs::write(sandbox.notes.join("issues"), issues).unwrap();
     follow(&sandbox, "gh");
-    sandbox.git(&["config", "--unset", "ralph.closedCommand"]);
+    sandbox.git(&["config", "--unset", "ralph.doneCommand"]);
     let origin = sandbox.outside("origin.git");
     sandbox.git(&["init", "-q", "--bare", origin.to_str().unwrap()]);
     sandbox.git(&["remote", "add", "origin", origin.to_str().unwrap()]);

@@ -19,7 +19,8 @@ fn tracker(sandbox: &Sandbox) -> impl Fn() -> Vec<&'static str> {
         acts("done")
     );
     sandbox.configure("ralph.doneCommand", &done);
-    sandbox.configure("ralph.closedCommand", &format!("{}; :", acts("closed")));
+    let after = format!("after:{}; :", acts("closed"));
+    sandbox.git(&["config", "--add", "ralph.doneCommand", &after]);
     let git = sandbox.top.join(".git");
     move || {
         let is_there = |name: &&str| home.join(name).exists() || git.join(name).exists();

@@ -410,7 +410,7 @@ fn closed_command_may_push_but_step_repairs_its_damage() {
     sandbox.configure("ralph.storiesCommand", "cat stories");
     sandbox.configure("ralph.doneCommand", "sed -i 1d stories");
     let push = "git push -q origin HEAD:refs/heads/work; git config core.fsmonitor /tmp/x";
-    sandbox.configure("ralph.closedCommand", push);
+    sandbox.git(&["config", "--add", "ralph.doneCommand", &format!("after:{push}")]);
     sandbox.ralph(&["start", CHANGE, "--adapter", "command"]).exits(0);
     let output = sandbox
         .step("next", &sandbox.completing("echo x >x"))

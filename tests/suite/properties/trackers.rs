@@ -40,13 +40,11 @@ fn tracker(sandbox: &Sandbox) {
 fn commands_list_and_mark_the_stories_of_a_tracker() {
     let sandbox = Sandbox::new();
     tracker(&sandbox);
-    sandbox.configure(
-        "ralph.closedCommand",
-        &format!(
-            "git log -1 --format=%s >>'{}/closed'; cat >>'{0}/closed'",
-            sandbox.notes.display()
-        ),
+    let after = format!(
+        "after:git log -1 --format=%s >>'{}/closed'; cat >>'{0}/closed'",
+        sandbox.notes.display()
     );
+    sandbox.git(&["config", "--add", "ralph.doneCommand", &after]);
     assert_eq!(ids(&sandbox), ["1", "2", "3"]);
     sandbox.ralph(&["start", "work"]).exits(0);
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
@@ -279,6 +277,7 @@ fn the_command_after_a_checkpoint_runs_once() {
     tracker(&sandbox);
     let notes = sandbox.notes.display().to_string();
     sandbox.configure(
+        // As it was before `ralph.doneCommand=after:`.
         "ralph.closedCommand",
         &format!("echo ran >>'{notes}/closed'; [ -e '{notes}/killed' ] || {{ touch '{notes}/killed'; kill -9 $PPID; }}"),
     );

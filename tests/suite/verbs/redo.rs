@@ -404,7 +404,7 @@ fn checkpoint_that_a_kill_cut_off_is_undone() {
     sandbox.configure("ralph.storiesCommand", "cat list");
     let notes = sandbox.notes.display();
     let kills = format!("[ -e '{notes}/killed' ] || {{ touch '{notes}/killed'; kill -9 $PPID; }}");
-    sandbox.configure("ralph.closedCommand", &kills);
+    sandbox.configure("ralph.doneCommand", &format!("after:{kills}"));
     sandbox.ralph(&["start", CHANGE]).exits(0);
     let agent = sandbox.agent(WORK);
     sandbox.direct(&["next", "--", &agent]).run().exits(137);

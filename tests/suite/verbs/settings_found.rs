@@ -69,8 +69,8 @@ const WRONG: &[(&str, &str, &str)] = &[
         "has no effect without ralph.adapter=command",
     ),
     (
-        "ralph.closedCommand",
-        "true",
+        "ralph.doneCommand",
+        "after:true",
         "has no effect without ralph.adapter=command",
     ),
 ];
