@@ -138,7 +138,7 @@ fn first_word(line: &str) -> Option<&str> {
         return None;
     }
     let word = line.split_whitespace().find(|word| !is_assignment(word))?;
-    let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./+".contains(c));
+    let plain = word.chars().all(|c| c.is_alphanumeric() || "-_./+:".contains(c));
     plain.then_some(word)
 }
 

@@ -70,6 +70,11 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "ralph.doneCommand",
+        "afer:true x",
+        "cannot find the program 'afer:true'",
+    ),
+    (
+        "ralph.doneCommand",
         "after:true",
         "has no effect without ralph.adapter=command",
     ),
