@@ -120,6 +120,14 @@ impl Stop {
         }
     }
 
+    /// Listens to requests to stop alone, which are for more than one attempt.
+    pub fn of_run(&self) -> Self {
+        Self {
+            is_skipped: false,
+            ..self.clone()
+        }
+    }
+
     /// Returns the first signal that asked us to stop, if any has.
     pub fn signal(&self) -> Option<i32> {
         self.asked.borrow().signal(1, self)

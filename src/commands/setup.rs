@@ -110,7 +110,12 @@ impl Console {
 /// Opens a loop for a command that changes something.
 pub(super) async fn open_to_change<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     refuse_side(&context, change)?;
-    engine::open(context, change).await
+    let mut open = engine::open(context, change).await?;
+    if open.state.is_live() {
+        // A run may have ended before it took them.
+        engine::take_skips(&mut open, &[]).await?;
+    }
+    Ok(open)
 }
 
 /// Finds the change of a command; errors from here on are about it.

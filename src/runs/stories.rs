@@ -113,7 +113,7 @@ pub async fn abreast(
         {
             match run.begin(open, place, typed).await {
                 Ok(Some(child)) => {
-                    children.spawn(child.attend(open.context.stop.clone()));
+                    children.spawn(child.attend(open.context.stop.of_run()));
                 }
                 Ok(None) => break,
                 Err(error) => run.end = Some(End::Failed(error)),
@@ -209,9 +209,6 @@ impl<C: Command> Abreast<'_, C> {
         let Ok(side) = open.change().side(place) else {
             return;
         };
-        if let Err(error) = self.take_skips(open).await {
-            self.stop_with(End::Failed(error));
-        }
         match Box::pin(self.settle(open, &side)).await {
             Settled::Free => {
                 self.free.insert(place);
@@ -328,7 +325,10 @@ impl<C: Command> Abreast<'_, C> {
             let (is_needless, is_broken) = match self.take_in(open, made.clone()).await {
                 Ok(Taken::End(StepEnd::Skipped)) => {
                     self.take_skips(open).await?;
-                    continue;
+                    if is_promised {
+                        continue;
+                    }
+                    return Ok(false);
                 }
                 Ok(taken) => {
                     let is = (

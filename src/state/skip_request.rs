@@ -32,14 +32,18 @@ impl Store {
     /// Reads the requests, oldest first.
     pub fn skip_requests(&self) -> Result<Vec<SkipRequest>, FileError> {
         let request = |(file, text): (String, String)| {
-            let (word, story) = text.split_once('\n').unwrap_or_default();
-            SkipRequest {
+            let (word, story) = text.split_once('\n')?;
+            WORDS.contains(&word).then(|| SkipRequest {
                 file,
                 story: story.to_owned(),
                 is_undone: word == WORDS[1],
-            }
+            })
         };
-        Ok(self.left(SKIPS, LONGEST)?.into_iter().map(request).collect())
+        Ok(self
+            .left(SKIPS, LONGEST)?
+            .into_iter()
+            .filter_map(request)
+            .collect())
     }
 
     /// Removes a request that was fulfilled.

@@ -70,9 +70,11 @@ pub async fn take_skips(open: &mut Loop<'_>, running: &[String]) -> Result<(), E
         let story = &request.story;
         match Box::pin(skip(open, Some(story), request.is_undone)).await {
             Ok(id) if request.is_undone => {
-                open.tell(format!("story {id} is no longer skipped, as you asked"));
+                open.tell(format!(
+                    "story {id} is no longer skipped, by a request that came meanwhile"
+                ));
             }
-            Ok(id) => open.tell(format!("story {id} is skipped, as you asked")),
+            Ok(id) => open.tell(format!("story {id} is skipped, by a request that came meanwhile")),
             Err(Error::Story(refusal)) => open.tell(format!("git ralph skip {story}: {refusal}")),
             Err(error) => return Err(error),
         }
@@ -112,6 +114,11 @@ impl Drop for SkipWatch {
         self.task.abort();
         self.stop.end_skip();
     }
+}
+
+/// Returns whether there is a request to skip this story of the loop.
+pub(crate) fn is_asked_to_skip(open: &Loop<'_>, story: &str) -> bool {
+    is_asked(&open.store, story)
 }
 
 /// Returns whether the user asks to skip a story; an unreadable request is none.

@@ -324,10 +324,15 @@ fn story_that_is_attempted_beside_others_is_skipped_alone() {
         .says("ends the attempt at story 2, keeps its work");
     wait_until("the third works", || sandbox.notes.join("3").exists());
     fs::write(sandbox.notes.join("go1"), "").unwrap();
-    running.end().exits(5).says("story 2 is skipped, as you asked");
+    running
+        .end()
+        .exits(5)
+        .says("story 2 is skipped, by a request that came meanwhile");
     let mut made = verdicts(&sandbox);
     made.sort();
-    assert_eq!(made, ["1 complete", "3 complete"]);
+    assert_eq!(made, ["1 complete", "2 interrupted", "3 complete"]);
+    let printed = sandbox.ralph(&["log", "todo", "2@1"]).exits(0);
+    assert!(!printed.stdout.contains("COMPLETE"), "{}", printed.stdout);
     let kept = sandbox.git(&[
         "for-each-ref",
         "--format=%(refname)",

@@ -123,7 +123,10 @@ fn story_that_is_being_attempted_is_skipped_and_its_work_kept() {
         .ralph(&["skip"])
         .exits(0)
         .says("git-ralph ends the attempt at story 1, keeps its work, and skips the story");
-    running.end().exits(5).says("story 1 is skipped, as you asked");
+    running
+        .end()
+        .exits(5)
+        .says("story 1 is skipped, by a request that came meanwhile");
     assert_eq!(sandbox.noted("log"), "1\n2\n3\n");
     let log = sandbox.ralph(&["log", CHANGE, "--json"]).exits(0).json();
     assert_eq!(log["attempts"][0]["verdict"], "interrupted");
@@ -150,7 +153,10 @@ fn other_story_is_skipped_before_the_next_attempt_and_the_request_can_be_taken_b
         .exits(1)
         .says("story 2 is not skipped");
     fs::write(sandbox.notes.join("go"), "").unwrap();
-    running.end().exits(5).says("story 3 is skipped, as you asked");
+    running
+        .end()
+        .exits(5)
+        .says("story 3 is skipped, by a request that came meanwhile");
     assert_eq!(sandbox.noted("log"), "1\n2\n");
 }
 
@@ -165,6 +171,6 @@ fn skip_of_the_story_that_next_attempts_ends_that_with_6() {
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("story 1 is skipped, as you asked");
+        .says("story 1 is skipped, by a request that came meanwhile");
     assert_eq!(sandbox.noted("log"), "1\n2\n");
 }

@@ -22,7 +22,7 @@ use crate::engine::steps::attempt::{
     take_record,
 };
 use crate::engine::steps::manual_edits::commit_manual_edits;
-use crate::engine::steps::skip::SkipWatch;
+use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
 use crate::engine::transition::place;
 use crate::engine::{Loop, Step, list_growth, numbers, stories, unmarked_stories};
 use crate::error::Error;
@@ -32,6 +32,7 @@ use crate::git::StagedEntry;
 use crate::names::{Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::refs::KeptRef;
+use crate::signal::SKIPPED;
 use crate::state::{Phase, Verdict};
 use crate::stories::Story;
 
@@ -393,16 +394,14 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
     decoder.push(printed);
     let mut tail = OutputTail::default();
     tail.push(printed);
+    let skipped = is_asked_to_skip(open, &attempt.story).then_some(SKIPPED);
+    let stopped = open.context.stop.signal().or(skipped);
     let is_more = |basis: &&Basis| matches!(basis, Basis::Confirmed | Basis::UnchangedSaid);
     let judgement = Judgement {
         reason: attempt.reason.clone(),
         also: attempt.rests_on.iter().find(is_more).copied(),
         wrong_form: attempt.verdict == Verdict::NoSignal && made.reason.0.is_some(),
-        signal: open
-            .context
-            .stop
-            .signal()
-            .filter(|_| attempt.verdict == Verdict::Interrupted),
+        signal: stopped.filter(|_| attempt.verdict == Verdict::Interrupted),
         ..Judgement::bare(attempt.verdict)
     };
     let rounds = attempt.rounds.unwrap_or(1);
