@@ -1,5 +1,7 @@
 //! `git ralph land`.
 
+use std::cell::Cell;
+
 use serde_json::{Value, json};
 
 use super::setup::{Console, resolve};
@@ -9,6 +11,7 @@ use crate::engine::{self, Context, Landed, refuse_inside_attempt, refuse_side};
 use crate::error::{Error, refuse};
 use crate::events::{Event, GateEnded, News, Observer, What};
 use crate::exit::Exit;
+use crate::git::locks;
 use crate::names::{Change, short_branch};
 use crate::state::{Ending, Store, loops};
 use crate::ui::{Narrator, Screen};
@@ -28,23 +31,30 @@ pub struct Args {
 }
 
 /// Shows the gates, and nothing of the loop in which they run.
-struct Gates(Narrator);
+struct Gates {
+    narrator: Narrator,
+    /// True once the first gate has begun: what is said before is about that loop.
+    is_begun: Cell<bool>,
+}
 
 impl Observer for Gates {
     fn hear(&self, news: News<'_>) {
         match news {
             News::Event(event) => {
-                if let What::Gate(gate) = &event.what {
+                if self.is_begun.get() && matches!(event.what, What::Notice { .. }) {
+                    self.narrator.hear(News::Event(event));
+                } else if let What::Gate(gate) = &event.what {
                     let gate = GateEnded {
                         story: Some(event.change.clone()),
                         ..gate.clone()
                     };
                     let event = Event::now(&event.change, What::Gate(gate));
-                    self.0.hear(News::Event(&event));
+                    self.narrator.hear(News::Event(&event));
                 }
             }
-            News::Begins(_) | News::Limits(_) => {}
-            other => self.0.hear(other),
+            News::Begins(_) => self.is_begun.set(true),
+            News::Limits(_) => {}
+            other => self.narrator.hear(other),
         }
     }
 }
@@ -68,12 +78,21 @@ pub(super) async fn run(console: &Console, screen: Screen, args: Args) -> Result
     if changes.is_empty() {
         return refuse(LandRefusal::NothingToLand(branch));
     }
-    let gates = Gates(Narrator::new(screen));
+    let gates = Gates {
+        narrator: Narrator::new(screen),
+        is_begun: Cell::new(false),
+    };
     let (mut exit, mut results) = (Exit::Done, Vec::new());
     for change in &changes {
         let context = console.context().await?;
+        locks::require_free(&context.repo).await?;
         let open = Box::pin(engine::open(context, change)).await?;
-        let landed = Box::pin(engine::land(&open, args.squash, &gates)).await?;
+        let landed = match Box::pin(engine::land(&open, args.squash, &gates)).await {
+            Err(Error::Land(refusal @ LandRefusal::ChangesInTheWay { .. })) => {
+                Landed::LeftOut(refusal.to_string())
+            }
+            landed => landed?,
+        };
         let words = match &landed {
             Landed::As(commit) => format!("{change} has landed on {branch}: {}", commit.short()),
             Landed::Before => format!("{branch} has all of {change}"),

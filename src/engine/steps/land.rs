@@ -1,6 +1,10 @@
 //! `land`: merges a finished change into the branch that is checked out where the command was typed. Gates judge the merged tree
 //! in a work tree of its own before the branch moves.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
 use super::land_refusal::LandRefusal;
 use super::leave::changed_files;
 use super::preflight::{BegunFor, StartOptions};
@@ -9,11 +13,13 @@ use super::start_again::start;
 use super::start_refusal::StartRefusal;
 use crate::engine::position::refuse_operation;
 use crate::engine::transition::target_index;
+use crate::engine::work_tree_removal::TRASH;
 use crate::engine::{Context, Loop, Place, submodules};
 use crate::error::{Error, refuse};
 use crate::events::{Observer, Silent};
+use crate::fs::{entries_of, path_below};
 use crate::git::index_file::GITLINK;
-use crate::git::{Head, locks};
+use crate::git::{Head, Repo, locks};
 use crate::names::{Oid, counted, short_branch, typed};
 use crate::paths::{first_few, shown};
 use crate::refs::Update;
@@ -39,6 +45,15 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     let head = require_place(open).await?;
     let (branch, at) = (name_of(&head), head.oid.clone().unwrap_or_else(|| tip.clone()));
     let git = open.git().clone();
+    let finished = open.change().ralph_ref("finished");
+    if let Some(kept) = git.oid_at(&finished).await?
+        && !git.is_ancestor(&kept, &tip).await?
+    {
+        let (branch, kept) = (open.change().branch(), typed(finished));
+        return Ok(Landed::LeftOut(format!(
+            "{branch} no longer has what was finished ({kept})"
+        )));
+    }
     if git.is_ancestor(&tip, &at).await? {
         return Ok(Landed::Before);
     }
@@ -63,7 +78,15 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     let parents = if squashes { vec![&at] } else { vec![&at, &tip] };
     let commit = open.repo().commit_tree(&tree, &parents, &message).await?;
     Box::pin(remove_all(open)).await?;
-    if let Some(why) = Box::pin(judge(open, &commit, gates)).await? {
+    tell_open_stories(open);
+    // After a kill, a half-made work tree at a commit that nothing keeps would stay.
+    let landing = open.change().ralph_ref("landing");
+    let keep = Update::set(landing.clone(), commit.clone());
+    open.update_refs(&[keep], "ralph: land").await?;
+    let judged = Box::pin(judge(open, &commit, gates)).await;
+    let forget = Update::delete(landing, commit.clone());
+    open.update_refs(&[forget], "ralph: land").await?;
+    if let Some(why) = judged? {
         return Ok(Landed::LeftOut(why));
     }
     // Gates take minutes, in which the user works here.
@@ -74,7 +97,7 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     }
     require_room(open, &from, &tree).await?;
     let name = head.branch.as_deref().unwrap_or("HEAD");
-    move_to(open, name, (&at, &commit), &tree).await?;
+    move_to(open, name, (&at, &commit), [&from, &tree]).await?;
     tell_submodules(open, &from, &tree).await?;
     Ok(Landed::As(commit))
 }
@@ -129,13 +152,13 @@ async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error
     open.store.slot().make()?;
     let index = target_index(open);
     let changes = repo.git.diff_trees(from, to).await?;
-    let (mut paths, _) = changed_files(repo, &index, from).await?;
-    paths.retain(|path| changes.iter().any(|(_, changed)| changed == path));
-    if !paths.is_empty() && changed_files(repo, &index, to).await?.0.is_empty() {
+    let mut paths = in_touched(repo, &index, from, &changes).await?;
+    if paths.is_empty() {
         return Ok(());
     }
-    paths.extend(repo.in_the_way(&changes)?);
-    paths.dedup();
+    // What a file has already is not lost.
+    let others = not_as_in(repo, &index, to).await?;
+    paths.retain(|path| others.contains(path));
     if paths.is_empty() {
         return Ok(());
     }
@@ -144,6 +167,63 @@ async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error
         path: repo.top.clone(),
         paths: paths.iter().map(|path| shown(path)).collect(),
     })
+}
+
+/// Returns the paths among these changes at which the work tree has something else than the tree `from`.
+async fn in_touched(
+    repo: &Repo,
+    index: &Path,
+    from: &Oid,
+    changes: &[(u8, Vec<u8>)],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let (mut paths, _) = changed_files(repo, index, from).await?;
+    paths.retain(|path| changes.iter().any(|(_, changed)| changed == path));
+    paths.extend(repo.in_the_way(changes)?);
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
+}
+
+/// Returns the paths at which the work tree has not the files of a tree.
+async fn not_as_in(repo: &Repo, index: &Path, tree: &Oid) -> Result<Vec<Vec<u8>>, Error> {
+    let all = ["core.sparseCheckout=false"];
+    let read = repo.git.cmd_with(&all, "read-tree", [tree.as_str()]);
+    read.index(index).done().await?;
+    repo.refresh(index).await?;
+    let args = ["--name-only", "-z", "--ignore-submodules=all"];
+    let differ = repo.git.cmd("diff-files", args).index(index).fields().await?;
+    repo.discard_index(index)?;
+    Ok(differ)
+}
+
+/// Takes back what an earlier `land`, or one that failed, has written of the tree `to` before it was cut off.
+async fn take_back(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
+    let (repo, index) = (open.repo(), target_index(open));
+    let changes = repo.git.diff_trees(from, to).await?;
+    let mut paths = in_touched(repo, &index, from, &changes).await?;
+    let others = not_as_in(repo, &index, to).await?;
+    paths.retain(|path| !others.contains(path));
+    let is_new = |path: &Vec<u8>| changes.contains(&(b'A', path.clone()));
+    let (new, known): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_new);
+    for path in new {
+        repo.door(&repo.top).remove_file(&path_below(&repo.top, &path))?;
+    }
+    if !known.is_empty() {
+        let mut literal: Vec<OsString> = ["-f", "-u", "--"].map(OsString::from).into();
+        literal.extend(known.into_iter().map(OsString::from_vec));
+        let users = repo.users_index();
+        let written = repo.git.cmd("checkout-index", literal).index(&users);
+        written.done().await?;
+    }
+    Ok(repo.refresh(&repo.users_index()).await?)
+}
+
+/// Names how many stories are open, if any are.
+fn tell_open_stories(open: &Loop<'_>) {
+    if let Some(listed) = open.state.listed().filter(|listed| listed.done < listed.total) {
+        let (change, done, total) = (open.change(), listed.done, listed.total);
+        open.tell(format!("{change} has {done} of {total} stories"));
+    }
 }
 
 /// Returns the message of the commit: with git's own words for a merge, and the stories.
@@ -193,16 +273,22 @@ async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Op
         Error::Start(StartRefusal::RedGate { command, why, .. }) => Ok(Some(format!(
             "the gate `{command}` fails on the merged work ({why})"
         ))),
-        Error::Start(refusal @ StartRefusal::SetupFailed { .. }) => Ok(Some(refusal.to_string())),
+        // What is in the way of one change is not in that of the next.
+        Error::Start(refusal) => Ok(Some(refusal.to_string())),
         refused => Err(refused),
     }
 }
 
-/// Removes the loop in which gates ran, with what only they have made.
+/// Removes the loop in which gates ran, with what only they have made; what was put back after them stays in its trash.
 async fn remove(open: &Loop<'_>, side: Loop<'_>) -> Result<(), Error> {
     let store = side.store.clone();
     Box::pin(remove_side(open, side, None)).await?;
-    Ok(store.remove_files()?)
+    let trash = store.file("trash");
+    store.door().remove(&trash.join(TRASH))?;
+    if entries_of(&trash)?.is_empty() {
+        store.remove_files()?;
+    }
+    Ok(())
 }
 
 /// Names the submodules whose commit has changed: git leaves what they have checked out.
@@ -225,15 +311,25 @@ async fn tell_submodules(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Er
 
 /// Moves files, index and branch of the work tree from one commit to the other: files first, so that a kill leaves what the
 /// same command completes.
-async fn move_to(open: &Loop<'_>, branch: &str, (from, to): (&Oid, &Oid), tree: &Oid) -> Result<(), Error> {
+async fn move_to(
+    open: &Loop<'_>,
+    branch: &str,
+    (from, to): (&Oid, &Oid),
+    trees: [&Oid; 2],
+) -> Result<(), Error> {
     let repo = open.repo();
     let read_tree = |one: &Oid, other: &Oid| {
         let args = ["-m", "-u", one.as_str(), other.as_str()];
         repo.git.cmd("read-tree", args).done()
     };
+    let [was, tree] = trees;
     let is_written = repo.held_tree(&repo.users_index()).as_ref() == Some(tree);
     if !is_written {
-        read_tree(from, to).await?;
+        take_back(open, was, tree).await?;
+        if let Err(error) = read_tree(from, to).await {
+            take_back(open, was, tree).await?;
+            return Err(error.into());
+        }
     }
     let update = Update::Move {
         name: branch.to_owned(),

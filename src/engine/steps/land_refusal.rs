@@ -11,18 +11,18 @@ refusals! {
 pub enum LandRefusal {
     #[error("no change is finished with --keep and not yet part of {0}")]
     NothingToLand(String)
-        => NoStory, "git ralph status --all";
+        => NoStory, "git ralph status";
     #[error("loop '{0}' is still active")]
     NotFinished(String)
         => Person, "git ralph finish --keep {change}", (change);
     /// Its work is not on a branch.
-    #[error("'{0}' was not finished with --keep: it has no branch")]
+    #[error("'{0}' was not finished with --keep on a branch of its own")]
     NotKept(String)
         => "git ralph status {change}", (change);
     #[error("branch {0} no longer exists")]
     BranchGone(String)
         => "git branch --list 'ralph/*'";
-    #[error("HEAD is not on a branch")]
+    #[error("HEAD is not on a branch with a commit")]
     NoBranch
         => Person, "git checkout <branch>, then the same command again";
     #[error("this work tree is on {branch}, the branch of '{change}' itself")]

@@ -196,3 +196,82 @@ fn landing_that_was_killed_or_stopped_leaves_what_the_same_command_completes() {
         .says("one has landed on main");
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
 }
+
+#[test]
+fn what_the_user_configures_while_gates_run_is_put_back_with_a_word_and_a_copy() {
+    let sandbox = finished(&["one"]);
+    let running = judging(&sandbox);
+    sandbox.git(&["config", "user.signingKey", "MINE"]);
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    let said = running.end().exits(0).stderr;
+    let line = said
+        .lines()
+        .find(|line| line.contains("was changed during a gate"))
+        .unwrap();
+    let copy = line.rsplit_once("kept as ").unwrap().1;
+    assert!(fs::read_to_string(copy).unwrap().contains("MINE"), "{line}");
+}
+
+#[test]
+fn landing_that_could_not_write_a_file_takes_back_what_it_wrote() {
+    let sandbox = finished(&["one"]);
+    let other = sandbox.top.with_extension("ralph").join("one");
+    // A filter of the user's that fails only in the user's own work tree.
+    fs::write(other.join("z"), "z\n").unwrap();
+    fs::write(other.join(".gitattributes"), "z filter=picky\n").unwrap();
+    let at = other.to_str().unwrap().to_owned();
+    sandbox.git(&["-C", &at, "add", "-A"]);
+    sandbox.git(&["-C", &at, "commit", "-qm", "user"]);
+    sandbox.configure("filter.picky.smudge", "false");
+    sandbox.configure("filter.picky.required", "true");
+    sandbox.ralph(&["land", "one"]).exits(1);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    sandbox.configure("filter.picky.smudge", "cat");
+    sandbox.ralph(&["land", "one"]).exits(0);
+    assert_eq!(sandbox.read("one"), "x\n");
+}
+
+#[test]
+fn file_with_another_time_and_one_that_has_the_new_bytes_already_are_in_no_ones_way() {
+    let sandbox = finished(&["two"]);
+    sandbox.write("common", "other\n");
+    sandbox.write("common", "base\n");
+    sandbox.write("two", "x\n");
+    sandbox.ralph(&["land"]).exits(0);
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    assert_eq!(sandbox.read("common"), "two\n");
+}
+
+#[test]
+fn landing_that_was_killed_in_the_preparation_is_repeated() {
+    let sandbox = finished(&["one"]);
+    let notes = sandbox.notes.display();
+    sandbox.configure("ralph.verify", "true");
+    let setup = format!("touch '{notes}/prepares'; until test -e '{notes}/go'; do sleep 0.05; done");
+    sandbox.configure("ralph.worktreeSetup", &setup);
+    let running = sandbox.direct(&["land", "one"]).start();
+    wait_until("it prepares", || sandbox.notes.join("prepares").exists());
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    sandbox
+        .ralph(&["land", "one"])
+        .exits(0)
+        .says("one has landed on main");
+    require_nothing_left(&sandbox);
+}
+
+#[test]
+fn branch_that_lost_what_was_finished_is_left_out() {
+    let sandbox = finished(&["one", "two"]);
+    let at = sandbox.top.with_extension("ralph").join("one");
+    sandbox.git(&["-C", at.to_str().unwrap(), "reset", "-q", "--hard", "main"]);
+    sandbox.write("common", "of the user's\n");
+    let landed = sandbox.ralph(&["land", "two", "one", "--json"]).exits(7).json();
+    let whys = [0, 1].map(|at| landed["changes"][at]["why"].as_str().unwrap().to_owned());
+    assert!(whys[0].contains("has changes of yours"), "{whys:?}");
+    assert_eq!(
+        whys[1],
+        "ralph/one no longer has what was finished (refs/ralph/one/finished)"
+    );
+}
