@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::error::GitError;
 use super::hooks::OWN_DIRECTORY;
@@ -57,6 +59,13 @@ const DIRECTORIES: [&str; 3] = ["info", "hooks", OWN_DIRECTORY];
 const ALTERNATES: &str = "objects/info/alternates";
 /// The directories whose files run nothing by themselves.
 const HARMLESS: [&str; 2] = ["info", "objects"];
+
+/// The number of names in the path of a file that is not looked for in directories any more.
+const DEEPEST: usize = 6;
+
+/// The time between two tries to take git's lock of its configuration, and their number.
+const LOCK_WAIT: Duration = Duration::from_millis(5);
+const LOCK_TRIES: u32 = 100;
 
 /// Directories of a saved copy: for the files of the common git directory, and for those of a linked work
 /// tree.
@@ -169,6 +178,13 @@ impl OwnFiles {
             }
             let (here, path) = (place_of(layout, name), in_repository(layout, name));
             let away = trash.join(name);
+            // Another git that writes its settings now is waited for, and waits.
+            let lock = ConfigLock::take(&here, &path, was.or(is));
+            let fresh;
+            if lock.is_some() {
+                fresh = Self::of_file(name, &path)?;
+                is = fresh.0.get(name);
+            }
             match is {
                 Some(Entry::Directory | Entry::Other) => {
                     here.rename(&path, door, &away)
@@ -186,6 +202,7 @@ impl OwnFiles {
             if let Some(was) = was {
                 put(&here, &path, was)?;
             }
+            drop(lock);
             differed.push(PutBack {
                 path,
                 instead: is.map(|_| away),
@@ -218,6 +235,13 @@ impl OwnFiles {
         Ok(())
     }
 
+    /// Reads one file.
+    fn of_file(name: &Path, path: &Path) -> Result<Self, GitError> {
+        let mut file = Self::default();
+        file.take(name, path)?;
+        Ok(file)
+    }
+
     fn take(&mut self, name: &Path, path: &Path) -> Result<(), GitError> {
         let Some(metadata) = kind_of(path)? else {
             return Ok(());
@@ -247,10 +271,47 @@ impl OwnFiles {
             let (path, name) = (entry.path(), name.join(entry.file_name()));
             let sample = path.extension().is_some_and(|extension| extension == "sample");
             if !sample && !name.ends_with("info/refs") {
-                self.take(&name, &path)?;
+                // A hook can run what is in a directory beside it. One deeper than the system reads is left alone.
+                if name.components().count() < DEEPEST {
+                    self.take_dir(&name, &path)?;
+                } else {
+                    self.take(&name, &path)?;
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// Git's own lock of a configuration file, until it is dropped.
+struct ConfigLock {
+    door: Below,
+    path: PathBuf,
+}
+
+impl ConfigLock {
+    /// Takes it; `None` for another file, and if something holds the lock for long.
+    fn take(door: &Below, path: &Path, entry: Option<&Entry>) -> Option<Self> {
+        let is_config = path.file_name().is_some_and(|name| name == "config");
+        if !is_config || !matches!(entry, Some(Entry::File { .. })) {
+            return None;
+        }
+        let (door, path) = (door.clone(), path.with_extension("lock"));
+        for _ in 0..LOCK_TRIES {
+            match door.make_file(&path, 0o666) {
+                Ok(_) => return Some(Self { door, path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => sleep(LOCK_WAIT),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+impl Drop for ConfigLock {
+    fn drop(&mut self) {
+        // The next command removes one that nothing holds.
+        let _ = self.door.remove_file(&self.path);
     }
 }
 

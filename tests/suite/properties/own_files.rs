@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, wait_until};
 
 /// The file below the trash of the loop that holds this text.
 #[track_caller]
@@ -222,5 +222,47 @@ fn shallow_fetch_of_an_attempt_hides_no_history_and_breaks_none() {
         assert_eq!(sandbox.subjects("origin/main"), ["fourth"]);
         sandbox.git(&["fsck", "--connectivity-only"]);
         sandbox.ralph(&["abort"]).exits(0);
+    }
+}
+
+#[test]
+fn directories_beside_hooks_come_back_and_nothing_is_planted_in_them() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".git/hooks/lib/x.sh", "echo mine\n");
+    sandbox.write(".git/hooks/gone/y.sh", "echo mine\n");
+    sandbox.start();
+    let agent = sandbox.completing(
+        "echo evil >.git/hooks/lib/x.sh; echo evil >.git/hooks/lib/z.sh; rm -r .git/hooks/gone; echo x >x",
+    );
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(sandbox.read(".git/hooks/lib/x.sh"), "echo mine\n");
+    assert_eq!(sandbox.read(".git/hooks/gone/y.sh"), "echo mine\n");
+    assert!(!sandbox.top.join(".git/hooks/lib/z.sh").exists());
+    assert_eq!(in_trash(&sandbox, "evil").lines().count(), 2);
+}
+
+#[test]
+fn settings_that_another_git_writes_meanwhile_are_kept_where_it_says_so() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.completing("git config user.z z; touch \"$notes/works\"; echo x >x");
+    let running = sandbox.direct(&["run", "--keep", "--", &agent]).start();
+    wait_until("the agent works", || sandbox.notes.join("works").exists());
+    let mut written = Vec::new();
+    while !sandbox.top.join(".git/refs/ralph/add-login/finished").exists() {
+        let key = format!("user.k{}", written.len());
+        let set = sandbox.cmd("git").args(["config", &key, "v"]).run();
+        if set.code == 0 {
+            written.push(key);
+        }
+    }
+    running.end().exits(0);
+    for key in written {
+        let (_, name) = key.split_once('.').unwrap();
+        let here = sandbox.read(".git/config").contains(&format!("{name} = v"));
+        assert!(
+            here || !in_trash(&sandbox, &format!("{name} = v")).is_empty(),
+            "{key}"
+        );
     }
 }
