@@ -87,6 +87,9 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
     judged.put_back_modes()?;
     judged.put_back_directories()?;
     let mut now = open.read_work_tree().await?;
+    if judged.put_back_modes_of_rewritten()? {
+        now = open.read_work_tree().await?;
+    }
     let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
     if !missing.is_empty() {

@@ -103,8 +103,14 @@ impl Records {
     }
 
     /// Returns the files of an index, and the directories above them, that have other permissions than at that moment, of
-    /// which git knows nothing, and were not written again since. One `lstat` for each.
-    pub(super) fn changed_modes(&self, moment: Moment, index: &IndexFile) -> Result<Paths, FileError> {
+    /// which git knows nothing, and were not written again since, or with the content that they have in the index `now`. One
+    /// `lstat` for each.
+    pub(super) fn changed_modes(
+        &self,
+        moment: Moment,
+        index: &IndexFile,
+        now: Option<&IndexFile>,
+    ) -> Result<Paths, FileError> {
         let mut changed = Paths::new();
         if !self.knows_modes(moment) {
             return Ok(changed);
@@ -119,7 +125,10 @@ impl Records {
             let is_same = |found: &fs::Metadata| {
                 entry.as_ref().is_none_or(|entry| {
                     let is_executable = (entry.mode ^ mode_of(found)) & 0o100 == 0;
-                    entry.touched.2 == touched(found).2 && (is_executable || usual.ignores_modes)
+                    let is_known = |now: Entry<'_>| now.oid == entry.oid && now.touched == touched(found);
+                    let is_rewritten = || now.and_then(|now| now.find(entry.path)).is_some_and(is_known);
+                    let has_content = entry.touched.2 == touched(found).2 || is_rewritten();
+                    has_content && (is_executable || usual.ignores_modes)
                 })
             };
             if let Some(found) = found.filter(is_same)

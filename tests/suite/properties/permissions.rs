@@ -324,3 +324,21 @@ fn permissions_and_empty_directories_that_gates_change_are_put_back() {
     assert!(sandbox.top.join("empty").is_dir());
     assert_eq!(modes(), before);
 }
+
+#[test]
+fn a_gate_that_writes_a_private_file_again_does_not_open_it() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("core.autocrlf", "true");
+    for (path, content) in [("secret", "s\n"), ("lines", "a\r\n"), ("other", "x\n")] {
+        sandbox.write(path, content);
+        set(&sandbox, path, 0o600);
+    }
+    // The old file stays until the new one is there: so the inode is another one.
+    let gate = "! test -e new || for file in secret lines; do cat $file >copy; mv copy $file; done";
+    sandbox.configure("ralph.verify", gate);
+    sandbox.start();
+    let output = sandbox.step("next", &sandbox.completing("echo x >new")).exits(0);
+    output.says("permissions were changed, which are put back: lines, secret");
+    let modes = ["secret", "lines", "other"].map(|path| mode(&sandbox, path));
+    assert_eq!(modes, [0o600; 3]);
+}

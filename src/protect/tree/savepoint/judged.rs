@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Savepoint;
 use crate::fs::{is_file_or_link, leads_to_file, path_below, seen_itself};
 use crate::git::GitError;
+use crate::git::index_file::{Entry, IndexFile};
 use crate::names::Oid;
 use crate::protect::records::{Paths, Records};
 use crate::protect::trash::put_away;
@@ -177,8 +178,27 @@ impl Savepoint<'_> {
 
     /// Puts back the permissions of files and directories that have others now and were not written again, and reports them.
     pub fn put_back_modes(&self) -> Result<(), ProtectError> {
+        self.put_back_modes_of(None).map(drop)
+    }
+
+    /// Puts back the permissions of files that were written again with the same content, as the working index was just read,
+    /// and reports them. Returns whether there are any.
+    pub fn put_back_modes_of_rewritten(&self) -> Result<bool, ProtectError> {
+        let now = self.site.repo.read_index_or_none(&self.site.work_index())?;
+        let was = self.read_index()?;
+        let is_other = |entry: Entry<'_>| {
+            was.find(entry.path)
+                .is_some_and(|was| was.touched != entry.touched)
+        };
+        if !now.entries().any(is_other) {
+            return Ok(false);
+        }
+        self.put_back_modes_of(Some(&*now))
+    }
+
+    fn put_back_modes_of(&self, now: Option<&IndexFile>) -> Result<bool, ProtectError> {
         let records = Records::of(self.site);
-        let changed = records.changed_modes(self.moment, &*self.read_index()?)?;
+        let changed = records.changed_modes(self.moment, &*self.read_index()?, now)?;
         let paths: Vec<Vec<u8>> = changed.iter().cloned().collect();
         records.restore_modes_of(self.moment, &paths)?;
         tell(
@@ -186,7 +206,7 @@ impl Savepoint<'_> {
             "permissions were changed, which are put back",
             &changed,
         );
-        Ok(())
+        Ok(!changed.is_empty())
     }
 
     /// Makes the empty directories again that were removed since, and reports them.
