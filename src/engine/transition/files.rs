@@ -153,7 +153,7 @@ async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitEr
     // Git checks every file before it writes the first.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
-        site.tell_links_as_files([&now, tree]).await?;
+        site.after_switch([&now, tree]).await?;
     }
     site.repo.discard_index(&work)?;
     if let Err(refused) = switched {

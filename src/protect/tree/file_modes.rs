@@ -244,10 +244,11 @@ impl Records {
 }
 
 impl Site<'_> {
-    /// Reports the links that git wrote as files when it switched the work tree between these trees. The working index
-    /// describes the second one.
-    pub async fn tell_links_as_files(self, [was, now]: [&Oid; 2]) -> Result<(), ProtectError> {
+    /// Completes what git wrote when it switched the work tree between these trees: writes the content of large files, and
+    /// reports the links that git wrote as files. The working index describes the second one.
+    pub async fn after_switch(self, [was, now]: [&Oid; 2]) -> Result<(), ProtectError> {
         let repo = self.repo;
+        self.write_large(&self.work_index(), [was, now]).await?;
         if !repo.ignores_links {
             return Ok(());
         }

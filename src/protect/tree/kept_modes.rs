@@ -92,6 +92,9 @@ impl Site<'_> {
             kept.add(if status == b'A' { source } else { self.repo }, &path)?;
         }
         let switched = self.repo.switch_work_tree(work, now, target).await;
+        if switched.is_ok() {
+            self.write_large(work, [now, target]).await?;
+        }
         kept.give(self.repo)?;
         Ok(switched)
     }

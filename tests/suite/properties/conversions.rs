@@ -239,6 +239,27 @@ fn large_files_come_back_where_checkout_leaves_their_pointers() {
 }
 
 #[test]
+fn large_files_come_with_their_content_where_git_writes_pointers() {
+    let sandbox = converting("", "b.txt filter=lfs -text\n", "x\nout:\n");
+    let pointer = POINTER.replace(".git/lfs", "$(git rev-parse --git-common-dir)/lfs");
+    sandbox.configure("filter.lfs.clean", &pointer);
+    sandbox.git(&["add", "--renormalize", "b.txt"]);
+    sandbox.git(&["commit", "-qm", "a pointer"]);
+    sandbox.start();
+    let agent = sandbox.failing("echo large >b.txt");
+    sandbox.step("next", &agent).exits(3);
+    sandbox.ralph(&["restore", CHANGE, "1@1"]).exits(0);
+    assert_eq!(sandbox.read("b.txt"), "large\n");
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    let agent = sandbox.completing("echo larger >b.txt");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.step("next", &sandbox.completing("echo 2 >two")).exits(0);
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    assert_eq!(sandbox.read("b.txt"), "larger\n");
+}
+
+#[test]
 fn restore_reads_no_file_by_the_rules_of_the_attempt() {
     let sandbox = converting("filter.swap.clean=tr X Y", "b.txt filter=swap\n", "X\n");
     sandbox.configure("filter.swap.smudge", "tr Y X");

@@ -141,7 +141,15 @@ impl ExactBytes {
             }
         }
         if converted.is_some() {
-            written.extend(restore_large(site, &file, &unkept).await?);
+            let (large, unconverted) = restore_large(site, &file, &unkept).await?;
+            written.extend(large);
+            if !unconverted.is_empty() {
+                site.tell(format!(
+                    "git's rules for line endings or filters have changed, or a filter fails, so these have the bytes that git \
+                     stores, and not those that they had: {}",
+                    first_few(&unconverted).join(", ")
+                ));
+            }
         }
         Ok(written)
     }
@@ -171,13 +179,41 @@ impl ExactBytes {
     }
 }
 
-/// Writes the content of those of `paths`, which had it, at which git has left the pointers of git-lfs. Returns the paths
-/// that it wrote; names those that git has left for another reason.
+impl Site<'_> {
+    /// Writes the content of the files at which a switch between these trees has left the pointers of git-lfs, as it does where
+    /// checkout leaves the content out; names those whose content is not here. `work` describes the files.
+    pub(in crate::protect) async fn write_large(
+        self,
+        work: &Path,
+        [was, now]: [&Oid; 2],
+    ) -> Result<(), ProtectError> {
+        let (repo, file) = (self.repo, self.repo.read_index_if_there(work)?);
+        if was == now || !may_convert(self, work, &file, file.paths()).await? {
+            return Ok(());
+        }
+        let changes = repo.git.diff_trees(was, now).await?;
+        let paths: Vec<Vec<u8>> = changes.into_iter().map(|(_, path)| path).collect();
+        let large: Vec<Vec<u8>> = repo.conversions(work, &paths).await?.large.into_iter().collect();
+        if large.is_empty() {
+            return Ok(());
+        }
+        let (written, left) = restore_large(self, &file, &large).await?;
+        repo.update_index(work, &["--add"], &written).await?;
+        self.tell_few(
+            "these are pointers of git-lfs, whose content is not in its store here; git lfs pull fetches it",
+            &left,
+        );
+        Ok(())
+    }
+}
+
+/// Writes the content of those of `paths` at which git has left the pointers of git-lfs. Returns the paths that it wrote, and
+/// those that have the bytes of their blobs for another reason.
 async fn restore_large(
     site: Site<'_>,
     file: &IndexFile,
     paths: &[Vec<u8>],
-) -> Result<Vec<Vec<u8>>, ProtectError> {
+) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>), ProtectError> {
     let repo = site.repo;
     let (below, mut left) = (Below::new(&repo.top), Vec::new());
     for path in paths {
@@ -197,17 +233,10 @@ async fn restore_large(
             write_now(&below, &is, &mut open(content)?)?;
             written.push(path.clone());
         } else {
-            unconverted.push(path);
+            unconverted.push(path.clone());
         }
     }
-    if !unconverted.is_empty() {
-        site.tell(format!(
-            "git's rules for line endings or filters have changed, or a filter fails, so these have the bytes that git stores, \
-             and not those that they had: {}",
-            first_few(unconverted).join(", ")
-        ));
-    }
-    Ok(written)
+    Ok((written, unconverted))
 }
 
 /// Writes a file with the permissions that it has there and the present time: a build must notice the change.
