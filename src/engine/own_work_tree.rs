@@ -347,6 +347,16 @@ impl OwnTree<'_> {
         Ok(())
     }
 
+    /// Refuses a place in which something other than the work tree of this loop is, before the loop is closed for a new one.
+    pub(super) async fn refuse_taken(self, state: &State) -> Result<(), Error> {
+        let top = self.directory().await?;
+        let is_own = state.has_own_work_tree() && state.work_tree() == top;
+        if is_own || is_free(&top)? {
+            return Ok(());
+        }
+        Err(in_the_way(self.change, &top))
+    }
+
     /// Returns the directory of the work tree, absolute and without links.
     async fn directory(self) -> Result<PathBuf, Error> {
         let Context { repo, below_top, .. } = self.context;

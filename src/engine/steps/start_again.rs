@@ -14,8 +14,9 @@ use crate::error::Error;
 use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::names::{Change, Oid};
-use crate::state::Store;
-use crate::stories::resolve_typed;
+use crate::paths::is_of_work_tree;
+use crate::state::{State, Store};
+use crate::stories::{Source, SourceError, resolve_typed};
 
 /// The result of `start`.
 pub struct Started<'o> {
@@ -57,6 +58,17 @@ pub async fn start<'o>(
             let source = resolve_typed(top, name, &wanted)?;
             if !source.is_by_command() {
                 source.list(top).await?;
+                require_list_before(&context, &state, &source, place.is_some()).await?;
+            }
+            if let Some(place) = &place {
+                let settings = &options.settings;
+                let own = OwnTree {
+                    context: &context,
+                    change,
+                    place,
+                    settings,
+                };
+                own.refuse_taken(&state).await?;
             }
         }
         let mut set_up = Vec::new();
@@ -145,6 +157,42 @@ async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOpti
         return Ok(());
     }
     Err(nothing_left(change, &listing, None))
+}
+
+/// Refuses a list that the abort of the loop would take away with what came since its start: `is_apart` is true if the new
+/// loop gets a work tree of its own. Other work trees than that of the loop stay as they are.
+async fn require_list_before(
+    context: &Context<'_>,
+    state: &State,
+    source: &Source,
+    is_apart: bool,
+) -> Result<(), Error> {
+    let (repo, path) = (&context.repo, &source.path);
+    if state.work_tree() != repo.top || !is_of_work_tree(path.as_bytes()) {
+        return Ok(());
+    }
+    let is_apart = is_apart || state.has_own_work_tree();
+    let before = match &state.common.original_head {
+        Some(head) if is_apart => head,
+        _ => state.initial(),
+    };
+    let in_it = format!("{before}:{path}");
+    if repo.git.cmd("cat-file", ["-e", &in_it]).any_exit().await?.code == Some(0) {
+        return Ok(());
+    }
+    let path = path.clone();
+    let paths = [path.clone().into_bytes()];
+    if !is_apart && !repo.ignored_among(&repo.index(), &paths).await?.is_empty() {
+        return Ok(());
+    }
+    context.tell(
+        &state.change,
+        format!(
+            "{path} came after the loop began, and --restart would first take it away with the work of the loop; copy it to a \
+             place outside of the repository, abort the loop, and put it back"
+        ),
+    );
+    Err(SourceError::Missing { path }.into())
 }
 
 /// Aborts a live loop so that a new one can begin; returns the repository afterwards.

@@ -259,3 +259,25 @@ fn start_is_refused_on_the_branch_of_a_finished_loop() {
     sandbox.git(&["checkout", "-q", "main"]);
     sandbox.start();
 }
+
+#[test]
+fn restart_ends_no_loop_for_a_list_that_it_would_take_away_or_a_place_that_is_taken() {
+    let sandbox = Sandbox::started();
+    sandbox.write("new.md", "- [ ] x\n");
+    let taken = sandbox.outside("taken");
+    fs::create_dir_all(taken.join("full")).unwrap();
+    let place = format!("--worktree={}", taken.display());
+    let tip = sandbox.git(&["rev-parse", "ralph/add-login"]);
+    for (args, words) in [
+        (&["--stories", "new.md"][..], "new.md came after the loop began"),
+        (&[&place], "taken"),
+    ] {
+        let output = sandbox.ralph(&[&["start", CHANGE, "--restart"], args].concat());
+        assert_ne!(output.code, 0);
+        output.says(words);
+        assert_eq!(sandbox.git(&["rev-parse", "HEAD"]), tip);
+    }
+    sandbox.write(".git/info/exclude", "new.md\n");
+    let args = ["start", CHANGE, "--restart", "--stories", "new.md"];
+    sandbox.ralph(&args).exits(0);
+}
