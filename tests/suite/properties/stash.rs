@@ -175,3 +175,27 @@ fn an_attempt_that_clears_away_all_new_files_is_not_complete() {
     let moving = sandbox.agent("mkdir moved; mv notes one moved/; complete");
     sandbox.step("next", &moving).exits(0);
 }
+
+#[test]
+fn an_attempt_that_clears_away_the_work_of_the_loop_is_not_complete_beside_work_of_the_users() {
+    for (mine, misdeed) in [
+        ("echo mine >>README.md", "git clean -q -f -d"),
+        ("echo mine >notes", "rm one two"),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.strategy", "stash");
+        sandbox.cmd("sh").args(["-c", mine]).run().exits(0);
+        sandbox.start();
+        let agent = sandbox.agent("echo 1 >one; echo 2 >two; complete");
+        sandbox.step("next", &agent).exits(0);
+        let files = sandbox.files();
+        let agent = sandbox.agent(&format!("{misdeed}; echo 3 >three; complete"));
+        sandbox
+            .step("next", &agent)
+            .exits(3)
+            .says("all changes to one, two from before this attempt are gone");
+        assert_eq!(sandbox.files(), files, "{misdeed}");
+        let part = sandbox.agent("rm one; echo 3 >three; complete");
+        sandbox.step("retry", &part).exits(0);
+    }
+}

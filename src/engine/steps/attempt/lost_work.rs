@@ -9,8 +9,9 @@ use crate::paths::first_few;
 
 /// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt is
 /// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, or every file that was new is gone, as
-/// after `git clean`; they take the work of earlier stories along. A single such file is only reported: the story may have
-/// been to undo its change.
+/// after `git clean`; they take the work of earlier stories along. What the loop alone has changed is judged alone, too: an
+/// edit or a file of the user's that stays says nothing of it. A single such file is only reported: the story may have been to
+/// undo its change.
 pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
     let state = &open.state;
     if state.has_branch() || *now == state.common.checkpoint_tree {
@@ -21,15 +22,25 @@ pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<Strin
     };
     let staged = state.here.save_points.last().map(|point| point.staged.clone());
     let mut bases = vec![open.git().tree_of(&head).await?];
-    bases.extend(staged.filter(|staged| !bases.contains(staged)));
+    let initial = open.git().tree_of(state.initial()).await?;
+    for base in staged.into_iter().chain([initial]) {
+        if !bases.contains(&base) {
+            bases.push(base);
+        }
+    }
+    let mut named = HashSet::new();
     for base in bases {
         for undone in undone(open, &base, now).await? {
             let names = first_few(&undone).join(", ");
             match undone.as_slice() {
                 [] => {}
-                [_] => open.tell(format!(
-                    "warning: the changes to {names} from before the attempt are undone"
-                )),
+                [path] => {
+                    if named.insert(path.clone()) {
+                        open.tell(format!(
+                            "warning: the changes to {names} from before the attempt are undone"
+                        ));
+                    }
+                }
                 _ => {
                     return Ok(Some(format!(
                         "all changes to {names} from before this attempt are gone (git reset, checkout, restore, clean \
