@@ -1,4 +1,5 @@
-//! Repairs a repository that git cannot read: restores HEAD and the loop's branch from the loop's state.
+//! Repairs a repository that git cannot read: restores the directories that git needs, and HEAD and the loop's branch from the
+//! loop's state.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::git::{Git, Repo, git_directories};
 use crate::protect::{Site, recorded_config};
 use crate::state::{self, Phase, State, Store};
 
-/// Restores HEAD and the branch of the only live loop in the work tree around `dir` if they are damaged. `words` is git's
+/// Restores git's directories, and HEAD and the branch of the only live loop in the work tree around `dir`, if they are damaged. `words` is git's
 /// message.
 ///
 /// # Errors
@@ -28,7 +29,7 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
         let slot = store.slot();
         let messages: RefCell<Vec<String>> = RefCell::default();
         let site = Site::new(&repo, &slot, &messages);
-        let repaired = repair_position(site, state).await?;
+        let repaired = site.restore_directories()? | repair_position(site, state).await?;
         for message in messages.take() {
             tell(observer, state.change.as_str(), message);
         }

@@ -98,6 +98,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     // A command that changes the loop answers an open question.
     open.state.here.awaiting_choice = None;
     open.require_own_work_tree()?;
+    open.site().restore_directories()?;
     let at_rest = open.state.is_at_rest();
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.
     let was_cut_off = open.state.phase() == Phase::Running || open.state.is_running();

@@ -255,7 +255,7 @@ pub fn registered_top(registration: &Path) -> Option<PathBuf> {
     link.parent().map(Path::to_owned)
 }
 
-/// Finds the git directories around `dir`, with refs and objects, and the top of their work tree, even if git cannot
+/// Finds the git directories around `dir`, with objects, and with refs or loops, and the top of their work tree, even if git cannot
 /// read them.
 pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     let real = dir.canonicalize();
@@ -263,7 +263,8 @@ pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
         let git_dir = top.join(git_dir_at(&top.join(".git"))?);
         let common_dir = common_dir_of(&git_dir);
         let is_dir = |name: &str| seen(&common_dir.join(name)).is_some_and(|found| found.is_dir());
-        let is_one = is_dir("objects") && is_dir("refs");
+        // An attempt that was cut off may have taken the refs away.
+        let is_one = is_dir("objects") && (is_dir("refs") || is_dir("ralph"));
         is_one.then(|| (top.to_owned(), RepoLayout { git_dir, common_dir }))
     })
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::discover::Repo;
 use super::error::GitError;
 use crate::fs::{Below, Durability, FileError, Links, regular_text_if_there};
+use crate::names::Oid;
 
 /// The shallow commits at one moment, as git writes them: one per line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,13 +41,26 @@ impl Repo {
         let path = self.shallow_file();
         let now = Shallow::read(&path)?;
         let known: BTreeSet<&str> = before.0.lines().collect();
-        let new: Vec<&str> = now.0.lines().filter(|line| !known.contains(line)).collect();
+        let is_oid = |line: &str| Oid::parse(line).is_some();
+        // Git refuses to read any commit where one line is something else.
+        let readable: Vec<&str> = now.0.lines().filter(|line| is_oid(line)).collect();
+        if readable.len() < now.0.lines().count() {
+            self.write_shallow(&readable)?;
+        }
+        let new: Vec<&str> = readable
+            .iter()
+            .filter(|line| !known.contains(*line))
+            .copied()
+            .collect();
         if new.is_empty() {
             return Ok(0);
         }
         let listed = self
             .git
-            .cmd("rev-list", ["--no-walk", "--parents", "--stdin"])
+            .cmd(
+                "rev-list",
+                ["--no-walk", "--ignore-missing", "--parents", "--stdin"],
+            )
             .env("GIT_SHALLOW_FILE", "")
             .stdin(new.join("\n") + "\n")
             .text()
@@ -68,10 +82,15 @@ impl Repo {
             .filter_map(|family| family.first().copied())
             .collect();
         if !whole.is_empty() {
-            let left = now.0.lines().filter(|line| !whole.contains(line));
-            let left = Shallow(left.map(|line| format!("{line}\n")).collect());
-            left.write(&self.door(&path), &path, self.sharing.file_mode())?;
+            let left = readable.into_iter().filter(|line| !whole.contains(line));
+            self.write_shallow(&left.collect::<Vec<&str>>())?;
         }
         Ok(whole.len())
+    }
+
+    fn write_shallow(&self, lines: &[&str]) -> Result<(), FileError> {
+        let path = self.shallow_file();
+        let left = Shallow(lines.iter().map(|line| format!("{line}\n")).collect());
+        left.write(&self.door(&path), &path, self.sharing.file_mode())
     }
 }

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use super::records::Records;
 use super::repository::{
-    ControlFiles, RepositoryRecord, UserRefs, access, linked_work_trees, packed_refs, pipes as gits_pipes,
-    stash_list,
+    ControlFiles, RepositoryRecord, UserRefs, access, directories, linked_work_trees, packed_refs,
+    pipes as gits_pipes, stash_list,
 };
 use super::tree::{
     HeldOfTree, InnerGitFiles, RepoLink, Return, Savepoint, damaged_index, foreign_filters, gate_files,
@@ -171,6 +171,7 @@ impl AttemptRecord<'_> {
         let site = self.site;
         access::take_back(site);
         gits_pipes::clear(site)?;
+        directories::restore(site)?;
         pipes::clear(site, self.checkpoint.since.into())?;
         let changed = self.repair_gits_files(None).await?;
         // The user's own work is no attempt of an agent.
@@ -308,6 +309,11 @@ impl AttemptRecord<'_> {
 }
 
 impl Site<'_> {
+    /// Restores the directories that git needs, as [`directories::restore`] does.
+    pub fn restore_directories(self) -> Result<bool, ProtectError> {
+        Ok(directories::restore(self)?)
+    }
+
     /// Records what git does not store when a loop begins with the index of `work`, which has the flags `entries`.
     pub async fn begin_loop(self, work: &Path, entries: &Entries) -> Result<(), ProtectError> {
         self.begin_records(work, entries).await?;

@@ -5,10 +5,11 @@
 //! - `packed_refs`: lines in them with which git reads none.
 //! - `linked_work_trees`: the other work trees; `locks`: git's locks.
 //! - `record` takes the record before an attempt, and repairs by it.
-//! - `access` and `pipes` let git read and write all of it.
+//! - `access`, `directories` and `pipes` let git read and write all of it.
 
 pub(super) mod access;
 mod control_files;
+pub(super) mod directories;
 pub(super) mod linked_work_trees;
 mod locks;
 pub(super) mod own_directory;

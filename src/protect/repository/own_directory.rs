@@ -47,7 +47,7 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 /// Moves a file that is in the place of a directory aside.
-pub(in crate::protect) fn clear_place(site: Site<'_>, dir: &Path) -> Result<(), FileError> {
+fn clear_place(site: Site<'_>, dir: &Path) -> Result<(), FileError> {
     if !is_regular(dir)? {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use super::pipes;
 use crate::fs::{
     Below, Durability, FileError, is_there, kind_of, link_of, may_exist, read, target_of, umask_now,
 };
-use crate::protect::repository::{access, own_directory, pipes as gits_pipes};
+use crate::protect::repository::{access, directories, own_directory, pipes as gits_pipes};
 use crate::protect::{ProtectError, Site, trash};
 
 /// The directories of a repository and the link to them, as they are at one moment.
@@ -113,18 +113,6 @@ impl Site<'_> {
     }
 }
 
-/// Makes the directory of the refs again, without which git finds no repository: where all refs are packed, it is empty, and
-/// `find -type d -empty -delete` takes it along.
-fn restore_refs(site: Site<'_>) -> Result<(), FileError> {
-    let refs = site.repo.common_dir.join("refs");
-    if may_exist(&refs) {
-        return Ok(());
-    }
-    site.door(&refs).make_dir(&refs, 0o777)?;
-    site.tell(format!("{} was deleted; it is made again", refs.display()));
-    Ok(())
-}
-
 impl RepoLink {
     /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be called first after the agent's
     /// processes have ended.
@@ -154,17 +142,8 @@ impl RepoLink {
         {
             return Err(ProtectError::RepositoryGone(objects.clone()));
         }
-        // Beside reftables a file is in that place (git-init(1), `--ref-format`).
-        let has_tables = is_there(&site.repo.common_dir.join("reftable"))?;
-        let dirs = ["refs", "refs/heads", "refs/ralph", "logs"];
-        for dir in dirs
-            .into_iter()
-            .filter(|dir| !(has_tables && *dir == "refs/heads"))
-        {
-            own_directory::clear_place(site, &site.repo.common_dir.join(dir))?;
-        }
-        restore_refs(site)?;
         own_directory::restore(site)?;
+        directories::restore(site)?;
         let top = &site.repo.top;
         let path = top.join(".git");
         if self.link == Link::None || Link::at(&path)? == self.link {

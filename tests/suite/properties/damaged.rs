@@ -257,6 +257,8 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
             "the branch other was made to follow refs/heads/main",
         ),
         ("rm -rf .git/logs; touch .git/logs", "it is moved to"),
+        ("rm -rf .git/logs/refs; touch .git/logs/refs", "it is moved to"),
+        ("rm -rf .git/refs/tags; echo x >.git/refs/tags", "it is moved to"),
     ] {
         let sandbox = Sandbox::new();
         sandbox.git(&["branch", "other"]);
@@ -286,6 +288,20 @@ fn what_keeps_git_from_reading_the_repository_is_put_right() {
             format!("{other}\n{other}")
         );
         assert_eq!(sandbox.files(), before, "{misdeed}");
+    }
+}
+
+#[test]
+fn lines_that_name_no_commit_are_taken_out_of_the_list_of_shallow_ones() {
+    for (promise, code) in [("complete", 0), ("failed red", 3)] {
+        let sandbox = Sandbox::started();
+        let agent = sandbox.agent(&format!(
+            "echo x >x; echo x >.git/shallow; echo 1234567890123456789012345678901234567890 >>.git/shallow; {promise}"
+        ));
+        sandbox.step("next", &agent).exits(code);
+        for verb in ["status", "log", "abort"] {
+            sandbox.ralph(&[verb, CHANGE]).exits(0);
+        }
     }
 }
 

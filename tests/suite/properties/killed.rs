@@ -60,6 +60,37 @@ fn a_repository_is_found_again_whatever_the_attempt_said_of_its_place() {
 }
 
 #[test]
+fn directories_of_git_are_restored_after_a_kill() {
+    for misdeed in [
+        "rm -rf .git/refs",
+        "rm -rf .git/refs; touch .git/refs",
+        "rm -rf .git/refs; mkfifo .git/refs",
+        "rm -rf .git/refs/heads; touch .git/refs/heads",
+        "rm -rf .git/refs/tags; touch .git/refs/tags",
+        "rm -rf .git/refs/ralph; touch .git/refs/ralph",
+        "rm -rf .git/refs/ralph/add-login; touch .git/refs/ralph/add-login",
+        "rm -rf .git/logs; touch .git/logs",
+        "rm -rf .git/logs/refs; touch .git/logs/refs",
+        "rm -rf .git/logs/refs/heads/ralph; touch .git/logs/refs/heads/ralph",
+        "echo x >.git/shallow",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.git(&["tag", "v1"]);
+        let files = sandbox.files();
+        sandbox.start();
+        let agent = sandbox.agent(&format!(
+            "echo x >>README.md; {misdeed}; kill -9 $(ps -o ppid= -p $PPID)"
+        ));
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        for verb in ["status", "log", "abort"] {
+            sandbox.ralph(&[verb, CHANGE]).exits(0);
+        }
+        assert_eq!(sandbox.files(), files, "{misdeed}");
+        sandbox.git(&["tag", "v2", "v1"]);
+    }
+}
+
+#[test]
 fn settings_that_run_nothing_come_back_after_a_kill() {
     let sandbox = Sandbox::new();
     let before = sandbox.read(".git/config");

@@ -1,0 +1,80 @@
+//! The directories in which git makes files: one of them that is something else makes git fail for ever. The one of the refs
+//! has to be there, else git finds no repository.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::fs::{FileError, may_exist, seen, seen_itself};
+use crate::protect::Site;
+use crate::protect::trash::{free_name, move_away};
+
+/// Directories that every repository may have, those above others first.
+const DIRS: [&str; 6] = [
+    "refs",
+    "logs",
+    "logs/refs",
+    "objects/info",
+    "objects/pack",
+    "worktrees",
+];
+/// Directories below those of the refs and of their logs.
+const OF_REFS: [&str; 4] = ["heads", "tags", "remotes", "ralph"];
+/// The directory of the loops' branches; a branch may have this name where there is none of those.
+const BRANCHES: &str = "refs/heads/ralph";
+
+/// Moves what is in the place of such a directory to the trash, and makes the directory of the refs if it is gone. Returns
+/// whether there was anything to do.
+pub(in crate::protect) fn restore(site: Site<'_>) -> Result<bool, FileError> {
+    let git = &site.repo.common_dir;
+    // Beside reftables a file is in the place of a directory (git-init(1), `--ref-format`).
+    let has_tables = may_exist(&git.join("reftable"));
+    let mut is_done = false;
+    for dir in DIRS {
+        is_done |= clear(site, &git.join(dir))?;
+    }
+    let name = site.slot.loop_dir().file_name().unwrap_or_default();
+    let own = Path::new("ralph").join(name);
+    let own = [own.join("attempts"), own];
+    let own = own.iter().rev().map(|dir| dir.as_os_str());
+    for dir in OF_REFS.into_iter().map(OsStr::new).chain(own) {
+        is_done |= clear(site, &git.join("logs/refs").join(dir))?;
+        if !(has_tables && dir == "heads") {
+            is_done |= clear(site, &git.join("refs").join(dir))?;
+        }
+    }
+    if is_directory(&git.join(BRANCHES)) {
+        is_done |= clear(site, &git.join("logs").join(BRANCHES))?;
+    }
+    Ok(make_refs(site)? || is_done)
+}
+
+/// Moves what is in the place of a directory to the trash; a link to a directory stays.
+fn clear(site: Site<'_>, dir: &Path) -> Result<bool, FileError> {
+    if is_directory(dir) || seen_itself(dir).is_none() {
+        return Ok(false);
+    }
+    let name = dir.file_name().unwrap_or_default();
+    let aside = free_name(&site.trash().join("damaged").join(name))?;
+    move_away(site, dir, &aside)?;
+    site.tell(format!(
+        "a file was put in the place of {}; it is moved to {}",
+        dir.display(),
+        aside.display()
+    ));
+    Ok(true)
+}
+
+/// Makes the directory of the refs: where all refs are packed, it is empty, and `find -type d -empty -delete` takes it along.
+fn make_refs(site: Site<'_>) -> Result<bool, FileError> {
+    let refs = site.repo.common_dir.join("refs");
+    if may_exist(&refs) {
+        return Ok(false);
+    }
+    site.door(&refs).make_dir(&refs, 0o777)?;
+    site.tell(format!("{} was deleted; it is made again", refs.display()));
+    Ok(true)
+}
+
+fn is_directory(path: &Path) -> bool {
+    seen(path).is_some_and(|found| found.is_dir())
+}
