@@ -100,9 +100,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         console.answer(&text);
     }
     if let Some((story, Some(number))) = running {
-        console.say(&format!(
-            "attempt {number} of story {story} is running; to watch it: git ralph log --follow\n"
-        ));
+        let how = if store.is_held() {
+            "is running; to watch it: git ralph log --follow"
+        } else {
+            "was cut off; the next command that takes a step ends it"
+        };
+        console.say(&format!("attempt {number} of story {story} {how}\n"));
     }
     Ok(Exit::Done)
 }

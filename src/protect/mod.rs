@@ -110,7 +110,15 @@ pub enum ProtectError {
     /// The git directory is no longer in its place.
     #[error("{} was moved, replaced or deleted during the attempt; nothing was changed since", .0.display())]
     RepositoryGone(PathBuf)
-        => Person, "move it back, then run: git ralph status";
+        => |(path)| {
+            let is_of_work_tree = path.parent().is_some_and(|above| above.ends_with("worktrees"));
+            hint(if is_of_work_tree {
+                "move it back, then run: git ralph status; if the work tree was removed: git ralph start <change> --worktree"
+            } else {
+                "move it back, then run: git ralph status"
+            })
+            .exit(Exit::Person)
+        };
     /// Files that can make git run something, with git-ralph's copies of them, which prove nothing.
     #[error(
         "a hook or a command in git's configuration changed during the attempt, and git-ralph cannot tell by whom: {}",

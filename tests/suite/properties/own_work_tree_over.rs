@@ -272,3 +272,19 @@ fn a_preparation_that_moves_head_is_refused() {
     sandbox.ralph(&start).exits(1).says("failed (it moved HEAD)");
     assert!(!own.exists());
 }
+
+#[test]
+fn an_attempt_that_removed_its_work_tree_is_not_called_running() {
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    let agent = sandbox.failing("git worktree remove -f -f \"$PWD\"; cd /");
+    sandbox
+        .ralph(&["next", CHANGE, "--", &agent])
+        .exits(7)
+        .says("git ralph start <change> --worktree");
+    sandbox
+        .ralph(&["log", CHANGE])
+        .exits(0)
+        .says("attempt 1 of story 1 was cut off");
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+}
