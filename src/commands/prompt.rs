@@ -43,7 +43,10 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let mut id = args.story.clone();
     let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) => change,
-        (Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. })), Some(name)) => {
+        (
+            Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. } | OpenRefusal::LostState(_))),
+            Some(name),
+        ) => {
             let mut answered = match Change::new(name) {
                 Ok(change) => before(console.screen, &context, change, &args).await,
                 Err(error) => Err(error.into()),

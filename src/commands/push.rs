@@ -29,7 +29,9 @@ pub struct Args {
 
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let open = match console.open(args.change.as_deref()).await {
-        Err(Error::Open(OpenRefusal::NoLoop { .. } | OpenRefusal::UnknownLoop { .. })) => {
+        Err(Error::Open(
+            OpenRefusal::NoLoop { .. } | OpenRefusal::UnknownLoop { .. } | OpenRefusal::LostState(_),
+        )) => {
             return Err(RemoteRefusal::NotHere(args.change).into());
         }
         opened => opened?,

@@ -66,6 +66,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.json {
         console.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
+        if let Some(change) = context.change_of_branch() {
+            let lost = context.unknown_loop(change.as_str(), &[]);
+            let hint = lost.advice().hint.unwrap_or_default();
+            console.say(&format!("{lost}; {hint}\n"));
+            return Ok(exit);
+        }
         let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
         let none = OpenRefusal::NoLoop { finished, changes }.into();
         let why = match without_loop(&context, none).await {

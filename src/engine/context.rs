@@ -180,6 +180,14 @@ impl<'o> Context<'o> {
 
     /// Returns the error about a loop that is not among the known ones.
     pub fn unknown_loop(&self, name: &str, known: &[Change]) -> Error {
+        let is_on_its_branch = self
+            .head
+            .branch_name()
+            .and_then(|branch| branch.strip_prefix("ralph/"))
+            == Some(name);
+        if is_on_its_branch {
+            return OpenRefusal::LostState(name.to_owned()).into();
+        }
         OpenRefusal::UnknownLoop {
             name: name.to_owned(),
             known: known.iter().map(ToString::to_string).collect(),
@@ -213,6 +221,11 @@ impl<'o> Context<'o> {
         };
         let live: Vec<Change> = known.iter().filter(|change| is_live(change)).cloned().collect();
         let names = |changes: &[Change]| changes.iter().map(ToString::to_string).collect();
+        if known.is_empty()
+            && let Some(change) = self.change_of_branch()
+        {
+            return Err(self.unknown_loop(change.as_str(), &[]));
+        }
         match (live.as_slice(), known.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one.clone()),
             ([], finished) => refuse(OpenRefusal::NoLoop {

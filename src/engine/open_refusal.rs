@@ -48,6 +48,10 @@ pub enum OpenRefusal {
             (None, []) => hint(start_one_of(changes)),
             (None, _) => hint("name one of them, or see: git ralph status"),
         };
+    /// The branch of a loop without its state.
+    #[error("the state of loop '{0}' is gone from .git/ralph, and its branch ralph/{0} is still there")]
+    LostState(String)
+        => "to go on from the branch: git ralph start {change} --resume --stories <list>; without --stories where the list is in a known place", (change);
     /// There is no live loop, but perhaps finished ones.
     #[error("{}{}", if finished.is_empty() { "no loop has been started in this repository" } else { "there is no active loop here" }, list(" (finished: ", finished, ")"))]
     NoLoop {

@@ -46,6 +46,10 @@ pub enum StateError {
                 change = typed(change)
             ))
         };
+    /// Something else is in the place of the loops' directory.
+    #[error("{} has no loops: it is not a directory", .0.display())]
+    NoDirectory(PathBuf)
+        => "mv {path} {path}.damaged, then begin each loop again from its branch: git ralph start <change> --resume", (path);
     /// The files belong to another user.
     #[error("{} belongs to the user {owner}, and only {owner} may use it", path.display())]
     Foreign {

@@ -367,7 +367,7 @@ pub fn live_in(common_dir: &Path, top: &Path) -> Result<Option<State>, StateErro
 fn changes_in(root: &Path) -> Result<Vec<Change>, StateError> {
     // What hides the loops is not taken for none.
     if target_of(root)?.is_some_and(|found| !found.is_dir()) {
-        return Err(file_error("read", root, io::ErrorKind::NotADirectory.into()).into());
+        return Err(StateError::NoDirectory(root.to_owned()));
     }
     let mut found: Vec<Change> = entries_of(root)?
         .into_iter()

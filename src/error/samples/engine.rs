@@ -45,6 +45,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             known: Vec::new(),
             changes: words(&["add-login"]),
         },
+        OpenRefusal::LostState(change()),
         OpenRefusal::NoLoop {
             finished: Vec::new(),
             changes: words(&["add-login"]),

@@ -200,6 +200,7 @@ fn state() -> Vec<StateError> {
             path: path("/r/.git/ralph/add-login.toml"),
             found: 9,
         },
+        StateError::NoDirectory(path("/r/.git/ralph")),
         StateError::Foreign {
             path: path("/r/.git/ralph/add-login.toml"),
             owner: "ann".to_owned(),

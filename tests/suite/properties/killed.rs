@@ -91,6 +91,39 @@ fn directories_of_git_are_restored_after_a_kill() {
 }
 
 #[test]
+fn lost_state_is_named_with_the_command_that_goes_on() {
+    for (misdeed, says) in [
+        (
+            "rm -rf .git/ralph",
+            "git ralph start add-login --resume --stories <list>",
+        ),
+        (
+            "rm -rf .git/ralph; echo x >.git/ralph",
+            "ralph.damaged, then begin each loop again",
+        ),
+    ] {
+        let sandbox = Sandbox::started();
+        // The state has the agent's process last.
+        let agent = sandbox.agent(&format!(
+            "until grep -q '^pid = ' .git/ralph/add-login.toml; do sleep 0.05; done; {misdeed}; kill -9 $(ps -o ppid= -p $PPID)"
+        ));
+        sandbox.direct(&["next", "--", &agent]).run().exits(137);
+        let file = sandbox.top.join(".git/ralph");
+        if !file.exists() {
+            sandbox.ralph(&["status"]).exits(0).says(says);
+        }
+        for args in [["status", CHANGE], ["log", CHANGE], ["abort", CHANGE]] {
+            sandbox.ralph(&args).exits(1).says(says);
+        }
+        if file.is_file() {
+            fs::rename(&file, file.with_extension("damaged")).unwrap();
+        }
+        sandbox.ralph(&["start", CHANGE, "--resume"]).exits(0);
+        sandbox.ralph(&["abort"]).exits(0);
+    }
+}
+
+#[test]
 fn settings_that_run_nothing_come_back_after_a_kill() {
     let sandbox = Sandbox::new();
     let before = sandbox.read(".git/config");
