@@ -11,6 +11,7 @@ use super::Loop;
 use crate::error::Error;
 use crate::events::Notices;
 use crate::git::StagedEntry;
+use crate::git::index_file::GITLINK;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, typed};
 use crate::paths::first_few;
@@ -93,9 +94,18 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
     let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
     let missing = taken_away(open, &changes, &now).await?;
     if !missing.is_empty() {
-        let what = "the gates removed, reverted, replaced or hid files, which are put back";
-        open.tell_few(what, missing.iter().map(|(_, path)| path));
         let site = open.site();
+        let index = open.repo().read_index_or_none(&judged.index())?;
+        let links = index.entries().filter(|entry| entry.mode == GITLINK);
+        let links: HashSet<&[u8]> = links.map(|entry| entry.path).collect();
+        let (emptied, files): (Vec<_>, Vec<_>) = missing
+            .iter()
+            .map(|(_, path)| path)
+            .partition(|path| links.contains(path.as_slice()));
+        let what = "the gates removed, reverted, replaced or hid files, which are put back";
+        site.tell_few(what, files);
+        let what = "the gates removed submodules, which stay empty until git submodule update --init";
+        site.tell_few(what, emptied);
         let trash = site.trash().join(TRASH);
         now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;
         now.changes = None;
