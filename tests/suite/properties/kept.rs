@@ -210,3 +210,21 @@ fn branch_in_whose_place_an_attempt_made_a_directory_of_others_is_kept() {
     assert!(kept.contains(&was), "{kept}");
     sandbox.ralph(&["abort"]).exits(0);
 }
+
+#[test]
+fn attempts_of_one_run_take_no_number_twice() {
+    let sandbox = Sandbox::new();
+    // A log that is there takes its number, whoever made it.
+    let agent =
+        sandbox.failing("cd .git/ralph/add-login/attempts && [ -e 1.3.log ] || touch 1.2.log 1.3.log");
+    sandbox
+        .ralph(&["run", CHANGE, "--max-retries", "2", "--", &agent])
+        .exits(4);
+    let kept = sandbox.git(&[
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/ralph/add-login/attempts",
+    ]);
+    let kept: Vec<&str> = kept.lines().filter_map(|name| name.rsplit('/').next()).collect();
+    assert_eq!(kept, ["1", "4", "5"]);
+}
