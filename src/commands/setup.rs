@@ -111,9 +111,11 @@ impl Console {
 pub(super) async fn open_to_change<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     refuse_side(&context, change)?;
     let mut open = engine::open(context, change).await?;
-    if open.state.is_live() {
-        // A run may have ended before it took them.
-        engine::take_skips(&mut open, &[]).await?;
+    // A run may have ended before it took them. A list that cannot be read is no reason not to abort.
+    if open.state.is_live()
+        && let Err(error) = engine::take_skips(&mut open, &[]).await
+    {
+        open.tell(format!("a request to skip a story waits: {error}"));
     }
     Ok(open)
 }

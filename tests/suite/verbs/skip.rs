@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nix::sys::signal::Signal;
+
 use crate::support::{CHANGE, Running, Sandbox, TASKS, wait_until};
 
 #[test]
@@ -158,6 +160,22 @@ fn other_story_is_skipped_before_the_next_attempt_and_the_request_can_be_taken_b
         .exits(5)
         .says("story 3 is skipped, by a request that came meanwhile");
     assert_eq!(sandbox.noted("log"), "1\n2\n");
+}
+
+#[test]
+fn request_that_no_run_has_taken_stops_no_abort() {
+    let sandbox = Sandbox::new();
+    let running = begun(&sandbox, "run");
+    sandbox.ralph(&["skip", "3"]).exits(0);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    sandbox.ralph(&["status"]).exits(0);
+    fs::remove_file(sandbox.top.join(TASKS)).unwrap();
+    sandbox
+        .ralph(&["abort"])
+        .exits(0)
+        .says("a request to skip a story waits: no story file");
+    assert!(sandbox.top.join(TASKS).exists());
 }
 
 #[test]
