@@ -82,32 +82,42 @@ pub(super) async fn run(console: &Console, screen: Screen, args: Args) -> Result
         narrator: Narrator::new(screen),
         is_begun: Cell::new(false),
     };
-    let (mut exit, mut results) = (Exit::Done, Vec::new());
+    let (mut exit, mut results) = (Ok(Exit::Done), Vec::new());
     for change in &changes {
-        let context = console.context().await?;
-        locks::require_free(&context.repo).await?;
-        let open = Box::pin(engine::open(context, change)).await?;
-        let landed = match Box::pin(engine::land(&open, args.squash, &gates)).await {
+        let landed = match Box::pin(land(console, change, args.squash, &gates)).await {
             Err(Error::Land(refusal @ LandRefusal::ChangesInTheWay { .. })) => {
                 Landed::LeftOut(refusal.to_string())
             }
-            landed => landed?,
+            Ok(landed) => landed,
+            // What has landed before is in the document all the same.
+            Err(error) => {
+                exit = Err(error);
+                break;
+            }
         };
         let words = match &landed {
             Landed::As(commit) => format!("{change} has landed on {branch}: {}", commit.short()),
             Landed::Before => format!("{branch} has all of {change}"),
             Landed::LeftOut(why) => {
-                exit = Exit::Person;
+                exit = Ok(Exit::Person);
                 format!("{change} is left out: {why}")
             }
         };
         console.say(&format!("{words}\n"));
         results.push(document(change, &landed));
     }
-    if args.json {
+    if args.json && !(results.is_empty() && exit.is_err()) {
         console.document(&json!({ "v": 1, "branch": branch, "changes": results }));
     }
-    Ok(exit)
+    exit
+}
+
+/// Lands one change.
+async fn land(console: &Console, change: &Change, squashes: bool, gates: &Gates) -> Result<Landed, Error> {
+    let context = console.context().await?;
+    locks::require_free(&context.repo).await?;
+    let open = Box::pin(engine::open(context, change)).await?;
+    Box::pin(engine::land(&open, squashes, gates)).await
 }
 
 /// Returns a change and what became of it as JSON.

@@ -1,8 +1,6 @@
 //! `land`: merges a finished change into the branch that is checked out where the command was typed. Gates judge the merged tree
 //! in a work tree of its own before the branch moves.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use super::land_refusal::LandRefusal;
@@ -25,7 +23,7 @@ use crate::paths::{first_few, shown};
 use crate::refs::Update;
 use crate::state::{Completed, Ending, live_in};
 
-/// What became of a change.
+/// The end of a change's landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
     /// The branch has it, with this commit.
@@ -156,8 +154,10 @@ async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error
     if paths.is_empty() {
         return Ok(());
     }
-    // What a file has already is not lost.
-    let others = not_as_in(repo, &index, to).await?;
+    // What a file has already is not lost, if nothing else is staged.
+    let mut others = not_as_in(repo, &index, to).await?;
+    let [staged, other] = [staged_since(repo, from).await?, staged_since(repo, to).await?];
+    others.extend(staged.into_iter().filter(|path| other.contains(path)));
     paths.retain(|path| others.contains(path));
     if paths.is_empty() {
         return Ok(());
@@ -196,6 +196,20 @@ async fn not_as_in(repo: &Repo, index: &Path, tree: &Oid) -> Result<Vec<Vec<u8>>
     Ok(differ)
 }
 
+/// Returns the paths at which the user's index has something else than a tree.
+async fn staged_since(repo: &Repo, tree: &Oid) -> Result<Vec<Vec<u8>>, Error> {
+    let args = [
+        "--cached",
+        "--name-only",
+        "-z",
+        "--no-renames",
+        tree.as_str(),
+        "--",
+    ];
+    let differ = repo.git.cmd("diff-index", args).index(&repo.users_index());
+    Ok(differ.fields().await?)
+}
+
 /// Takes back what an earlier `land`, or one that failed, has written of the tree `to` before it was cut off.
 async fn take_back(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
     let (repo, index) = (open.repo(), target_index(open));
@@ -209,10 +223,8 @@ async fn take_back(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
         repo.door(&repo.top).remove_file(&path_below(&repo.top, &path))?;
     }
     if !known.is_empty() {
-        let mut literal: Vec<OsString> = ["-f", "-u", "--"].map(OsString::from).into();
-        literal.extend(known.into_iter().map(OsString::from_vec));
-        let users = repo.users_index();
-        let written = repo.git.cmd("checkout-index", literal).index(&users);
+        let written = repo.git.cmd("checkout-index", ["-f", "-u", "-z", "--stdin"]);
+        let written = written.index(&repo.users_index()).stdin(known.join(&0));
         written.done().await?;
     }
     Ok(repo.refresh(&repo.users_index()).await?)

@@ -118,6 +118,17 @@ fn edits_in_the_way_refuse_before_anything_and_others_stay() {
             fs::remove_file(sandbox.top.join(path)).unwrap();
         }
     }
+    // The file has what the merge has, and something else is staged.
+    sandbox.write("common", "staged\n");
+    sandbox.git(&["add", "common"]);
+    sandbox.write("common", "two\n");
+    sandbox
+        .ralph(&["land", "two"])
+        .exits(7)
+        .says("changes of yours in files that 'two' changes:\n  common\n");
+    assert_eq!(sandbox.git(&["show", ":common"]), "staged");
+    assert_eq!(sandbox.read("common"), "two\n");
+    sandbox.git(&["reset", "-q", "--hard"]);
     sandbox.write("staged", "x\n");
     sandbox.git(&["add", "staged"]);
     sandbox.ralph(&["land", "two"]).exits(0);
@@ -214,7 +225,7 @@ fn what_the_user_configures_while_gates_run_is_put_back_with_a_word_and_a_copy()
 
 #[test]
 fn landing_that_could_not_write_a_file_takes_back_what_it_wrote() {
-    let sandbox = finished(&["one"]);
+    let sandbox = finished(&["one", "two"]);
     let other = sandbox.top.with_extension("ralph").join("one");
     // A filter of the user's that fails only in the user's own work tree.
     fs::write(other.join("z"), "z\n").unwrap();
@@ -224,7 +235,8 @@ fn landing_that_could_not_write_a_file_takes_back_what_it_wrote() {
     sandbox.git(&["-C", &at, "commit", "-qm", "user"]);
     sandbox.configure("filter.picky.smudge", "false");
     sandbox.configure("filter.picky.required", "true");
-    sandbox.ralph(&["land", "one"]).exits(1);
+    let landed = sandbox.ralph(&["land", "two", "one", "--json"]).exits(1).json();
+    assert_eq!(landed["changes"][0]["result"], "landed");
     assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
     sandbox.configure("filter.picky.smudge", "cat");
     sandbox.ralph(&["land", "one"]).exits(0);
