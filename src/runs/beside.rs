@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::children::{Child, Ended};
 use super::command::{Command, Printed};
@@ -120,10 +120,14 @@ pub async fn beside(
     };
     let stop = &context.stop;
     let mut children = JoinSet::new();
-    let mut failed = Ok(());
+    let (mut failed, mut is_due) = (Ok(()), true);
+    // The time at which the queue is read again, where others hold what is left.
+    let mut again = None;
+    let mut asked = stop.clone();
     loop {
-        let mut is_waiting = false;
-        while stop.signal().is_none()
+        again = again.filter(|_| !is_due && stop.signal().is_none());
+        while is_due
+            && stop.signal().is_none()
             && !run.is_over
             && let Some(place) = run.free.first().copied()
         {
@@ -134,7 +138,7 @@ pub async fn beside(
                     }
                     continue;
                 }
-                Ok(Turn::Wait) => is_waiting = true,
+                Ok(Turn::Wait) => again = Some(Instant::now() + run.pause),
                 // What runs now may leave something to do.
                 Ok(_) if !run.running.is_empty() => {}
                 Ok(Turn::Done(exit)) => {
@@ -148,15 +152,21 @@ pub async fn beside(
             run.is_over |= failed.is_err();
             break;
         }
-        if children.is_empty() && !is_waiting {
+        // A line that a process prints is no reason to read the queue again.
+        is_due = false;
+        if children.is_empty() && again.is_none() {
             break;
         }
         // What a process has printed is shown before its end.
         tokio::select! {
             biased;
             Some(line) = run.printed.1.recv() => command.relay(&line, None),
-            Some(ended) = children.join_next() => run.note_end(ended.ok()),
-            () = sleep(run.pause), if is_waiting => {}
+            Some(ended) = children.join_next() => {
+                run.note_end(ended.ok());
+                is_due = true;
+            }
+            _ = asked.asked(1), if again.is_some() => {}
+            () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => is_due = true,
         }
     }
     failed?;
@@ -193,7 +203,7 @@ impl<C: Command> Beside<'_, C> {
         if let Some(server) = &server {
             self.pause = lease::renewal(server.lease) / 4;
         }
-        self.pause = self.pause.max(Duration::from_millis(100));
+        self.pause = self.pause.max(Duration::from_secs(1));
         let queue = read(&context, &settings, server.as_ref(), &mut self.watch).await?;
         let is_ours = |change: &Change| self.running.values().any(|running| running == change);
         for entry in queue.need_person().filter(|entry| !is_ours(&entry.change)) {

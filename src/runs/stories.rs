@@ -106,9 +106,11 @@ pub async fn abreast(
     }
     let mut children = JoinSet::new();
     let mut seconds = interval(SECOND);
+    let mut may_begin = true;
     loop {
         run.look_for_end(open);
-        while run.end.is_none()
+        while may_begin
+            && run.end.is_none()
             && let Some(place) = run.free.first().copied()
         {
             match run.begin(open, place, typed).await {
@@ -119,6 +121,8 @@ pub async fn abreast(
                 Err(error) => run.end = Some(End::Failed(error)),
             }
         }
+        // Only the end of an attempt changes what may begin.
+        may_begin = false;
         // What a process has printed is shown before its end.
         tokio::select! {
             biased;
@@ -126,6 +130,7 @@ pub async fn abreast(
             _ = seconds.tick() => run.show(open.context.observer),
             ended = children.join_next() => match ended {
                 Some(Ok((story, place, ended))) => {
+                    may_begin = true;
                     Box::pin(run.note_end(open, story, place, ended)).await;
                     if run.running.is_empty()
                         && let Err(error) = release_list(open).await

@@ -58,3 +58,25 @@ fn steps_run_no_more_git_commands_than_needed() {
     is_within(&commands(&sandbox, &["retry", "--", &agent], 0), 8, 3);
     is_within(&commands(&sandbox, &["finish", "--cleanup"], 0), 5 + more, 1);
 }
+
+#[test]
+fn what_an_attempt_prints_costs_a_run_with_a_free_place_no_git() {
+    let number = |lines: u32| {
+        let sandbox = Sandbox::with_free_stories(1);
+        sandbox.write("TODO.md", "- [ ] 1. A\n- [ ] 2. B (after 1)\n");
+        sandbox.git(&["commit", "-qam", "order"]);
+        let agent = sandbox.completing(&format!("yes line | head -n {lines}; echo x >work$RALPH_STORY"));
+        let run = [
+            "run",
+            "todo",
+            "--stories=TODO.md",
+            "--jobs=2",
+            "--keep",
+            "--",
+            &agent,
+        ];
+        commands(&sandbox, &run, 0).len()
+    };
+    let (few, many) = (number(1), number(60));
+    assert!(many <= few + 10, "{few} and {many}");
+}
