@@ -422,9 +422,9 @@ pub enum News<'a> {
 pub struct StoryBeside {
     /// The story's id.
     pub story: String,
-    /// When its attempt began.
+    /// The time at which its attempt began.
     pub since: Instant,
-    /// When its process last printed something.
+    /// The time at which its process last printed something.
     pub printed: Instant,
 }
 

@@ -139,12 +139,12 @@ struct Sums {
     tally: Tally,
 }
 
-/// What is remembered of the events of a loop.
+/// The file beside the events of a loop that has their sums.
 #[derive(Debug, Serialize, Deserialize)]
 struct Remembered {
     form: u32,
     version: String,
-    /// What [`sum_of`] returns for these events.
+    /// The result of [`sum_of`] for these events.
     sum: String,
     first: Sums,
 }

@@ -64,7 +64,7 @@ impl GitFiles {
     }
 }
 
-/// What the attempts of a repository share while several run: git's own files, and the directories of git and of the loop.
+/// The files that the attempts of a repository share while several run: git's own, and the directories of git and of the loop.
 pub(crate) struct SharedFiles {
     control: ControlFiles,
     link: RepoLink,

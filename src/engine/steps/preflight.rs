@@ -45,11 +45,11 @@ pub struct StartOptions {
     pub linked: Option<Linked>,
     /// The new files in it that its preparation made, which are no work of the loop.
     pub set_up: Vec<StagedEntry>,
-    /// What the loop is begun for.
+    /// The purpose of the loop.
     pub begun_for: BegunFor,
 }
 
-/// What a loop is begun for.
+/// The purpose of a loop.
 #[derive(Clone, Debug, Default)]
 pub enum BegunFor {
     /// The stories of a change.

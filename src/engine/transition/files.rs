@@ -35,7 +35,7 @@ pub(super) enum Files {
     Merged(Oid),
 }
 
-/// What a step leaves behind.
+/// The remains of a step.
 #[derive(Default)]
 pub(super) struct Left {
     /// The names under which commits are kept.

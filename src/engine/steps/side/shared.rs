@@ -1,4 +1,4 @@
-//! What all sides share while they run.
+//! The part of the repository that all sides share while they run.
 
 use crate::engine::Loop;
 use crate::error::Error;
