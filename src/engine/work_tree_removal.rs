@@ -90,7 +90,8 @@ pub(super) async fn remove_final(
     }
     outside.unlock_work_tree(top).await?;
     // Git removes one with submodules only by force; it was looked at just now.
-    let force = has_submodules.then_some("-f");
+    let force = ["-f"];
+    let force = force.get(..usize::from(has_submodules)).unwrap_or_default();
     if let Err(error) = outside.remove_work_tree(top, force).await
         && may_exist(top)
     {
@@ -156,22 +157,21 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
         None if is_free(top)? => {}
         None => return Ok(Removal::Stays("it does not belong to this repository")),
     }
-    git.unlock_work_tree(top).await?;
     delete(git, top).await?;
     Ok(Removal::Done(moved))
 }
 
 /// Removes a work tree that this process has made, with everything in it: the commands that ran in it wrote the rest.
 pub(super) async fn remove_new(repo: &Repo, top: &Path, settings: &Settings) -> Result<(), Error> {
-    repo.git.unlock_work_tree(top).await?;
     delete(&repo.git, top).await?;
     drop_empty_parent(repo.main_top().await?.as_deref(), top, settings);
     Ok(())
 }
 
-/// Removes an unlocked work tree. A git that was cut off at its very beginning leaves an empty directory.
+/// Removes a work tree. It is locked until it is gone, so that after a kill it is known as half made. A git that was cut off at its
+/// very beginning leaves an empty directory.
 async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
-    let removed = git.remove_work_tree(top, Some("-f")).await;
+    let removed = git.remove_work_tree(top, &["-f", "-f"]).await;
     let _ = remove_named_dir(top);
     match removed {
         Err(error) if may_be_there(top) => Err(error),

@@ -97,9 +97,10 @@ impl Git {
         Ok(())
     }
 
-    /// Removes a work tree that is not locked, with the files that git ignores in it; by force (`-f`), with everything.
-    pub async fn remove_work_tree(&self, top: &Path, force: Option<&str>) -> Result<(), GitError> {
-        let options = ["remove"].into_iter().chain(force).chain(["--"]);
+    /// Removes a work tree that is not locked, with the files that git ignores in it; by force (`-f`), with everything; by
+    /// force twice, also a locked one.
+    pub async fn remove_work_tree(&self, top: &Path, force: &[&str]) -> Result<(), GitError> {
+        let options = ["remove"].iter().chain(force).chain(&["--"]);
         let args = options.map(OsStr::new).chain([top.as_os_str()]);
         self.cmd("worktree", args).done().await
     }

@@ -174,7 +174,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     };
     let trees = seen_from(open, Some(linked.from.as_path())).await?;
     let main = trees.into_iter().next().map(|main| main.top);
-    let removed = async {
+    let remove = async || {
         let site = open.site();
         let (bytes, trash) = (site.trash().join(REMOVED), site.trash().join(TRASH));
         if target_of(&top)?.is_some() {
@@ -184,7 +184,11 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
         let own = Git::at_top(&top).with_settings(open.git().settings());
         remove_final(&outside, &own, are_shared, (&site.own_door(), &trash)).await
     };
-    let removed = removed.await;
+    let mut removed = remove().await;
+    if removed.is_err() {
+        // Something may have ended the git that removed it.
+        removed = remove().await;
+    }
     if matches!(removed, Ok(Removal::Done(_))) {
         drop_empty_parent(main.as_deref(), &top, &open.context.configuration.settings);
     }
